@@ -1,27 +1,28 @@
-//! Which cases of a benchmark run.
+//! Selection of the cases of a benchmark.
 
 use clap::Args;
 
-/// The flag that chooses cases.
+/// The flag that selects cases.
 #[derive(Debug, Args)]
 pub(crate) struct Cases {
-    /// Only the cases whose name contains it
+    /// Run only the cases whose name contains NAME
     #[arg(id = "cases", long = "only", value_name = "NAME")]
     only: Option<String>,
 }
 
 impl Cases {
-    /// Refuses a name that is in none of the cases.
+    /// Fails if no case name contains the text of the flag.
     pub(crate) fn check(
         &self,
         names: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<(), String> {
-        match names.into_iter().any(|name| self.wants(name.as_ref())) {
-            true => Ok(()),
-            false => Err(format!(
-                "no case has this in its name: only={}",
+        if names.into_iter().any(|name| self.wants(name.as_ref())) {
+            Ok(())
+        } else {
+            Err(format!(
+                "no case name contains the text of --only: only={}",
                 self.only.as_deref().unwrap_or_default()
-            )),
+            ))
         }
     }
 

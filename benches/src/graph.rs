@@ -1,5 +1,5 @@
-//! What reads of the graph cost: requests of an include and of a lookup, pages of a long list beside a short one, and the
-//! deletion of a node with many edges.
+//! The cost of graph reads: requests of an include and of a lookup, pages of a long list compared with a short one, and
+//! the deletion of a node with many edges.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,31 +14,31 @@ use tokio::runtime::Runtime;
 
 use crate::cases::Cases;
 use crate::measure::{Rate, median, ratio, repeat, time};
-use crate::play::runtime;
+use crate::rounds::runtime;
 use crate::{Benchmark, Fallible, parsed};
 
 const ABOUT: &str = "\
-What reads of the graph cost, and the deletion of a node with many edges.";
+Measure the cost of graph reads, and the deletion of a node with many edges.";
 
 const DETAILS: &str = "\
 Cases
-  include_100          an entity with 100 related: a get, one query and one batch
-  lookup_50            50 entities by a key of an index: one query and one batch
-  page_list            50 edges with their objects, of a list of 1,000,000 beside one of 10,000
-  page_type            50 entities of a type of which there are 1,000,000, beside one of which there are 10,000
-  delete               a node to which 100,000 edges lead, in steps; nothing may be left
+  include_100          an entity with 100 related ones: a get, one query and one batch
+    lookup_50            50 entities by an index key: one query and one batch
+    page_list            50 edges with their objects, from a list of 1,000,000 compared with one of 10,000
+    page_type            50 entities of a type with 1,000,000 entities, compared with one with 10,000
+    delete               a node with 100,000 incoming edges, in steps; nothing may remain
 
-All in memory. Each case is one line of key=value. `requests` are those of one call. Of pages, `times` tells how many
-times as long one of the many takes, and `ceiling_times` the most that it may be. The program exits with 1 when a number
-of requests or a ceiling is missed, with 2 on a wrong argument.";
+  All in memory. Each case is one line of key=value. `requests` are those of one call. For pages, `times` is the ratio of the
+  times for a page of the large and of the small set, and `ceiling_times` is its maximum. The exit code is 1 if a number of
+  requests or a ceiling is missed, 2 for a usage error.";
 
-/// The most times as long as one of few that a page of many may take.
+/// Maximum time for a page of the large set, relative to the small one.
 const PAGE_CEILING_TIMES: f64 = 1.25;
-/// How many edges are appended in one transaction.
+/// Number of edges appended in one transaction.
 const APPENDED: u64 = 45;
-/// How many entities are created in one transaction.
+/// Number of entities created in one transaction.
 const CREATED: u64 = 90;
-/// How many objects the edges of long lists lead to.
+/// Number of distinct objects in the long lists.
 const OBJECTS: u64 = 50;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
@@ -55,18 +55,18 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 /// The flags of the benchmark.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Short rounds and short lists: for a first look
+    /// Run short rounds with short lists, for a first look
     #[arg(long)]
     quick: bool,
 
     #[command(flatten)]
     cases: Cases,
 
-    /// Rounds of each side that count [default: 21]
+    /// Number of rounds of each side [default: 21]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
 
-    /// The length of a round [default: 200]
+    /// Length of a round, in milliseconds [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     round_ms: Option<u64>,
 }
@@ -104,7 +104,7 @@ impl Plan {
     }
 }
 
-struct Stage {
+struct Fixture {
     db: Db,
     graph: Graph<'static>,
     engine: Arc<RecordingEngine>,
@@ -112,22 +112,22 @@ struct Stage {
 }
 
 fn run(plan: &Plan) -> Fallible<bool> {
-    let stage = Stage::new()?;
+    let fixture = Fixture::new()?;
     let mut ok = true;
     if plan.cases.wants("include_100") {
-        ok &= stage.include(plan)?;
+        ok &= fixture.include(plan)?;
     }
     if plan.cases.wants("lookup_50") {
-        ok &= stage.lookup(plan)?;
+        ok &= fixture.lookup(plan)?;
     }
     if plan.cases.wants("page_list") {
-        ok &= stage.page_list(plan)?;
+        ok &= fixture.page_list(plan)?;
     }
     if plan.cases.wants("page_type") {
-        ok &= stage.page_type(plan)?;
+        ok &= fixture.page_type(plan)?;
     }
     if plan.cases.wants("delete") {
-        ok &= stage.delete(plan)?;
+        ok &= fixture.delete(plan)?;
     }
     Ok(ok)
 }
@@ -136,7 +136,7 @@ fn key(of: &str, number: u64) -> (String, u64) {
     (of.to_owned(), number)
 }
 
-impl Stage {
+impl Fixture {
     fn new() -> Fallible<Self> {
         let runtime = runtime()?;
         let engine = Arc::new(RecordingEngine::new(Arc::new(LocalEngine::memory()?)));
@@ -162,7 +162,7 @@ impl Stage {
         })
     }
 
-    /// A list of so many edges to the pages.
+    /// Creates a list with a number of edges to the pages.
     fn fill(&self, id: &str, edges: u64) -> Fallible<()> {
         self.runtime.block_on(async {
             self.graph.create(&Node::new("book", id)).await?;
@@ -173,7 +173,7 @@ impl Stage {
                 let pages = (number..end).map(|number| key("page", number % OBJECTS));
                 list.append(pages).await?;
                 number = end;
-                // What was asked is not kept.
+                // The recorded requests are not needed.
                 self.engine.take();
             }
             Ok::<_, floe::Error>(())
@@ -181,7 +181,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The requests of one call, and how many calls fit into a second.
+    /// Returns the requests of one call, its result, and the number of calls per second.
     fn measure(
         &self,
         plan: &Plan,
@@ -214,7 +214,7 @@ impl Stage {
     }
 
     fn include(&self, plan: &Plan) -> Fallible<bool> {
-        // A hundred different ones.
+        // A hundred distinct objects.
         self.runtime.block_on(async {
             self.graph.create(&Node::new("shelf", "s")).await?;
             let list = self.graph.related_by(&("shelf", "s"), "holds");
@@ -269,7 +269,7 @@ impl Stage {
         })
     }
 
-    /// So many entities of a type.
+    /// Creates entities of a type.
     fn create(&self, of: &str, entities: u64) -> Fallible<()> {
         self.runtime.block_on(async {
             let mut number = 0;

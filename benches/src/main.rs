@@ -1,22 +1,22 @@
-//! Benchmarks that print ratios measured side by side in one run, one line per case.
+//! Benchmarks that print ratios, measured in alternating rounds of one run, one line per case.
 //!
-//! A figure on its own says more about the machine than about the program, so every case runs against
-//! something else doing the same work at the same time: the raw key-value store, another emulator, or the
-//! same work written by hand. The exit code is non-zero when a floor is missed.
+//! An absolute number depends on the machine more than on the program, so every case is compared with another program
+//! that does the same work in the same run: the raw key-value store, another emulator, or the same work as raw
+//! requests. The exit code is non-zero if a floor is missed.
 //!
-//! | benchmark | what stands beside what | where |
+//! | benchmark | comparison | module |
 //! |---|---|---|
-//! | `changes` | changes that a router delivers, changes that the engine commits | [`changes`] |
+//! | `changes` | changes delivered by a router, changes committed by the engine | [`changes`] |
 //! | `engine` | the embedded engine, the raw key-value store, another emulator | [`engine`] |
-//! | `events` | appends to streams, the same updates made by hand; a long stream, a short one | [`events`] |
+//! | `events` | appends to streams, the same updates as raw requests; a long stream, a short one | [`events`] |
 //! | `graph` | requests of an include and of a lookup; pages of a long list, of a short one | [`graph`] |
-//! | `models` | transactions of models, the same requests made by hand | [`models`] |
-//! | `wire` | the server of DynamoDB's protocol, another emulator serving it | [`wire`] |
+//! | `models` | transactions of models, the same requests made directly | [`models`] |
+//! | `wire` | the server of DynamoDB's protocol, another emulator | [`wire`] |
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program that prints figures"
+    reason = "the program prints its results"
 )]
 
 mod cases;
@@ -26,7 +26,7 @@ mod events;
 mod graph;
 mod measure;
 mod models;
-mod play;
+mod rounds;
 mod wire;
 
 use std::error::Error;
@@ -36,20 +36,20 @@ use clap::{ArgMatches, Args, Command};
 
 pub(crate) type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// One of the benchmarks.
+/// A benchmark.
 struct Benchmark {
     name: &'static str,
     about: &'static str,
-    /// Its cases, and what they print.
+    /// Describes its cases and their output.
     details: &'static str,
     /// Adds its flags.
     flags: fn(Command) -> Command,
-    /// Takes its flags and makes of them the work to do, or tells what is wrong with them.
-    prepare: fn(&ArgMatches) -> Result<Work, String>,
+    /// Validates its flags and returns its work, or a message about invalid flags.
+    prepare: fn(&ArgMatches) -> Result<BenchmarkRun, String>,
 }
 
-/// What a benchmark does; true if every floor was reached.
-type Work = Box<dyn FnOnce() -> Fallible<bool>>;
+/// The run of a benchmark. Returns whether every floor was reached.
+type BenchmarkRun = Box<dyn FnOnce() -> Fallible<bool>>;
 
 const BENCHMARKS: [&Benchmark; 6] = [
     &changes::BENCHMARK,
@@ -60,12 +60,12 @@ const BENCHMARKS: [&Benchmark; 6] = [
     &wire::BENCHMARK,
 ];
 
-/// A role that a benchmark starts this program in, which is no benchmark and in no list.
+/// A role in which a benchmark starts this program. It is not a benchmark, and not listed.
 const SERVE_DYNOXIDE: &Benchmark = &wire::dynoxide::ROLE;
 
 fn main() -> ExitCode {
     match prepare(&command().get_matches()) {
-        Ok(work) => match work() {
+        Ok(run) => match run() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
             Err(error) => {
@@ -80,12 +80,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, called as it is started: by `cargo xtask`.
+/// The command line, as `cargo xtask` starts it.
 fn command() -> Command {
     Command::new("floe-bench")
         .bin_name("cargo xtask bench")
         .about(
-            "Run a benchmark in release mode, which prints ratios measured side by side in one run",
+            "Run a benchmark in release mode, which prints ratios measured in alternating rounds of one run",
         )
         .after_help("The flags of a benchmark: cargo xtask bench NAME --help")
         .subcommand_value_name("NAME")
@@ -97,8 +97,8 @@ fn command() -> Command {
         .subcommand(SERVE_DYNOXIDE.command().hide(true))
 }
 
-/// The work that the arguments ask for.
-fn prepare(matches: &ArgMatches) -> Result<Work, String> {
+/// Returns the work for the arguments.
+fn prepare(matches: &ArgMatches) -> Result<BenchmarkRun, String> {
     let (name, flags) = matches.subcommand().unwrap_or(("", matches));
     let mut known = BENCHMARKS.into_iter().chain([SERVE_DYNOXIDE]);
     let benchmark = known.find(|known| known.name == name);
@@ -106,14 +106,14 @@ fn prepare(matches: &ArgMatches) -> Result<Work, String> {
     (benchmark.prepare)(flags)
 }
 
-/// The flags of a benchmark.
+/// Parses the flags of a benchmark.
 fn parsed<F: Args>(flags: &ArgMatches) -> Result<F, String> {
     F::from_arg_matches(flags).map_err(|error| error.to_string())
 }
 
 impl Benchmark {
     fn command(&self) -> Command {
-        // Last, because flags describe themselves as well.
+        // Last, because the flags set a description as well.
         (self.flags)(Command::new(self.name))
             .about(self.about)
             .after_help(self.details)

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How often something was done, and in how much time.
+/// A number of operations and the time they took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     pub(crate) operations: u64,
@@ -10,13 +10,13 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a printed number")]
     pub(crate) fn per_second(self) -> f64 {
         self.operations as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
-/// Repeats `step` (which says how many operations it did) until the time is over.
+/// Repeats `step`, which returns its number of operations, for a duration.
 pub(crate) fn repeat<E>(
     duration: Duration,
     mut step: impl FnMut() -> Result<u64, E>,
@@ -35,7 +35,7 @@ pub(crate) fn repeat<E>(
     }
 }
 
-/// Times one piece of work that says how many operations it did.
+/// Measures the time of work that returns its number of operations.
 pub(crate) fn time<E>(work: impl FnOnce() -> Result<u64, E>) -> Result<Rate, E> {
     let start = Instant::now();
     let operations = work()?;
@@ -45,34 +45,34 @@ pub(crate) fn time<E>(work: impl FnOnce() -> Result<u64, E>) -> Result<Rate, E> 
     })
 }
 
-/// The value in the middle; 0 of nothing.
+/// The median; 0 without values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The median of the ratios of the rounds: what disturbs the machine disturbs both sides of a round.
+/// The median of the ratios of the rounds. Disturbances of the machine affect both sides of a round.
 pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
 }
 
-/// A floor, if there is one.
+/// Formats a floor, if there is one.
 pub(crate) fn shown(floor: Option<f64>) -> String {
     floor.map_or_else(|| "none".to_owned(), |floor| floor.to_string())
 }
 
-/// The time that all threads of a process have been on a core so far; 0 where the system does not tell.
-/// Threads that have ended are not in it. `/proc/PID/stat` has them too, but counts in hundredths of a second.
+/// The CPU time of all running threads of a process; 0 if the system does not report it. `/proc/PID/stat` includes
+/// terminated threads, but counts in hundredths of a second.
 pub(crate) fn cpu_time(process: u32) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let nanos = threads.into_iter().flatten().filter_map(|thread| {
-        let told = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
-        told.split_whitespace().next()?.parse::<u64>().ok()
+        let stat = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        stat.split_whitespace().next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(nanos.sum())
 }
 
-/// The resident memory of a process in bytes; 0 where the system does not tell.
+/// The resident memory of a process in bytes; 0 if the system does not report it.
 pub(crate) fn resident_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -80,7 +80,7 @@ pub(crate) fn resident_bytes(process: u32) -> u64 {
     kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// The resident memory of this process in MiB; 0 where the system does not tell.
+/// The resident memory of this process in MiB; 0 if the system does not report it.
 pub(crate) fn resident_mib() -> u64 {
     resident_bytes(std::process::id()) / (1024 * 1024)
 }

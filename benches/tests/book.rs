@@ -1,4 +1,4 @@
-//! The benchmarks that the README and the book name are there, and explain themselves.
+//! Tests that the benchmarks named in the README and the book exist and describe themselves.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,12 +6,12 @@
 mod named;
 
 #[test]
-fn every_benchmark_that_is_named_is_there() {
+fn every_named_benchmark_exists() {
     named::check_listed("bench", env!("CARGO_BIN_EXE_floe-bench"), &[]);
 }
 
 #[test]
-fn every_benchmark_explains_itself() {
+fn every_benchmark_describes_itself() {
     for name in ["changes", "engine", "events", "graph", "models", "wire"] {
         let help = named::help(env!("CARGO_BIN_EXE_floe-bench"), &[name]);
         assert!(!help.starts_with("The flags"), "{name}: {help}");

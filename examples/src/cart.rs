@@ -1,12 +1,12 @@
-//! A shopping cart as a stream of events: what happened is kept, and what is in the cart follows from it.
+//! A shopping cart as a stream of events. The events are stored, and the content of the cart is computed from them.
 //!
-//! A command is a function from the state to events, or to a refusal. It knows nothing of a store, so its tests need
-//! none: they are at the end of this file. A snapshot beside the events keeps loading at one read, however long the
-//! stream has become.
+//! A command is a function from the state to events or an error. It does not use the store, so its tests at the end of
+//! this file do not need one. A snapshot stored with the events keeps loading at one read, however long the stream
+//! becomes.
 //!
 //! `cargo run -p floe-examples --bin cart`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin cart
 
-A shopping cart as a stream of events: commands are decided upon its state, also by two people at once.";
+A shopping cart as a stream of events: commands are decided on its state, even by two people concurrently.";
 
-/// What can happen to a cart.
+/// The events of a cart.
 #[derive(Clone, Debug, PartialEq, Event)]
 enum CartEvent {
     ItemAdded {
@@ -30,14 +30,14 @@ enum CartEvent {
         sku: String,
     },
     CheckedOut,
-    /// What was in the cart, kept beside the events.
+    /// The content of the cart, stored with the events.
     Snapshot {
         items: BTreeMap<String, u32>,
         is_closed: bool,
     },
 }
 
-/// What is in a cart.
+/// The state of a cart.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct CartState {
     items: BTreeMap<String, u32>,
@@ -84,7 +84,7 @@ impl Decider for Cart {
     }
 }
 
-/// Puts something into the cart.
+/// Adds items to the cart.
 fn add(cart: &CartState, sku: &str, quantity: u32) -> Result<Vec<CartEvent>, CartError> {
     if cart.is_closed {
         return Err(CartError::Closed);
@@ -95,7 +95,7 @@ fn add(cart: &CartState, sku: &str, quantity: u32) -> Result<Vec<CartEvent>, Car
     }])
 }
 
-/// Takes something out; there is nothing to do if it is not in.
+/// Removes an item; no event if it is not in the cart.
 fn remove(cart: &CartState, sku: &str) -> Result<Option<CartEvent>, CartError> {
     if cart.is_closed {
         return Err(CartError::Closed);
@@ -108,7 +108,7 @@ fn remove(cart: &CartState, sku: &str) -> Result<Option<CartEvent>, CartError> {
         }))
 }
 
-/// Closes the cart, and tells how many pieces were bought.
+/// Closes the cart. Returns the number of items bought.
 fn check_out(cart: &CartState) -> Result<(u32, [CartEvent; 1]), CartError> {
     match (cart.is_closed, cart.items.values().sum()) {
         (true, _) => Err(CartError::Closed),
@@ -152,29 +152,29 @@ async fn main() -> Fallible {
     fill_together(&db).await?;
     let pieces = db.stream::<Cart>("ann").transact(check_out).await?;
     println!("checked out: {pieces} pieces");
-    claim(pieces == 12, "nothing that the two put in was lost")?;
+    claim(pieces == 12, "no concurrent addition is lost")?;
     let late = db
         .stream::<Cart>("ann")
         .transact(|cart| add(cart, "late", 1))
         .await;
     println!(
-        "one more:    {}",
+        "one more item: {}",
         late.as_ref()
             .err()
             .map_or_else(String::new, CartError::to_string)
     );
     claim(
         late == Err(CartError::Closed),
-        "what is closed stays closed",
+        "a closed cart rejects additions",
     )?;
-    tell_history(&db).await
+    print_history(&db).await
 }
 
-/// Two people fill one cart at the same time. Whoever comes second decides again.
+/// Two people fill one cart concurrently. After a conflict, the command is decided again.
 async fn fill_together(db: &Db) -> Fallible {
-    let fill = async |who: &str, skus: [&str; 3]| {
-        let told = Metadata::new().correlation(who);
-        let cart = db.stream::<Cart>("ann").metadata(told);
+    let fill = async |person: &str, skus: [&str; 3]| {
+        let metadata = Metadata::new().correlation(person);
+        let cart = db.stream::<Cart>("ann").metadata(metadata);
         for sku in skus {
             cart.transact(|state| add(state, sku, 2)).await?;
         }
@@ -191,19 +191,22 @@ async fn fill_together(db: &Db) -> Fallible {
     Ok(())
 }
 
-async fn tell_history(db: &Db) -> Fallible {
+async fn print_history(db: &Db) -> Fallible {
     let store = db.events();
     let name = StreamName::new(Cart::CATEGORY, "ann")?;
     let events = store.read(&name).collect().await?;
     for read in &events {
-        let who = read.event.correlation_id.as_deref().unwrap_or("-");
+        let person = read.event.correlation_id.as_deref().unwrap_or("-");
         let body = String::from_utf8_lossy(&read.event.data);
         println!(
-            "{:>3} {:<12} {who:<4} {body}",
+            "{:>3} {:<12} {person:<4} {body}",
             read.index, read.event.event_type
         );
     }
-    claim(events.len() == 7, "six things put in, and the end")
+    claim(
+        events.len() == 7,
+        "six additions and the checkout are stored",
+    )
 }
 
 #[cfg(test)]
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_cart_needs_no_removing() {
+    fn removing_a_missing_item_is_no_event() {
         let cart = || Harness::<Cart>::new().given([added("tea", 1)]);
         cart().when(|state| remove(state, "jam")).then_nothing();
         let removed = CartEvent::ItemRemoved {
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cart_is_checked_out_once_and_not_empty() {
+    fn cart_is_checked_out_once_and_not_if_empty() {
         Harness::<Cart>::new()
             .when(check_out)
             .then_err(CartError::Empty);

@@ -1,13 +1,13 @@
-//! A guestbook that two people sign at the same moment, and no name is lost.
+//! A guestbook that two people sign at the same moment, without losing a name.
 //!
-//! Alice and Bob both read the empty book before either has signed. Both then write a list with one name,
-//! and without care the later one would erase the earlier. Here nobody takes care: the body of a
-//! transaction reads and writes, and because the list was read, it is written only if it is still as it was
-//! read. Whoever comes second runs again, on the book as it is by then.
+//! Alice and Bob both read the empty book before either has signed. Then both write a list with one name, and without
+//! locking the later write would replace the earlier one. Here the body of a transaction reads and writes, and because
+//! it read the list, the list is written only if it has not changed since. The second writer gets a conflict, and its
+//! body runs again on the changed book.
 //!
 //! `cargo run -p floe-examples --bin guestbook`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,7 @@ use tokio::sync::Barrier;
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin guestbook
 
-Two people sign one guestbook at the same moment: whoever comes second runs again, and no name is lost.";
+Two people sign one guestbook at the same moment: the second one runs again after a conflict, and no name is lost.";
 
 #[derive(Model)]
 struct Guestbook {
@@ -38,7 +38,7 @@ async fn main() -> Fallible {
         open_book(&db, place).await?;
     }
     let runs = sign_together(&db).await?;
-    let lost = sign_carelessly(&db).await?;
+    let lost = sign_without_lock(&db).await?;
     println!("\nThe lock took {runs} runs for 2 names. Without it, {lost} of 2 names was lost.");
     Ok(())
 }
@@ -61,14 +61,14 @@ async fn names(db: &Db, place: &str) -> Result<Vec<String>, Error> {
     .await
 }
 
-/// Adds a name. `others` makes sure that everybody has read before anybody writes: a race each time.
-/// Returns how often the body has run.
+/// Adds a name. `others` makes all signers read before any of them writes, so that there is always a race. Returns the
+/// number of runs of the body.
 async fn sign(db: &Db, name: &str, others: &Barrier) -> Result<u32, Error> {
     let runs = AtomicU32::new(0);
     db.transact(async |tx| {
         let run = runs.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(mut book) = tx.get::<Guestbook>("hut").await? {
-            println!("  {name}, run {run}: the book holds {:?}", book.names);
+            println!("  {name}, run {run}: the book contains {:?}", book.names);
             if run == 1 {
                 others.wait().await;
             }
@@ -85,16 +85,16 @@ async fn sign_together(db: &Db) -> Fallible<u32> {
     let both = Barrier::new(2);
     let (alice, bob) = tokio::try_join!(sign(db, "Alice", &both), sign(db, "Bob", &both))?;
     let mut names = names(db, "hut").await?;
-    println!("  In the end the book holds {names:?}.");
+    println!("  In the end the book contains {names:?}.");
     names.sort();
     claim(names == ["Alice", "Bob"], "both names are in the book")?;
-    claim(alice + bob == 3, "one of the two ran again, once")?;
+    claim(alice + bob == 3, "one of the two bodies ran again")?;
     Ok(alice + bob)
 }
 
-/// The same with a write that takes no lock, for what it costs: the last one wins.
-async fn sign_carelessly(db: &Db) -> Fallible<usize> {
-    println!("\nThey sign the guestbook of the lodge with `overwrite`, which takes no lock.");
+/// The same with a write without a lock: the last write wins.
+async fn sign_without_lock(db: &Db) -> Fallible<usize> {
+    println!("\nThey sign the guestbook of the lodge with `overwrite`, which does not lock.");
     let both = Barrier::new(2);
     let sign = async |name: &str| {
         db.transact(async |tx| {
@@ -110,7 +110,7 @@ async fn sign_carelessly(db: &Db) -> Fallible<usize> {
     };
     tokio::try_join!(sign("Alice"), sign("Bob"))?;
     let names = names(db, "lodge").await?;
-    println!("  In the end the book holds {names:?}.");
+    println!("  In the end the book contains {names:?}.");
     claim(names.len() == 1, "without a lock one name is lost")?;
     Ok(2 - names.len())
 }

@@ -1,13 +1,13 @@
-//! An HTTP API of orders, each request in a transaction of its own.
+//! An HTTP API for orders, with one transaction per request.
 //!
-//! `cargo run -p floe-examples --bin http_api` starts it on a free port, sends it a few requests and ends;
+//! `cargo run -p floe-examples --bin http_api` starts it on a free port, sends it a few requests and exits;
 //! `cargo run -p floe-examples --bin http_api -- --serve [ADDR]` serves until Ctrl-C, by default on 127.0.0.1:3000:
 //!
 //! ```text
 //! curl -d '{"product":"skis","quantity":2}' -H 'content-type: application/json' 127.0.0.1:3000/orders
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a demonstration that talks")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ use uuid::Uuid;
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin http_api [-- --serve [ADDR]]
 
-Without arguments it shows itself and ends. With --serve it serves until Ctrl-C, by default on
+Without arguments, it sends itself some requests and exits. With --serve it serves until Ctrl-C, by default on
 127.0.0.1:3000, and keeps the orders in memory.";
 
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -41,22 +41,24 @@ struct Order {
     quantity: u32,
 }
 
-/// Why a request is refused.
-enum Refusal {
+/// Why a request is rejected.
+enum Rejection {
     NoSuchOrder,
     Failed(floe::Error),
 }
 
-impl From<floe::Error> for Refusal {
+impl From<floe::Error> for Rejection {
     fn from(error: floe::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         match self {
-            Self::NoSuchOrder => (StatusCode::NOT_FOUND, "there is no such order").into_response(),
+            Self::NoSuchOrder => {
+                (StatusCode::NOT_FOUND, "the order does not exist").into_response()
+            }
             // Validation is 422, contention 503, and so on.
             Self::Failed(error) => error.into_response(),
         }
@@ -69,11 +71,11 @@ struct NewOrder {
     quantity: u32,
 }
 
-/// `POST /orders`: creates the order and, in the same commit, a message that it was placed.
+/// `POST /orders`: creates the order and, in the same commit, an outbox message about it.
 async fn place(
     tx: RequestTx,
     Json(new): Json<NewOrder>,
-) -> Result<(StatusCode, Json<Order>), Refusal> {
+) -> Result<(StatusCode, Json<Order>), Rejection> {
     let order = Order {
         id: Uuid::new_v4(),
         product: new.product,
@@ -84,9 +86,9 @@ async fn place(
     Ok((StatusCode::CREATED, Json(order)))
 }
 
-/// `GET /orders/{id}`: a GET runs read-only.
-async fn look(tx: RequestTx, Path(id): Path<Uuid>) -> Result<Json<Order>, Refusal> {
-    let order = tx.get::<Order>(id).await?.ok_or(Refusal::NoSuchOrder)?;
+/// `GET /orders/{id}`: a GET is a read-only transaction.
+async fn look(tx: RequestTx, Path(id): Path<Uuid>) -> Result<Json<Order>, Rejection> {
+    let order = tx.get::<Order>(id).await?.ok_or(Rejection::NoSuchOrder)?;
     Ok(Json(Order {
         id,
         product: order.product.clone(),
@@ -99,13 +101,13 @@ struct More {
     quantity: u32,
 }
 
-/// `POST /orders/{id}/add`: runs again if another request has changed the quantity meanwhile.
+/// `POST /orders/{id}/add`: runs again if another request has changed the quantity.
 async fn add(
     tx: RequestTx,
     Path(id): Path<Uuid>,
     Json(more): Json<More>,
-) -> Result<String, Refusal> {
-    let mut order = tx.get::<Order>(id).await?.ok_or(Refusal::NoSuchOrder)?;
+) -> Result<String, Rejection> {
+    let mut order = tx.get::<Order>(id).await?.ok_or(Rejection::NoSuchOrder)?;
     let quantity = order.quantity.saturating_add(more.quantity);
     order.quantity.set(quantity)?;
     Ok(quantity.to_string())
@@ -147,20 +149,17 @@ async fn main() -> Fallible {
 
 async fn serve(address: &str) -> Fallible {
     let listener = TcpListener::bind(address).await?;
-    println!(
-        "Serving on http://{}, until Ctrl-C.",
-        listener.local_addr()?
-    );
+    println!("Serving on http://{} until Ctrl-C.", listener.local_addr()?);
     let stop = async {
-        // Without the signal there is nothing to wait for.
-        let _unheard = tokio::signal::ctrl_c().await;
+        // If the signal cannot be received, the server stops.
+        let _no_signal = tokio::signal::ctrl_c().await;
     };
     let server = axum::serve(listener, app().await?);
     server.with_graceful_shutdown(stop).await?;
     Ok(())
 }
 
-/// Starts the API on a free port and sends it requests, as any client would.
+/// Starts the API on a free port and sends it requests.
 async fn demonstrate() -> Fallible {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let client = Client(listener.local_addr()?);
@@ -175,13 +174,13 @@ async fn demonstrate() -> Fallible {
     client.get(&order).await?.expect(200)?;
     client.post(&add, r#"{"quantity":3}"#).await?.expect(200)?;
 
-    println!("\nWhat is not allowed is refused, and nothing is written:\n");
+    println!("\nInvalid requests are rejected, and nothing is written:\n");
     let too_many = client.post(&add, r#"{"quantity":5000}"#);
     too_many.await?.expect(422)?;
     let unknown = "/orders/00000000-0000-4000-8000-000000000000";
     client.get(unknown).await?.expect(404)?;
 
-    println!("\nEight clients add one each, at the same time:\n");
+    println!("\nEight clients concurrently add one each:\n");
     let adding: Vec<_> = (0..8)
         .map(|_| {
             let add = add.clone();
@@ -193,32 +192,32 @@ async fn demonstrate() -> Fallible {
     }
     let order = client.get(&order).await?.expect(200)?;
     if !order.contains(r#""quantity":13"#) {
-        return Err("an order was not counted".into());
+        return Err("an addition was lost".into());
     }
-    println!("\nAll of them were counted.");
+    println!("\nAll additions are counted.");
     server.abort();
     Ok(())
 }
 
-/// A client that knows just enough HTTP.
+/// A minimal HTTP client.
 #[derive(Clone, Copy)]
 struct Client(SocketAddr);
 
-struct Answer {
+struct Reply {
     status: u16,
     body: String,
 }
 
 impl Client {
-    async fn get(&self, path: &str) -> Fallible<Answer> {
-        self.ask("GET", path, "").await
+    async fn get(&self, path: &str) -> Fallible<Reply> {
+        self.send("GET", path, "").await
     }
 
-    async fn post(&self, path: &str, body: &str) -> Fallible<Answer> {
-        self.ask("POST", path, body).await
+    async fn post(&self, path: &str, body: &str) -> Fallible<Reply> {
+        self.send("POST", path, body).await
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &str) -> Fallible<Answer> {
+    async fn send(&self, method: &str, path: &str, body: &str) -> Fallible<Reply> {
         let mut stream = TcpStream::connect(self.0).await?;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\
@@ -227,27 +226,32 @@ impl Client {
             body.len()
         );
         stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        let (head, answered) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await?;
+        let (head, response_body) = response.split_once("\r\n\r\n").ok_or("no response")?;
         let status = head.split(' ').nth(1).ok_or("no status")?.parse()?;
-        println!("{method} {path} {body}\n  {status} {answered}");
-        let body = answered.to_owned();
-        Ok(Answer { status, body })
+        println!("{method} {path} {body}\n  {status} {response_body}");
+        let body = response_body.to_owned();
+        Ok(Reply { status, body })
     }
 }
 
-impl Answer {
-    /// The body, if this is the status.
+impl Reply {
+    /// Returns the body if the status is the expected one.
     fn expect(self, status: u16) -> Fallible<String> {
-        match self.status == status {
-            true => Ok(self.body),
-            false => Err(format!("expected={status} actual={}", self.status).into()),
+        if self.status == status {
+            Ok(self.body)
+        } else {
+            Err(format!(
+                "unexpected status: expected={status} actual={}",
+                self.status
+            )
+            .into())
         }
     }
 }
 
-/// The text under a name in a JSON document, as far as a demonstration needs it.
+/// Returns the text of a JSON member, for this demonstration only.
 fn text_of<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = json.split_once(&format!("\"{name}\":\""))?;
     rest.split('"').next()

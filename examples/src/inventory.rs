@@ -1,12 +1,12 @@
-//! A player's inventory: money and weapons are models of their own in one table, under one partition key.
+//! A player's inventory: money and weapons are separate models in one table, with the same partition key.
 //!
-//! Lumped into one item, every change would wait for every other. In two tables, the items would live on
-//! different machines. Two models that share the table and differ in a constant sort key have both: they
-//! change independently, and are read and changed together cheaply.
+//! In one item, every change would conflict with every other one. In two tables, the items could not be in one
+//! partition. Two models that share the table and have different constant sort keys avoid both: they change
+//! independently, and are read and changed together cheaply.
 //!
 //! `cargo run -p floe-examples --bin inventory`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin inventory
 
-Money and weapons of a player, two models in one table: changes of one never conflict with the other.";
+Money and weapons of a player, two models in one table: changes of one do not conflict with the other.";
 
 const CHANGES: u32 = 50;
 const SWORD_COINS: i64 = 30;
@@ -36,7 +36,7 @@ struct Money {
 struct Weapons {
     #[model(key)]
     player: String,
-    /// How many of each.
+    /// The number of weapons of each kind.
     #[model(default)]
     owned: BTreeMap<String, u32>,
 }
@@ -55,12 +55,12 @@ async fn main() -> Fallible {
         Ok::<_, Error>(())
     })
     .await?;
-    change_both_at_once(&db).await?;
+    change_both_concurrently(&db).await?;
     buy_swords(&db).await
 }
 
-/// One task earns coins, the other finds daggers, both with a lock on what they change.
-async fn change_both_at_once(db: &Db) -> Fallible {
+/// One task earns coins, the other one finds daggers, both with optimistic locking.
+async fn change_both_concurrently(db: &Db) -> Fallible {
     let earn = async |tx: &Tx| {
         if let Some(mut money) = tx.get::<Money>("joe").await? {
             money.coins += 2;
@@ -91,11 +91,11 @@ async fn change_both_at_once(db: &Db) -> Fallible {
     tokio::try_join!(earning, finding)?;
     let (transactions, runs) = (2 * CHANGES, runs.into_inner());
     println!(
-        "{transactions} changes of money and weapons at the same time: {runs} runs, so none ran again."
+        "{transactions} concurrent changes of money and weapons: {runs} runs, so no conflicts."
     );
     claim(
         runs == transactions,
-        "changes of different items never conflict",
+        "changes of different items do not conflict",
     )
 }
 
@@ -104,7 +104,7 @@ async fn counted<T>(runs: &AtomicU32, body: impl Future<Output = T>) -> T {
     body.await
 }
 
-/// Coins for a sword, both or neither, as long as there are enough.
+/// Exchanges coins for a sword in one commit, if there are enough coins.
 async fn buy_sword(db: &Db) -> Result<bool, Error> {
     db.transact(async |tx| {
         let keys = (Money::key("joe")?, Weapons::key("joe")?);
@@ -137,7 +137,7 @@ async fn buy_swords(db: &Db) -> Fallible {
         .await?;
     println!("After buying swords for {SWORD_COINS} coins each: {coins} coins, {owned:?}");
     let expected = [("dagger".to_owned(), CHANGES), ("sword".to_owned(), bought)];
-    claim(owned == expected.into(), "every weapon is there")?;
+    claim(owned == expected.into(), "every weapon is stored")?;
     let spent = i64::from(bought) * SWORD_COINS;
     claim(
         coins + spent == 2 * i64::from(CHANGES),

@@ -1,11 +1,11 @@
-//! A library as a graph: authors, articles, tags and reading lists, how they are related, and how they are found.
+//! A library as a graph: authors, articles, tags and reading lists, their relations and indexes.
 //!
-//! An article goes with its author. A tag cannot be deleted while an article has it. A reading list loses what is
-//! deleted. Articles are found by words of their titles, authors by their address, which nobody else may have.
+//! An article is deleted with its author. A tag cannot be deleted while an article has it. Deleted articles disappear
+//! from reading lists. Articles are found by words of their titles, authors by their unique address.
 //!
 //! `cargo run -p floe-examples --bin library`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use floe::graph::{Emit, GraphSchema, Include, MapIndex, OnDelete, Relation};
 use floe::{Db, Entity, Error, ErrorKind};
@@ -14,7 +14,7 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin library
 
-A library as a graph: entities, ordered relationships, indexes made by functions, in memory.";
+A library as a graph: entities, ordered relations, indexes computed by functions, in memory.";
 
 #[derive(Clone, Debug, PartialEq, Entity)]
 struct Author {
@@ -42,7 +42,7 @@ struct ReadingList {
     owner: String,
 }
 
-/// What an author wrote, in the order in which it is listed.
+/// The articles of an author, in listing order.
 enum Wrote {}
 
 impl Relation for Wrote {
@@ -53,7 +53,7 @@ impl Relation for Wrote {
     const OWNS: bool = true;
 }
 
-/// What an article is about.
+/// The tags of an article.
 enum Tagged {}
 
 impl Relation for Tagged {
@@ -64,7 +64,7 @@ impl Relation for Tagged {
     const ON_DELETE: OnDelete = OnDelete::Restrict;
 }
 
-/// What is on a reading list, and why.
+/// The articles on a reading list, with the reason.
 enum Recommends {}
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -93,7 +93,7 @@ impl MapIndex for ByWord {
     }
 }
 
-/// Articles by year: numbers keep their order.
+/// Articles by year. Number keys sort numerically.
 enum ByYear {}
 
 impl MapIndex for ByYear {
@@ -155,7 +155,7 @@ async fn main() -> Fallible {
     db.ensure_graph().await?;
     let graph = db.graph("library");
 
-    // An author, her articles and what they are about, in one commit.
+    // Creates an author, her articles and their tags in one commit.
     let ann = author("ann", "ann@example.com");
     let (ice, snow) = (
         article("a-1", "On drifting ice", 2019),
@@ -177,7 +177,7 @@ async fn main() -> Fallible {
     })
     .await?;
 
-    // The newest first: one edge is written.
+    // Moves the newest article to the front: one edge is written.
     graph.related::<Wrote>(&ann).move_to(1, 0).await?;
     let list = ReadingList {
         id: "l-1".to_owned(),
@@ -190,9 +190,12 @@ async fn main() -> Fallible {
     let recommended = graph.related::<Recommends>(&list);
     recommended.link_with(&ice, &because).await?;
 
-    // With all that is around her, two levels deep.
+    // Loads the author with related entities, two levels deep.
     let follow = [Include::relation::<Wrote>().with(Include::relation::<Tagged>())];
-    let loaded = graph.include(&ann, &follow).await?.ok_or("she is there")?;
+    let loaded = graph
+        .include(&ann, &follow)
+        .await?
+        .ok_or("the author exists")?;
     for article in loaded.objects::<Wrote>() {
         let tags = article.values::<Tagged>()?.into_iter().map(|tag| tag.name);
         let title = article.entity::<Article>()?.title;
@@ -207,30 +210,30 @@ async fn main() -> Fallible {
         "in the new order",
     )?;
 
-    // Found by a word, by a range of years, and by who recommends it.
+    // Finds articles by a word, by a range of years, and by referrer.
     let found = graph.find::<ByWord>().prefix("drift").load().await?;
-    claim(found == [ice.clone()], "by the beginning of a word")?;
+    claim(found == [ice.clone()], "found by a prefix of a word")?;
     let recent = graph.find::<ByYear>().range(&2020..).load().await?;
-    claim(recent == [snow.clone()], "by a range of years")?;
+    claim(recent == [snow.clone()], "found by a range of years")?;
     let lists = graph.referrers(&ice).of::<Recommends>().await?;
-    claim(lists.len() == 1, "by what leads to it")?;
+    claim(lists.len() == 1, "found by referrer")?;
 
-    // Two authors cannot have the same address, and a tag that is in use stays.
+    // Two authors cannot have the same address, and a tag in use cannot be deleted.
     let refused = graph.create(&author("bo", "Ann@Example.com")).await;
     let error = refused.err().ok_or("the address is taken")?;
     claim(error.kind() == ErrorKind::Conflict, "a unique key")?;
-    println!("refused: {error}");
+    println!("rejected: {error}");
     let error = graph.delete(&cold).await.err().ok_or("the tag is in use")?;
     claim(error.kind() == ErrorKind::Restricted, "a restriction")?;
-    println!("refused: {error}");
+    println!("rejected: {error}");
 
-    // Changed under the eyes of others, without losing what they do.
+    // Changes an entity with optimistic locking: a conflict runs the function again.
     let changed = graph
         .modify::<Article>("a-1", |article| article.year += 1)
         .await?;
     claim(changed.year == 2020, "a change")?;
 
-    // With the author go her articles, their edges and their entries.
+    // Deletes the author with her articles, their edges and their index entries.
     let deleted = graph.delete(&ann).await?;
     println!(
         "deleted {} entities and {} edges",
@@ -238,17 +241,17 @@ async fn main() -> Fallible {
     );
     claim(
         recommended.keys().await?.is_empty(),
-        "nothing is recommended any more",
+        "nothing is recommended any longer",
     )?;
     claim(
         graph.find::<ByWord>().keys().await?.is_empty(),
-        "nothing is found any more",
+        "no article is found any longer",
     )?;
     graph.delete(&cold).await?;
     claim(
         graph.check().await?.differences.is_empty(),
-        "the tables agree",
+        "the tables are consistent",
     )?;
-    println!("the three tables agree");
+    println!("the three tables are consistent");
     Ok(())
 }

@@ -1,12 +1,11 @@
-//! The life of an order in a directory: created, read, changed, refused, found, and still there after a
-//! restart.
+//! An order in a directory: created, read, changed, rejected, queried, and read again after a restart.
 //!
-//! Every part of it is a transaction of its own. What a model does not allow never reaches the store, and
-//! what was committed is on disk.
+//! Each step is a transaction. A change that the model does not allow is never sent to the store, and every commit is
+//! on disk.
 //!
 //! `cargo run -p floe-examples --bin orders`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin orders
 
-The life of an order in a directory: created, read, changed, refused, found, and still there after a restart.";
+An order in a directory: created, read, changed, rejected, queried, and read again after a restart.";
 
 #[derive(Clone, Debug, PartialEq, Model)]
 #[model(
@@ -32,13 +31,13 @@ struct Order {
     quantity: u32,
     #[model(min = 0)]
     cents: i64,
-    /// One for each parcel.
+    /// The weight of each parcel.
     kilograms: Vec<f64>,
     note: Option<String>,
 }
 
 impl OrderRow<'_> {
-    /// Reads, and thereby locks, the two fields that it is made of.
+    /// Computes the total. Reading the two fields makes the commit depend on them.
     fn total(&self) -> i64 {
         i64::from(*self.quantity) * *self.cents
     }
@@ -65,20 +64,20 @@ async fn main() -> Fallible {
     db.ensure_tables(&[Order::SCHEMA]).await?;
     create(&db).await?;
     change(&db).await?;
-    refuse(&db).await?;
+    reject(&db).await?;
     change_unread(&db).await?;
     find(&db).await?;
     drop(db);
-    find_again(folder.path()).await
+    read_after_restart(folder.path()).await
 }
 
 async fn create(db: &Db) -> Fallible {
     db.transact(async |tx| tx.create(coffee()).map(drop))
         .await?;
     println!("Created an order of 2 coffees.");
-    // Whether it is there already is the store's to tell, so the body is not run again for it.
+    // The commit reports that the order exists, so the body is not run again.
     let again = db.transact(async |tx| tx.create(coffee()).map(drop)).await;
-    refused(again, ErrorKind::AlreadyExists, "key=\"o-1\"")
+    rejected(again, ErrorKind::AlreadyExists, "key=\"o-1\"")
 }
 
 async fn change(db: &Db) -> Fallible {
@@ -87,7 +86,7 @@ async fn change(db: &Db) -> Fallible {
             let Some(mut order) = tx.get::<Order>("o-1").await? else {
                 return Ok::<_, Error>(None);
             };
-            // There is no `save`: what differs when the body ends is written.
+            // There is no `save`: changed fields are written after the body.
             if order.product == "coffee" {
                 order.quantity += 1;
                 order.note.set(Some("whole beans".to_owned()))?;
@@ -95,14 +94,14 @@ async fn change(db: &Db) -> Fallible {
             Ok(Some(order.total()))
         })
         .await?;
-    let total = total.ok_or("the order is not there")?;
-    println!("\nOne coffee more, and a note: {total} cents in all.");
+    let total = total.ok_or("the order does not exist")?;
+    println!("\nAdded a coffee and a note: {total} cents in total.");
     claim(total == 1350, "three coffees cost 1350 cents")
 }
 
-/// What a model does not allow is told with the field, and with the place inside it.
-async fn refuse(db: &Db) -> Fallible {
-    println!("\nWhat the model does not allow:");
+/// The error of an invalid change names the field, and the position inside it.
+async fn reject(db: &Db) -> Fallible {
+    println!("\nChanges that the model does not allow:");
     let none = Order {
         id: "o-2".to_owned(),
         quantity: 0,
@@ -111,20 +110,20 @@ async fn refuse(db: &Db) -> Fallible {
     let created = db
         .transact(async |tx| tx.create(none.clone()).map(drop))
         .await;
-    refused(created, ErrorKind::InvalidField, "field=quantity")?;
+    rejected(created, ErrorKind::InvalidField, "field=quantity")?;
     let changed = db
         .transact(async |tx| {
             if let Some(mut order) = tx.get::<Order>("o-1").await? {
-                // A change inside a value is found and checked when the body has ended.
+                // A change inside a value is detected and validated after the body.
                 order.kilograms.push(f64::NAN);
             }
             Ok(())
         })
         .await;
-    refused(changed, ErrorKind::InvalidField, "field=kilograms[2]")
+    rejected(changed, ErrorKind::InvalidField, "field=kilograms[2]")
 }
 
-/// A write without a read, for somebody who knows what is there: one request instead of two.
+/// A write without a read, if the stored values are known: one request instead of two.
 async fn change_unread(db: &Db) -> Fallible {
     println!("\nChanges without a read:");
     let from_to = async |old: u32, new: u32| {
@@ -132,19 +131,19 @@ async fn change_unread(db: &Db) -> Fallible {
             let (expected, new) = (Order::patch().quantity(old), Order::patch().quantity(new));
             tx.update::<Order>("o-1", expected, new)
         };
-        // What is expected would be the same in the next run.
+        // A retry would expect the same values.
         db.tx().retries(0).run(body).await
     };
     from_to(3, 4).await?;
     println!("  from 3 to 4: done");
-    refused(
+    rejected(
         from_to(3, 5).await,
         ErrorKind::TransactionFailed,
         "fields=quantity",
     )
 }
 
-/// By something else than the key: an index, whose fields are columns that the compiler knows.
+/// Queries orders by an index, whose fields are typed columns.
 async fn find(db: &Db) -> Fallible {
     for (id, product, quantity) in [
         ("o-2", "tea", 9),
@@ -171,11 +170,14 @@ async fn find(db: &Db) -> Fallible {
         .into_iter()
         .map(|order| order.id)
         .collect();
-    println!("\nOrders of 2 coffees or more, the largest first: {ids:?}");
-    claim(ids == ["o-4", "o-1"], "an index finds them in order")
+    println!("\nOrders of 2 coffees or more, largest first: {ids:?}");
+    claim(
+        ids == ["o-4", "o-1"],
+        "an index query returns them in order",
+    )
 }
 
-async fn find_again(folder: &Path) -> Fallible {
+async fn read_after_restart(folder: &Path) -> Fallible {
     let db = Db::open(folder)?;
     let found = db
         .transact(async |tx| {
@@ -184,16 +186,19 @@ async fn find_again(folder: &Path) -> Fallible {
         })
         .await?;
     println!("\nAfter a restart: {found:?}");
-    let is_there = found.as_deref() == Some("4 x coffee");
-    claim(is_there, "what was committed is there after a restart")
+    let is_stored = found.as_deref() == Some("4 x coffee");
+    claim(is_stored, "committed data exists after a restart")
 }
 
-/// Tells the error, which must be of that kind and tell this.
-fn refused(outcome: Result<(), Error>, kind: ErrorKind, fact: &str) -> Fallible {
+/// Prints the error, and claims that it has this kind and contains this fact.
+fn rejected(outcome: Result<(), Error>, kind: ErrorKind, fact: &str) -> Fallible {
     let Err(error) = outcome else {
-        return claim(false, &format!("it is refused as {kind:?}"));
+        return claim(false, &format!("the change is rejected as {kind:?}"));
     };
     println!("  {:?}: {error}", error.kind());
-    let is_so = error.kind() == kind && error.to_string().contains(fact);
-    claim(is_so, &format!("it is refused as {kind:?} with {fact}"))
+    let is_expected = error.kind() == kind && error.to_string().contains(fact);
+    claim(
+        is_expected,
+        &format!("the change is rejected as {kind:?} with {fact}"),
+    )
 }

@@ -1,16 +1,16 @@
-//! A view that is exact: how much of each product was sold, counted from the events of all orders.
+//! An exact view: the pieces sold of each product, computed from the events of all orders.
 //!
-//! The feed may hand out the same events again, for instance after a crash. A view that only adds up would count them
-//! twice. Here the sums and the place in the feed are one commit, so each event counts once: the program dies in the
-//! middle, twice, and begins again.
+//! The feed may deliver the same events again, for example after a crash. A view that only adds would count them twice.
+//! Here the sums and the checkpoint in the feed are stored in one commit, so each event counts once, although the
+//! program fails twice in the middle and starts again.
 //!
 //! `cargo run -p floe-examples --bin projection`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::events::feed::{Delivery, IndexerOptions};
+use floe::events::feed::{IndexerOptions, ViewTransaction};
 use floe::events::{Decider, EventStore};
 use floe::{Db, Error, Event, Model};
 use floe_examples::{Fallible, arguments, claim};
@@ -18,7 +18,7 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin projection
 
-Sums over the events of all orders, kept in the same commit as the place in the feed: exact, whoever dies.";
+Sums over the events of all orders, committed together with the checkpoint in the feed: exact in spite of crashes.";
 
 #[derive(Clone, Debug, PartialEq, Event)]
 enum OrderEvent {
@@ -39,7 +39,7 @@ impl Decider for Order {
     fn evolve((): (), _: &OrderEvent) {}
 }
 
-/// What the view holds of a product.
+/// The view of a product.
 #[derive(Model)]
 struct Sales {
     #[model(key)]
@@ -66,10 +66,10 @@ async fn main() -> Fallible {
         .run_until_caught_up()
         .await?;
     println!("in the feed: {} events", indexed.events);
-    let deaths = project(&store).await?;
+    let crashes = project(&store).await?;
     println!(
-        "the view was made in {} runs, of which {deaths} died",
-        deaths + 1
+        "the view was completed in {} runs, of which {crashes} failed",
+        crashes + 1
     );
 
     for (product, expected) in [("tea", 60), ("jam", 20)] {
@@ -80,7 +80,7 @@ async fn main() -> Fallible {
     Ok(())
 }
 
-/// Forty orders, of which every second one is cancelled in part.
+/// Appends forty orders. Every second order is partly cancelled.
 async fn sell(store: &EventStore) -> Result<(), Error> {
     let sold = |product: &str, pieces| OrderEvent::Sold {
         product: product.to_owned(),
@@ -104,43 +104,43 @@ async fn sell(store: &EventStore) -> Result<(), Error> {
     Ok(())
 }
 
-/// Brings the view up to date, however often that is interrupted. Tells how often it was.
+/// Updates the view until it has caught up with the feed. Returns the number of failed runs.
 async fn project(store: &EventStore) -> Fallible<u32> {
-    // Workers of this name share the feed, here and elsewhere.
+    // Workers with this name share the feed, in all processes.
     let view = store.consumers("sales").tries_max(1);
     let calls = AtomicU32::new(0);
-    let mut deaths = 0;
+    let mut crashes = 0;
     loop {
-        let run = view.run_exactly_once_until_caught_up(async |delivery: Delivery<'_>| {
+        let run = view.run_exactly_once_until_caught_up(async |delivery: ViewTransaction<'_>| {
             let call = calls.fetch_add(1, Ordering::Relaxed);
             add(&delivery).await?;
-            // All of it is written by now, and nothing is committed.
+            // The changes are made, but not committed.
             match call {
                 7 | 23 => Err(Error::from(floe_store::Error::Unreachable(
-                    "the power is gone".to_owned(),
+                    "simulated crash".to_owned(),
                 ))),
                 _ => Ok(()),
             }
         });
         match run.await {
-            Ok(worked) => {
-                for (partition, checkpoint) in worked.checkpoints {
+            Ok(summary) => {
+                for (partition, checkpoint) in summary.checkpoints {
                     println!("partition {partition} is up to date at {checkpoint}");
                 }
-                claim(view.lag().await?.events == 0, "nothing is missing")?;
-                return Ok(deaths);
+                claim(view.lag().await?.events == 0, "no event is missing")?;
+                return Ok(crashes);
             }
             Err(error) => {
-                println!("died: {error}");
-                deaths += 1;
-                claim(deaths < 10, "it gets on")?;
+                println!("failed: {error}");
+                crashes += 1;
+                claim(crashes < 10, "runs make progress")?;
             }
         }
     }
 }
 
 /// Adds the events of one order to the sums.
-async fn add(delivery: &Delivery<'_>) -> Result<(), Error> {
+async fn add(delivery: &ViewTransaction<'_>) -> Result<(), Error> {
     let (mut tea, mut jam) = (0, 0);
     for recorded in delivery.events {
         let event = OrderEvent::decode(&recorded.event.event_type, &recorded.event.data)?;

@@ -1,12 +1,12 @@
-//! Sessions expire, and a server is told of each: from a change of the store to an HTTP request.
+//! Sends an HTTP request for each session that expires.
 //!
-//! A session is an item with a time at which it expires. The sweeper of the store removes it then, and the change stream
-//! tells so. A router picks those changes out of all others and posts them to a webhook, which fails at first and is tried
-//! again. A handler in the program itself is told of those that users end on their own.
+//! A session is an item with an expiry. The sweeper of the store removes it then, which is a record in the change
+//! stream. A router selects these changes by a pattern and posts them to a webhook, whose first request fails and is
+//! retried. A handler in the program processes the sessions that users end themselves.
 //!
 //! `cargo run -p floe-examples --bin router`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use floe::changes::sink::Webhook;
-use floe::changes::{Cause, Consumer, Pattern, Removed, Router, consumer};
+use floe::changes::{Cause, ChangeConsumer, Pattern, Removed, Router, consumer};
 use floe::model::Expiry;
 use floe::{Db, Model, Tx};
 use floe_examples::{Fallible, arguments, claim};
@@ -27,7 +27,7 @@ use tokio::net::TcpListener;
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin router
 
-Tells a local HTTP server of each session that expires.";
+Posts each session that expires to a local HTTP server.";
 
 #[derive(Model)]
 #[model(table = "sessions", stream)]
@@ -39,7 +39,7 @@ struct Session {
     ends: Expiry,
 }
 
-/// What the server was told.
+/// The server with the posts it received.
 #[derive(Clone, Default)]
 struct Server {
     posts: Arc<Mutex<Vec<String>>>,
@@ -51,7 +51,7 @@ async fn main() -> Fallible {
     if arguments(USAGE, 0)?.is_none() {
         return Ok(());
     }
-    // The time is the program's own, so that nobody has to wait for an hour.
+    // A manual clock, so that the program does not wait for an hour.
     let clock = ManualClock::at(Timestamp::from_millis(1_767_225_600_000));
     let options = Options::new()
         .env(Env::manual(clock.clone(), 7))
@@ -64,7 +64,7 @@ async fn main() -> Fallible {
     let server = Server::default();
     let url = serve(server.clone()).await?;
 
-    // Expired sessions go to the server, ended ones to a handler.
+    // Expired sessions are posted to the server, ended ones go to a handler.
     let expired = Pattern::parse(
         r#"{
             "detail-type": ["REMOVE"],
@@ -86,7 +86,7 @@ async fn main() -> Fallible {
                 Ok(())
             }
         });
-    let consumer = Consumer::new(&db, "farewell", router)
+    let consumer = ChangeConsumer::new(&db, "farewell", router)
         .backoff(Duration::from_millis(1), Duration::from_millis(10));
 
     let ends = Expiry::from(Timestamp::from_millis(1_767_229_200_000));
@@ -103,30 +103,33 @@ async fn main() -> Fallible {
     clock.advance(Duration::from_secs(2 * 3600));
     while engine.run_background_once()? {}
 
-    let ran = consumer.run_until_caught_up().await?;
-    println!("{} changes, {} of them handled", ran.records, ran.handled);
+    let summary = consumer.run_until_caught_up().await?;
+    println!(
+        "{} changes, {} of them handled",
+        summary.records, summary.handled
+    );
     let posts = server.posts.lock().map_err(|_| "poisoned")?.clone();
     let ended = ended.lock().map_err(|_| "poisoned")?.clone();
-    claim(ran.records == 6, "three sessions came and went")?;
-    claim(ended == ["bob"], "one of them was ended by its user")?;
+    claim(
+        summary.records == 6,
+        "three sessions are created and removed",
+    )?;
+    claim(ended == ["bob"], "one session is ended by its user")?;
     claim(
         posts.len() == 2,
-        "the server was told of the other two, once each",
+        "the other two sessions are posted once each",
     )?;
     let requests = server.requests.load(Ordering::SeqCst);
-    claim(
-        requests == 3,
-        "the first request failed, and was made again",
-    )?;
+    claim(requests == 3, "the first request failed and was retried")?;
     let again = consumer.run_until_caught_up().await?;
-    claim(again.records == 0, "nothing comes twice")
+    claim(again.records == 0, "no change is delivered twice")
 }
 
-/// A server that is not there at first, and then notes what it is told.
+/// Starts a server that is unavailable for the first request, and then records the posts.
 async fn serve(server: Server) -> Fallible<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/expired", listener.local_addr()?);
-    let answer = async move |headers: HeaderMap, body: String| {
+    let respond = async move |headers: HeaderMap, body: String| {
         if server.requests.fetch_add(1, Ordering::SeqCst) == 0 {
             return StatusCode::SERVICE_UNAVAILABLE;
         }
@@ -145,11 +148,11 @@ async fn serve(server: Server) -> Fallible<String> {
         }
         StatusCode::NO_CONTENT
     };
-    let answer = move |headers: HeaderMap, body: String| {
-        let answer = answer.clone();
-        async move { answer(headers, body).await }
+    let respond = move |headers: HeaderMap, body: String| {
+        let respond = respond.clone();
+        async move { respond(headers, body).await }
     };
-    let app = axum::Router::new().route("/expired", post(answer));
+    let app = axum::Router::new().route("/expired", post(respond));
     tokio::spawn(async move { axum::serve(listener, app).await });
     Ok(url)
 }

@@ -1,12 +1,12 @@
-//! A ski resort counts its skiers and their rides in two items, and nobody ever sees one without the other.
+//! A ski resort counts its skiers and their rides in two items, which readers always see consistently.
 //!
-//! A ride of a new skier adds to both in one transaction. Somebody who reads the two one after the other
-//! can still see a ride without a skier: the ride was taken in between. There are two ways out, both shown:
-//! read both at one moment with `get_many`, or have the reads checked at the end with `verified`.
+//! A ride of a new skier adds to both in one transaction. A reader that reads the two items one after the other can
+//! still see a ride without a skier, if the ride is committed in between. Two solutions are shown: reading both
+//! together with `get_many`, or checking the reads at the end with `verified`.
 //!
 //! `cargo run -p floe-examples --bin ski_resort`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,7 +16,7 @@ use floe_examples::{Fallible, arguments, claim};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin ski_resort
 
-Rides are taken while others read the counters of skiers and rides: never is there a ride without a skier.";
+Rides are taken while the counters of skiers and rides are read: no read sees a ride without a skier.";
 
 const SKIERS: i64 = 20;
 const RIDES_EACH: i64 = 5;
@@ -37,7 +37,7 @@ struct LiftStats {
     rides: i64,
 }
 
-/// How many skiers and how many rides.
+/// Number of skiers and number of rides.
 type Counts = (i64, i64);
 
 #[tokio::main]
@@ -50,28 +50,28 @@ async fn main() -> Fallible {
         .await?;
     read_one_by_one(&db).await?;
     read_verified(&db).await?;
-    read_while_many_ride(&db).await
+    read_during_rides(&db).await
 }
 
-/// Takes a ride. A helper like any other: it runs in whatever transaction it is given.
+/// Takes a ride. An ordinary function that runs as part of the caller's transaction.
 async fn ride(tx: &Tx, resort: &str, is_new_skier: bool) -> Result<(), Error> {
     if is_new_skier {
         let mut stats = tx.get_or_create(SkierStats::from_key(resort)?).await?;
         stats.skiers.increment_by(1)?;
     }
-    // Added to whatever is stored by then, without a lock: riders do not wait for each other.
+    // An atomic increment of the stored value: concurrent rides do not conflict.
     let mut stats = tx.get_or_create(LiftStats::from_key(resort)?).await?;
     stats.rides.increment_by(1)
 }
 
-/// Somebody else, in another task, takes the first ride of the day.
+/// Another task takes the first ride of the day.
 async fn first_ride(db: &Db, resort: &'static str) -> Fallible {
     let db = db.clone();
     let ride = async move { db.transact(async |tx| ride(tx, resort, true).await).await };
     Ok(tokio::spawn(ride).await??)
 }
 
-/// Reads one counter after the other; if asked, a ride is taken in between.
+/// Reads one counter after the other, with a ride in between if `disturb` is set.
 async fn one_by_one(db: &Db, tx: &Tx, resort: &'static str, disturb: bool) -> Fallible<Counts> {
     let skiers = tx.get::<SkierStats>(resort).await?;
     if disturb {
@@ -85,8 +85,8 @@ async fn one_by_one(db: &Db, tx: &Tx, resort: &'static str, disturb: bool) -> Fa
 async fn read_one_by_one(db: &Db) -> Fallible {
     let body = async |tx: &Tx| one_by_one(db, tx, "Alta", true).await;
     let counts = db.transact(body).await?;
-    println!("Read one by one, a ride in between: {}", shown(counts));
-    claim(counts == (0, 1), "two reads may be of two moments")
+    println!("Read one by one, with a ride in between: {}", shown(counts));
+    claim(counts == (0, 1), "separate reads can be inconsistent")
 }
 
 async fn read_verified(db: &Db) -> Fallible {
@@ -97,14 +97,17 @@ async fn read_verified(db: &Db) -> Fallible {
     };
     let counts = db.tx().verified().run(body).await?;
     let runs = runs.into_inner();
-    println!("The same, verified: {} after {runs} runs", shown(counts));
+    println!(
+        "The same with verified reads: {} after {runs} runs",
+        shown(counts)
+    );
     claim(
         counts == (1, 1) && runs == 2,
-        "verified reads are of one moment",
+        "verified reads are consistent",
     )
 }
 
-/// Both counters as they were at one moment.
+/// Both counters, read consistently.
 async fn snapshot(db: &Db, resort: &str) -> Result<Counts, Error> {
     db.transact(async |tx| {
         let keys = (SkierStats::key(resort)?, LiftStats::key(resort)?);
@@ -115,10 +118,10 @@ async fn snapshot(db: &Db, resort: &str) -> Result<Counts, Error> {
     .await
 }
 
-/// One skier's day.
+/// The rides of one skier.
 async fn ski(db: Db, resort: &'static str) -> Result<(), Error> {
     for number in 0..RIDES_EACH {
-        // Only the first rides of the day conflict: everybody wants to create the counters.
+        // Only the first rides conflict, because each of them creates the counters.
         let options = db.tx().initial_backoff_ms(1).label("ride");
         options
             .run(async |tx| ride(tx, resort, number == 0).await)
@@ -128,21 +131,21 @@ async fn ski(db: Db, resort: &'static str) -> Result<(), Error> {
     Ok(())
 }
 
-async fn read_while_many_ride(db: &Db) -> Fallible {
-    println!("\nRead with `get_many` while {SKIERS} skiers take {RIDES_EACH} rides each:");
+async fn read_during_rides(db: &Db) -> Fallible {
+    println!("\nReads with `get_many` while {SKIERS} skiers take {RIDES_EACH} rides each:");
     let skiers = (0..SKIERS).map(|_| tokio::spawn(ski(db.clone(), "Snowbird")));
     let skiers: Vec<_> = skiers.collect();
-    let (mut reads, mut told) = (0, -1);
+    let (mut reads, mut last_printed) = (0, -1);
     while !skiers.iter().all(|skier| skier.is_finished()) {
         let (skiers, rides) = snapshot(db, "Snowbird").await?;
-        let fits = skiers <= rides && rides <= skiers * RIDES_EACH;
+        let is_consistent = skiers <= rides && rides <= skiers * RIDES_EACH;
         claim(
-            fits,
-            &format!("the counters fit together: {}", shown((skiers, rides))),
+            is_consistent,
+            &format!("the counters are consistent: {}", shown((skiers, rides))),
         )?;
         reads += 1;
-        if rides / 20 > told {
-            told = rides / 20;
+        if rides / 20 > last_printed {
+            last_printed = rides / 20;
             println!("  {}", shown((skiers, rides)));
         }
         tokio::task::yield_now().await;
@@ -152,7 +155,7 @@ async fn read_while_many_ride(db: &Db) -> Fallible {
     }
     let counts = snapshot(db, "Snowbird").await?;
     println!(
-        "  {} at the end, after {reads} reads that all fit together",
+        "  {} at the end, after {reads} consistent reads",
         shown(counts)
     );
     claim(

@@ -1,11 +1,11 @@
-//! Follows everything that is appended, as it comes: first what was there before, then the rest.
+//! Follows all appended events: the stored ones first, then new ones as they arrive.
 //!
-//! A writer appends to several streams. An indexer notes in the feed which events came to which stream, and the
-//! subscription reads the feed and the events. Whoever remembers the checkpoint goes on there another time.
+//! A writer appends to several streams. An indexer records in the feed which events were appended to which stream, and
+//! the subscription reads the feed and the events. A reader that stores the checkpoint can continue there later.
 //!
 //! `cargo run -p floe-examples --bin tail`
 
-#![expect(clippy::print_stdout, reason = "a program that shows what happens")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin tail
 
-Follows the feed of an event store while others append to its streams.";
+Follows the feed of an event store while a writer appends to its streams.";
 
 const SENSORS: u32 = 3;
 const READINGS: u32 = 5;
@@ -33,7 +33,7 @@ async fn main() -> Fallible {
     store.ensure_feed().await?;
     write(&store, 0).await?;
 
-    // In a process of its own elsewhere; here beside the others, until it is told to stop.
+    // Usually a separate process; here a task that runs until it is stopped.
     let (stop, stopped) = oneshot::channel::<()>();
     let mut indexer = store.indexer(IndexerOptions::new().poll(Duration::from_millis(5)))?;
     let indexing = tokio::spawn(async move {
@@ -64,18 +64,15 @@ async fn main() -> Fallible {
     writing.await??;
     drop(stop);
     indexing.await??;
-    println!("all {seen} readings were seen, up to {}", feed.checkpoint());
-    claim(
-        seen == SENSORS * READINGS,
-        "each was told once, and no more",
-    )?;
-    claim(
-        feed.lag().await?.events == 0,
-        "there is nothing behind the tail",
-    )
+    println!(
+        "all {seen} readings were received, up to {}",
+        feed.checkpoint()
+    );
+    claim(seen == SENSORS * READINGS, "each reading is delivered once")?;
+    claim(feed.lag().await?.events == 0, "no events remain")
 }
 
-/// A reading of each sensor.
+/// Appends a reading of each sensor.
 async fn write(store: &EventStore, reading: u32) -> Result<(), Error> {
     for sensor in 0..SENSORS {
         let name = StreamName::new("Sensor", &sensor)?;
@@ -88,7 +85,7 @@ async fn write(store: &EventStore, reading: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints a batch, and counts its events.
+/// Prints a batch. Returns its number of events.
 fn show(batch: &EventBatch) -> u32 {
     let mut count = 0;
     for (stream, events) in &batch.streams {

@@ -1,9 +1,10 @@
-//! A tour of the embedded engine: a table with an index and a stream, conditions, a transaction, a
-//! query, the change log, a backup, and a restart that finds everything again.
+//! A tour of the embedded engine: a table with an index and a stream, conditions, a transaction, queries, the change
+//! log, a backup, and a restart.
 //!
-//! `cargo run -p floe-examples --bin tour` uses a temporary directory; `cargo run -p floe-examples --bin tour -- DIR` keeps the data in DIR.
+//! `cargo run -p floe-examples --bin tour` uses a temporary directory; `cargo run -p floe-examples --bin tour -- DIR`
+//! keeps the data in DIR.
 
-#![expect(clippy::print_stdout, reason = "a tour that talks")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +21,8 @@ use floe_store::{Engine, Error, Item, TableDef};
 const USAGE: &str = "\
 Usage: cargo run -p floe-examples --bin tour [-- DIR]
 
-A tour of the embedded engine. Without DIR, in a temporary directory that is removed at the end; with DIR,
-the data stays there to be looked at.";
+A tour of the embedded engine. Without DIR, it uses a temporary directory that is removed at the end; with DIR, the data stays
+there.";
 
 #[tokio::main]
 async fn main() -> Fallible {
@@ -36,12 +37,12 @@ async fn main() -> Fallible {
     println!("The store is the directory {}.", folder.display());
 
     let engine = LocalEngine::open(&folder)?;
-    make_table(&engine).await?;
+    create_table(&engine).await?;
     place_orders(&engine).await?;
-    refuse_a_duplicate(&engine).await?;
+    reject_duplicate(&engine).await?;
     move_stock_in_a_transaction(&engine).await?;
-    ask(&engine).await?;
-    follow_the_changes(&engine).await?;
+    query(&engine).await?;
+    read_change_log(&engine).await?;
     let copy = temporary.path().join("backup");
     engine.backup(&copy)?;
     println!("\nA backup was taken while the engine was running.");
@@ -66,7 +67,7 @@ fn key(customer: &str, placed: u32) -> Item {
         .with("placed", placed)
 }
 
-async fn make_table(engine: &LocalEngine) -> Fallible {
+async fn create_table(engine: &LocalEngine) -> Fallible {
     let orders = TableDef::builder("Orders", "customer", KeyKind::S)
         .sort_key("placed", KeyKind::N)
         .global_index(
@@ -78,9 +79,11 @@ async fn make_table(engine: &LocalEngine) -> Fallible {
         .stream(StreamView::NewAndOldImages)
         .build()?;
     match engine.create_table(orders.into()).await {
-        Ok(_) => println!("\nMade the table Orders, with an index by product and a change stream."),
+        Ok(_) => {
+            println!("\nCreated the table Orders, with an index by product and a change stream.")
+        }
         Err(Error::ResourceInUse(_)) => {
-            println!("\nThe table Orders is there from an earlier tour.");
+            println!("\nThe table Orders exists from an earlier tour.");
         }
         Err(error) => return Err(error.into()),
     }
@@ -97,22 +100,22 @@ async fn place_orders(engine: &LocalEngine) -> Fallible {
         let put = PutItem::new("Orders", order(customer, placed, product, quantity));
         engine.write_item(put.into()).await?;
     }
-    println!("Placed four orders. Each was on disk before the engine answered.");
+    println!("Placed four orders. Each was on disk before the engine responded.");
     Ok(())
 }
 
-async fn refuse_a_duplicate(engine: &LocalEngine) -> Fallible {
+async fn reject_duplicate(engine: &LocalEngine) -> Fallible {
     let again = PutItem::new("Orders", order("ada", 1, "tent", 1))
         .condition(Condition::attribute_not_exists(At::attribute("customer")))
         .return_old_on_failure();
     match engine.write_item(again.into()).await {
         Err(Error::ConditionalCheckFailed { item: Some(item) }) => {
             println!(
-                "\nA second order with the same key was refused; there is already\n  {item:?}"
+                "\nA second order with the same key was rejected; the existing one is\n  {item:?}"
             );
             Ok(())
         }
-        other => Err(format!("expected a refusal, got {other:?}").into()),
+        other => Err(format!("expected a failed condition, got {other:?}").into()),
     }
 }
 
@@ -128,24 +131,24 @@ async fn move_stock_in_a_transaction(engine: &LocalEngine) -> Fallible {
     ])
     .token("move-one-sled");
     engine.transact_write_items(transaction.clone()).await?;
-    // As if the answer had been lost: the token makes it apply once.
+    // A retry after a lost response: because of the token, the transaction is applied once.
     engine.transact_write_items(transaction).await?;
     let sleds = engine
         .get_item(GetItem::new("Orders", key("ada", 1)))
         .await?;
     println!(
-        "\nOne sled went from roald to ada, in one transaction sent twice:\n  {:?}",
+        "\nOne sled moved from roald to ada, in one transaction sent twice:\n  {:?}",
         sleds.item
     );
     Ok(())
 }
 
-async fn ask(engine: &LocalEngine) -> Fallible {
+async fn query(engine: &LocalEngine) -> Fallible {
     let recent = KeyCondition::partition("customer", "ada").and("placed", KeyOp::Ge(2.into()));
     let page = engine
         .query(Query::new("Orders", recent).backward())
         .await?;
-    println!("\nAda's orders from 2 on, newest first:");
+    println!("\nAda's orders from number 2, newest first:");
     for item in &page.items {
         println!("  {item:?}");
     }
@@ -164,14 +167,14 @@ async fn ask(engine: &LocalEngine) -> Fallible {
     Ok(())
 }
 
-async fn follow_the_changes(engine: &LocalEngine) -> Fallible {
+async fn read_change_log(engine: &LocalEngine) -> Fallible {
     let table = engine.describe_table("Orders".to_owned()).await?;
     let stream_arn = table.latest_stream.ok_or("the table has no stream")?.arn;
     let describe = DescribeStream {
         stream_arn: stream_arn.clone(),
         ..DescribeStream::default()
     };
-    println!("\nWhat happened, from the change log:");
+    println!("\nThe changes, from the change log:");
     for shard in engine.describe_stream(describe).await?.shards {
         let from_start = GetShardIterator {
             stream_arn: stream_arn.clone(),
@@ -199,7 +202,7 @@ async fn count_after_restart(folder: &Path, label: &str) -> Fallible {
     let engine = LocalEngine::open(folder)?;
     let table = engine.describe_table("Orders".to_owned()).await?;
     println!(
-        "{label} the table holds {} items, {} bytes.",
+        "{label}, the table has {} items, {} bytes.",
         table.item_count, table.size_bytes
     );
     engine.close()?;

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use floe_local::{LocalEngine, Options};
-use floe_server::{Answer, Service};
+use floe_server::{ApiResponse, Service};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -64,7 +64,7 @@ fn world() -> &'static World {
 }
 
 impl World {
-    fn call(&self, target: &str, body: &[u8]) -> Answer {
+    fn call(&self, target: &str, body: &[u8]) -> ApiResponse {
         self.runtime.block_on(self.service.call(target, body))
     }
 

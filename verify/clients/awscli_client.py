@@ -1,9 +1,9 @@
-"""Drives a server with the AWS CLI, as somebody at a shell does.
+"""Drives a server with the AWS CLI, like a user in a shell.
 
     AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=... AWS_DEFAULT_REGION=... \
         python awscli_client.py --endpoint http://127.0.0.1:8000
 
-The scenarios stand in `awscli_scenarios`, by subject.
+The scenarios are in `awscli_scenarios`, by subject.
 """
 
 import sys

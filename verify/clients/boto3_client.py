@@ -1,9 +1,9 @@
-"""Drives a server with boto3, the AWS SDK for Python, as a user of it does.
+"""Drives a server with boto3, the AWS SDK for Python, like a user of the SDK.
 
     AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=... AWS_DEFAULT_REGION=... \
         python boto3_client.py --endpoint http://127.0.0.1:8000
 
-The scenarios stand in `boto3_scenarios`, by subject.
+The scenarios are in `boto3_scenarios`, by subject.
 """
 
 import sys

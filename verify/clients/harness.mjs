@@ -1,13 +1,13 @@
 /**
- * Runs the scenarios of the JavaScript client, and tells `cargo xtask verify clients` how they went.
+ * Runs the scenarios of the JavaScript client, and reports the results to `cargo xtask verify clients`.
  *
- * A scenario is a function given to `scenario`. What it expects it says with `equal`, `holds` and `fails`, which count:
- * a run that checks nothing is no proof. One line is printed for each scenario:
+ * A scenario is a function passed to `scenario`. Its expectations are calls of `equal`, `holds` and `fails`, which are
+ * counted: a scenario without checks counts as failed. One line is printed for each scenario:
  *
  *     scenario=NAME result=ok checks=12 ms=340
  *     scenario=NAME result=failed why="..."
  *
- * A scenario that fails does not keep the others from running; the program then ends with status 1.
+ * After a failed scenario the others still run; the program then exits with status 1.
  */
 
 import { isDeepStrictEqual, inspect, parseArgs } from "node:util";
@@ -17,13 +17,13 @@ import { setTimeout as pause } from "node:timers/promises";
 const scenarios = [];
 let checks = 0;
 
-/** Marks a scenario. It runs on a server with keys; with `keys: false` on one that asks for none, with `keys: null`
- * on both. */
+/** Registers a scenario. It runs on a server with keys; with `keys: false` on a server without keys, with
+ * `keys: null` on both. */
 export function scenario(run, { keys = true } = {}) {
   scenarios.push({ name: run.name, run, keys });
 }
 
-/** The arguments that all clients take. Keys and region come from the environment, where SDKs look for them. */
+/** Parses the arguments of all clients. Keys and region are set in the environment, where SDKs read them. */
 export function readArguments() {
   const { values } = parseArgs({
     options: {
@@ -37,7 +37,7 @@ export function readArguments() {
   return values;
 }
 
-/** Runs the scenarios that were asked for. The status to exit with. */
+/** Runs the selected scenarios, and returns the exit status. */
 export async function runAll(options, world) {
   const chosen = scenarios.filter((each) => isChosen(options, each));
   console.log(`scenarios=${chosen.length}`);
@@ -67,7 +67,7 @@ async function runOne({ name, run }, world) {
 }
 
 function why(error) {
-  // The first line that is ours: others are the SDK's.
+  // The first line in our code: the others are in the SDK.
   const at = /javascript_scenarios\/([\w.]+:\d+)/.exec(error.stack ?? "");
   return `${at ? `${at[1]}: ` : ""}${error.name}: ${error.message}`;
 }
@@ -80,7 +80,7 @@ export function equal(actual, expected, what = "value") {
   }
 }
 
-/** Expects something to be so. */
+/** Expects a condition to hold. */
 export function holds(condition, what) {
   checks += 1;
   if (!condition) throw new Error(`does not hold: ${what}`);
@@ -91,12 +91,12 @@ export function contains(actual, expected, what = "") {
   for (const [name, value] of Object.entries(expected)) equal(actual[name], value, `${what}${name}`);
 }
 
-/** Expects a promise to be rejected with an error of this class (or name, where the SDK knows no class), and a message
- * with this part in it. The error, to look further into. */
+/** Expects a promise to be rejected with an error of this class (or name, if the SDK has no class), and with this text
+ * in its message. Returns the error. */
 export async function fails(kind, message, promise) {
-  let answer;
+  let result;
   try {
-    answer = await promise;
+    result = await promise;
   } catch (error) {
     const name = typeof kind === "string" ? kind : kind.name;
     equal(error.name, name, `name of the error ${error.message}`);
@@ -105,20 +105,20 @@ export async function fails(kind, message, promise) {
     equal(error.$metadata?.httpStatusCode, 400, "status");
     return error;
   }
-  throw new Error(`expected to fail with ${kind.name ?? kind}, but got ${short(answer)}`);
+  throw new Error(`expected to fail with ${kind.name ?? kind}, but got ${short(result)}`);
 }
 
-/** Waits for something that takes the server a while, such as expiry. */
+/** Waits for a condition that takes the server a while, such as expiry. */
 export async function eventually(condition, what, seconds = 30) {
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {
     if (await condition()) return holds(true, what);
     await pause(100);
   }
-  throw new Error(`did not come within ${seconds} seconds: ${what}`);
+  throw new Error(`timeout after ${seconds} seconds: ${what}`);
 }
 
-/** Asks for the server to be killed and started again, and goes on. Its `isBack` becomes true once it is back. */
+/** Requests a kill and restart of the server, and returns at once. `isBack` becomes true after the restart. */
 export function killServer() {
   const state = { isBack: false };
   const lines = createInterface({ input: process.stdin });
@@ -127,7 +127,7 @@ export function killServer() {
     lines.close();
     process.stdin.pause();
   });
-  console.log("ask=kill");
+  console.log("request=kill");
   return state;
 }
 

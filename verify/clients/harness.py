@@ -1,12 +1,12 @@
-"""Runs the scenarios of a client written in Python, and tells `cargo xtask verify clients` how they went.
+"""Runs the scenarios of a Python client, and reports the results to `cargo xtask verify clients`.
 
-A scenario is a function marked with `@scenario`. What it expects it says with `equal`, `holds` and `fails`, which
-count: a run that checks nothing is no proof. One line is printed for each scenario:
+A scenario is a function marked with `@scenario`. Its expectations are calls of `equal`, `holds` and `fails`, which are
+counted: a scenario without checks counts as failed. One line is printed for each scenario:
 
     scenario=NAME result=ok checks=12 ms=340
     scenario=NAME result=failed why="..."
 
-A scenario that fails does not keep the others from running; the program then ends with status 1.
+After a failed scenario the others still run; the program then exits with status 1.
 """
 
 import argparse
@@ -23,7 +23,7 @@ _checks = 0
 
 
 def scenario(function=None, *, keys=True):
-    """Marks a scenario. It runs on a server with keys; with `keys=False` on one that asks for none, with
+    """Registers a scenario. It runs on a server with keys; with `keys=False` on a server without keys, with
     `keys=None` on both."""
 
     def mark(function):
@@ -34,17 +34,19 @@ def scenario(function=None, *, keys=True):
 
 
 def arguments(description):
-    """The arguments that all clients take. Keys and region come from the environment, where SDKs look for them."""
+    """Parses the arguments of all clients. Keys and region are set in the environment, where SDKs read them."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--endpoint", required=True, help="where the server listens")
-    parser.add_argument("--without-keys", action="store_true", help="the server asks for no keys")
-    parser.add_argument("--only", action="append", help="run this scenario (may be given several times)")
-    parser.add_argument("--except", dest="left_out", action="append", default=[], help="leave this scenario out")
+    parser.add_argument("--endpoint", required=True, help="URL of the server")
+    parser.add_argument("--without-keys", action="store_true", help="the server requires no keys")
+    parser.add_argument("--only", action="append", help="run only this scenario (may be repeated)")
+    parser.add_argument(
+        "--except", dest="excluded", action="append", default=[], help="skip this scenario (may be repeated)"
+    )
     return parser.parse_args()
 
 
 def run(options, world):
-    """Runs the scenarios that were asked for. The status to exit with."""
+    """Runs the selected scenarios, and returns the exit status."""
     chosen = [(name, function) for name, function, keys in _scenarios if _is_chosen(options, name, keys)]
     print(f"scenarios={len(chosen)}", flush=True)
     failed = 0
@@ -57,7 +59,7 @@ def _is_chosen(options, name, keys):
     if options.only is not None:
         return name in options.only
     fits = keys is None or keys != options.without_keys
-    return fits and name not in options.left_out
+    return fits and name not in options.excluded
 
 
 def _run_one(name, function, world):
@@ -76,7 +78,7 @@ def _run_one(name, function, world):
 
 def _why(error):
     here = traceback.extract_tb(error.__traceback__)
-    # The last line that is ours: deeper ones are the SDK's.
+    # The last line in our code: deeper ones are in the SDK.
     ours = [frame for frame in here if "_scenarios" in frame.filename]
     at = f"{ours[-1].filename.rsplit('/', 1)[-1]}:{ours[-1].lineno}: " if ours else ""
     return f"{at}{type(error).__name__}: {error}"
@@ -92,7 +94,7 @@ def equal(actual, expected, what=""):
 
 
 def holds(condition, what):
-    """Expects something to be so."""
+    """Expects a condition to hold."""
     global _checks
     _checks += 1
     if not condition:
@@ -107,31 +109,31 @@ def contains(actual, expected, what=""):
 
 
 def fails(code, message, call, *, kind=ClientError, status=400):
-    """Expects a call to fail with this error code and message (or a function that judges the message), as an
-    exception of this kind. The parsed answer, to look further into."""
+    """Expects a call to fail with this error code and message (or a predicate on the message), as an exception of this
+    kind. Returns the parsed response."""
     try:
-        answer = call()
+        result = call()
     except kind as error:
         response = error.response
     else:
-        raise AssertionError(f"expected to fail with {code}, but got {_short(answer)}")
+        raise AssertionError(f"expected to fail with {code}, but got {_short(result)}")
     equal(response["Error"]["Code"], code, f"code of the error {response['Error'].get('Message')!r}")
     equal(response["ResponseMetadata"]["HTTPStatusCode"], status, "status")
-    told = response["Error"]["Message"]
+    actual = response["Error"]["Message"]
     if callable(message):
-        holds(message(told), f"the message fits: {told}")
+        holds(message(actual), f"the message is as expected: {actual}")
     else:
-        equal(told, message, "message")
+        equal(actual, message, "message")
     return response
 
 
 def within(text):
-    """Judges a message by a part of it, where the rest is long or has changed over the years."""
-    return lambda told: text in told
+    """Returns a predicate that a message contains this text, for messages that are long or have changed over time."""
+    return lambda message: text in message
 
 
 def eventually(condition, what, seconds=30):
-    """Waits for something that takes the server a while, such as expiry."""
+    """Waits for a condition that takes the server a while, such as expiry."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = condition()
@@ -139,12 +141,12 @@ def eventually(condition, what, seconds=30):
             holds(found, what)
             return found
         time.sleep(0.1)
-    raise AssertionError(f"did not come within {seconds} seconds: {what}")
+    raise AssertionError(f"timeout after {seconds} seconds: {what}")
 
 
 def kill_server():
-    """Asks for the server to be killed and started again, and goes on. The event is set once it is back."""
-    print("ask=kill", flush=True)
+    """Requests a kill and restart of the server, and returns at once. The event is set after the restart."""
+    print("request=kill", flush=True)
     is_back = threading.Event()
 
     def wait():
@@ -156,7 +158,7 @@ def kill_server():
 
 
 def _differing(one, other):
-    """Of two dictionaries only what differs, so that one sees it."""
+    """Reduces two dictionaries to the entries that differ."""
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return one, other
     names = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}

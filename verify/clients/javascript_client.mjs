@@ -1,10 +1,10 @@
 /**
- * Drives a server with the AWS SDK for JavaScript, version 3, as a user of it does.
+ * Drives a server with the AWS SDK for JavaScript, version 3, like a user of the SDK.
  *
  *     AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=... AWS_REGION=... \
  *         node javascript_client.mjs --endpoint http://127.0.0.1:8000
  *
- * The scenarios stand in `javascript_scenarios`, by subject. They register themselves.
+ * The scenarios are in `javascript_scenarios`, by subject. They register themselves.
  */
 
 import { readArguments, runAll } from "./harness.mjs";
@@ -22,5 +22,5 @@ const options = readArguments();
 const world = new World(options.endpoint);
 const status = await runAll(options, world);
 world.close();
-// Not before: what listens for an answer to a kill would keep the program alive.
+// Exit explicitly: the listener for the restart would keep the program alive.
 process.exit(status);

@@ -1,10 +1,10 @@
-// Streams of counters, written and read with equinox-js.
+// Event streams of counters, written and read with equinox-js.
 //
-//   node equinox.mjs ENDPOINT write PREFIX     makes the streams of this prefix
-//   node equinox.mjs ENDPOINT append PREFIX    decides upon them once more
-//   node equinox.mjs ENDPOINT read PREFIX      prints their events and their states, a line each
+//   node equinox.mjs ENDPOINT write PREFIX     writes the streams with this prefix
+//   node equinox.mjs ENDPOINT append PREFIX    appends to them by a decision
+//   node equinox.mjs ENDPOINT read PREFIX      prints their events and states, one per line
 //
-// What is printed is compared with what Floe says of the same streams.
+// The output is compared with Floe's description of the same streams.
 
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { CachingStrategy, Codec, Decider, StreamId, StreamName } from "@equinox-js/core";
@@ -30,7 +30,7 @@ function evolve(state, { type, data }) {
 }
 const fold = (state, events) => events.reduce(evolve, state);
 
-// Bodies as they are: text in bytes.
+// Uncompressed bodies: text as bytes.
 const plainCodec = {
   decode: (event) => ({
     type: event.type,

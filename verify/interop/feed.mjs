@@ -1,16 +1,16 @@
 // The feed of a table, written and read with equinox-js.
 //
-//   node feed.mjs ENDPOINT read              prints the spans of all epochs, a line each
-//   node feed.mjs ENDPOINT write PREFIX      brings spans of streams of this prefix to the feed
+//   node feed.mjs ENDPOINT read              prints the spans of all epochs, one per line
+//   node feed.mjs ENDPOINT write PREFIX      writes spans of streams with this prefix to the feed
 //
-// What is printed is compared with what Floe says of the same feed.
+// The output is compared with Floe's description of the same feed.
 
 import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { CachingStrategy, MemoryCache } from "@equinox-js/core";
 import { DynamoStoreClient, DynamoStoreContext, QueryOptions, TipOptions } from "@equinox-js/dynamo-store";
 import { AppendsEpoch, AppendsIndex, Checkpoint, DynamoStoreIndexer } from "@equinox-js/dynamo-store-indexer";
 
-// Partitions are not there yet in equinox-js: all is in the first.
+// equinox-js has no partitions yet: all streams are in the first one.
 const PARTITION = 0;
 
 const [endpoint, what, prefix] = process.argv.slice(2);
@@ -37,7 +37,7 @@ async function read() {
     }
     if (!closed) {
       const tail = Checkpoint.positionOfEpochClosedAndVersion(epoch, closed, version);
-      // The keys of a snapshot are text here, and those of events numbers.
+      // The keys of a snapshot are strings, those of events are numbers.
       const active = index.get(PARTITION) ?? index.get(String(PARTITION)) ?? 0;
       console.log(["tail", tail, active].join("\t"));
       return;

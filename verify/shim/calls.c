@@ -1,11 +1,11 @@
 /*
- * The rules: what each intercepted call does to the watched directory.
+ * The rules: the effect of each intercepted call on the watched directory.
  *
- * A call on anything else passes to the kernel untouched and without the lock.
+ * A call on any other file passes to the kernel unchanged and without the lock.
  * A watched call holds the lock from the decision to the record, so that the
- * trace is a total order in which the calls may really have happened. What the
- * trace cannot express is refused before it happens, with the errno on which
- * callers fall back to plain reads and writes where they have such a way.
+ * trace is a total order consistent with the actual calls. Calls that the trace
+ * format cannot express are refused before they take effect, with the errno on
+ * which callers fall back to plain reads and writes, if they have a fallback.
  */
 #include "shim.h"
 
@@ -38,7 +38,8 @@ static long refuse(const char *what, int error)
     return -error;
 }
 
-/* The id of the watched file behind a descriptor, with the lock held, or 0. */
+/* Takes the lock and returns the id of the watched file of a descriptor, or
+ * returns 0 without the lock. */
 static uint64_t lock_file(int fd, struct stat *st)
 {
     if (sys(SYS_fstat, fd, st) != 0)
@@ -57,12 +58,12 @@ static int stat_entry(int dirfd, const char *path, struct stat *st)
     return sys(SYS_newfstatat, dirfd, path, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Every file below the directory was there at the start or made in sight. */
+/* Every file below the directory existed at the start or was traced. */
 static uint64_t known_id(const struct stat *st, const char *name)
 {
     uint64_t id = file_id(st);
     if (!id)
-        shim_die("another process made a file below FLOE_SHIM_DIR", name);
+        shim_die("another process created a file below FLOE_SHIM_DIR", name);
     return id;
 }
 
@@ -87,14 +88,14 @@ static long open_elsewhere(const struct call *call, int flags)
 static long on_open(const struct call *call, int dirfd, const char *path,
                     int flags)
 {
-    struct place place;
+    struct location location;
     struct stat before, after;
     shim_lock();
     /* Such a file has no name; the path is that of its directory. */
     if ((flags & O_TMPFILE) == O_TMPFILE &&
         sys(SYS_newfstatat, dirfd, path, &before, 0) == 0 && file_id(&before))
         return refuse("O_TMPFILE", EOPNOTSUPP);
-    if (!place_of(dirfd, path, &place)) {
+    if (!locate(dirfd, path, &location)) {
         shim_unlock();
         return open_elsewhere(call, flags);
     }
@@ -103,8 +104,8 @@ static long on_open(const struct call *call, int dirfd, const char *path,
     long fd = fault ? -fault : pass(call);
     if (fd >= 0 && sys(SYS_fstat, fd, &after) == 0 && S_ISREG(after.st_mode)) {
         if (!existed)
-            trace_entry(OP_CREATE, &place, file_add(&after));
-        else if (known_id(&after, place.name) && (flags & O_TRUNC))
+            trace_entry(OP_CREATE, &location, file_add(&after));
+        else if (known_id(&after, location.name) && (flags & O_TRUNC))
             trace_file(OP_TRUNCATE, file_id(&after), 0);
     }
     shim_unlock();
@@ -113,17 +114,17 @@ static long on_open(const struct call *call, int dirfd, const char *path,
 
 static long on_mkdir(const struct call *call, int dirfd, const char *path)
 {
-    struct place place;
+    struct location location;
     struct stat st;
     shim_lock();
-    if (!place_of(dirfd, path, &place)) {
+    if (!locate(dirfd, path, &location)) {
         shim_unlock();
         return pass(call);
     }
     int fault = fault_next(CLASS_MKDIR, 0, 0);
     long result = fault ? -fault : pass(call);
     if (result == 0 && stat_entry(dirfd, path, &st))
-        trace_entry(OP_MKDIR, &place, file_add(&st));
+        trace_entry(OP_MKDIR, &location, file_add(&st));
     shim_unlock();
     return result;
 }
@@ -136,32 +137,32 @@ static void orphan_if_last(const struct stat *before)
 
 static long on_unlink(const struct call *call, int dirfd, const char *path)
 {
-    struct place place;
+    struct location location;
     struct stat before;
     shim_lock();
-    if (!place_of(dirfd, path, &place) || !stat_entry(dirfd, path, &before)) {
+    if (!locate(dirfd, path, &location) || !stat_entry(dirfd, path, &before)) {
         shim_unlock();
         return pass(call);
     }
-    uint64_t id = known_id(&before, place.name);
+    uint64_t id = known_id(&before, location.name);
     int fault = fault_next(CLASS_UNLINK, id, 0);
     long result = fault ? -fault : pass(call);
     if (result == 0) {
-        trace_entry(OP_UNLINK, &place, id);
+        trace_entry(OP_UNLINK, &location, id);
         orphan_if_last(&before);
     }
     shim_unlock();
     return result;
 }
 
-static long rename_watched(const struct call *call, const struct place *from,
-                           const struct place *to, const struct stat *source,
+static long rename_watched(const struct call *call, const struct location *from,
+                           const struct location *to, const struct stat *source,
                            const struct stat *target)
 {
     uint64_t id = known_id(source, from->name);
     int fault = fault_next(CLASS_RENAME, id, 0);
     long result = fault ? -fault : pass(call);
-    /* Between two names of one file, rename does nothing. */
+    /* A rename between two names of one file has no effect. */
     if (result == 0 && !(target && file_id(target) == id)) {
         trace_rename(from, to, id);
         if (target)
@@ -174,32 +175,32 @@ static long rename_watched(const struct call *call, const struct place *from,
 static long on_rename(const struct call *call, int from_fd, const char *from,
                       int to_fd, const char *to, unsigned flags)
 {
-    struct place from_place, to_place;
+    struct location from_location, to_location;
     struct stat source, target;
     shim_lock();
-    int leaves = place_of(from_fd, from, &from_place);
-    int arrives = place_of(to_fd, to, &to_place);
+    int leaves = locate(from_fd, from, &from_location);
+    int arrives = locate(to_fd, to, &to_location);
     if ((!leaves && !arrives) || !stat_entry(from_fd, from, &source)) {
         shim_unlock();
         return pass(call);
     }
     if (!leaves || !arrives)
-        return refuse("rename across the edge of FLOE_SHIM_DIR", EXDEV);
+        return refuse("rename across the border of FLOE_SHIM_DIR", EXDEV);
     if (flags & ~(unsigned)RENAME_NOREPLACE)
         return refuse("renameat2 with exchange or whiteout", EINVAL);
     int replaces = stat_entry(to_fd, to, &target);
-    return rename_watched(call, &from_place, &to_place, &source,
+    return rename_watched(call, &from_location, &to_location, &source,
                           replaces ? &target : NULL);
 }
 
 static long on_link(const struct call *call, int from_fd, const char *from,
                     int to_fd, const char *to, int flags)
 {
-    struct place place;
+    struct location location;
     struct stat st;
     long follow = flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW;
     shim_lock();
-    int arrives = place_of(to_fd, to, &place);
+    int arrives = locate(to_fd, to, &location);
     if (sys(SYS_newfstatat, from_fd, from, &st,
             follow | (flags & AT_EMPTY_PATH)) != 0 ||
         (!arrives && !file_id(&st))) {
@@ -207,20 +208,20 @@ static long on_link(const struct call *call, int from_fd, const char *from,
         return pass(call);
     }
     if (!arrives || !file_id(&st))
-        return refuse("link across the edge of FLOE_SHIM_DIR", EXDEV);
+        return refuse("link across the border of FLOE_SHIM_DIR", EXDEV);
     long result = pass(call);
     if (result == 0)
-        trace_entry(OP_LINK, &place, file_id(&st));
+        trace_entry(OP_LINK, &location, file_id(&st));
     shim_unlock();
     return result;
 }
 
-/* Symbolic links and devices have no place in the model of the disk. */
+/* The disk model has no symbolic links or devices. */
 static long on_special(const struct call *call, int dirfd, const char *path)
 {
-    struct place place;
+    struct location location;
     shim_lock();
-    if (place_of(dirfd, path, &place))
+    if (locate(dirfd, path, &location))
         return refuse("symlink or mknod", EPERM);
     shim_unlock();
     return pass(call);
@@ -228,18 +229,18 @@ static long on_special(const struct call *call, int dirfd, const char *path)
 
 /* ---- content ------------------------------------------------------------ */
 
-/* A write in any of its forms. */
+/* A write of any kind. */
 struct write {
     struct call call;
     const struct iovec *iov;
     struct iovec single;
     int count;
     size_t bytes;
-    int64_t offset; /* -1 for the descriptor's own position */
+    int64_t offset; /* -1 for the position of the descriptor */
     int flags;      /* RWF_... */
 };
 
-/* Reads the arguments; returns 0 for those that only the kernel can judge. */
+/* Parses the arguments; returns 0 if only the kernel can validate them. */
 static int write_parse(const struct call *call, struct write *write)
 {
     const unsigned long *arg = call->arg;
@@ -263,7 +264,7 @@ static int write_parse(const struct call *call, struct write *write)
     return 1;
 }
 
-/* Cuts the write to its first half. Needs the lock. */
+/* Shortens the write to its first half. Needs the lock. */
 static void write_halve(struct write *write)
 {
     static struct iovec half[IOV_MAX];
@@ -284,7 +285,7 @@ static void write_halve(struct write *write)
     }
 }
 
-/* Where `wrote` bytes went, asked after the fact. Needs the lock. */
+/* Returns the offset at which `wrote` bytes were written. Needs the lock. */
 static uint64_t write_offset(const struct write *write, int open_flags,
                              long wrote)
 {
@@ -292,7 +293,7 @@ static uint64_t write_offset(const struct write *write, int open_flags,
     struct stat st;
     if (write->offset < 0)
         return (uint64_t)(sys(SYS_lseek, fd, 0, SEEK_CUR) - wrote);
-    /* Linux appends on such descriptors whatever offset is given. */
+    /* On such descriptors, Linux appends and ignores the offset. */
     if ((open_flags & O_APPEND) || (write->flags & RWF_APPEND)) {
         sys(SYS_fstat, fd, &st);
         return (uint64_t)(st.st_size - wrote);
@@ -376,7 +377,7 @@ static long on_truncate(const struct call *call)
     return result;
 }
 
-/* Reserving space takes space, so it fails where writes fail. */
+/* fallocate needs disk space, so it fails where writes fail. */
 static long on_fallocate(const struct call *call)
 {
     struct stat st;
@@ -419,7 +420,7 @@ static long on_sync_all(const struct call *call)
     return result;
 }
 
-/* Copies inside the kernel, whose bytes the shim would not see. */
+/* Refuses copies inside the kernel, whose bytes the shim cannot see. */
 static long on_copy(const struct call *call, int fd, const char *what,
                     int error)
 {

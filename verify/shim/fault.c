@@ -1,9 +1,9 @@
 /*
- * Faults: which call fails, and how many calls of each class there were.
+ * Faults: the call that fails, and the counts of calls of each class.
  *
  * FLOE_SHIM_FAIL=<kind>:<n>[:sticky] fails the n-th call of a class, counted
- * over the process from 1; `sticky` fails all later ones too. The counters lie
- * in a mapped file, so that they outlive a process killed at any moment.
+ * over the process from 1; `sticky` also fails all later ones. The counters are
+ * in a mapped file, so that they survive a kill at any moment.
  */
 #include "shim.h"
 
@@ -71,7 +71,7 @@ void counts_open(const char *path)
     memcpy(counts->magic, "FLOECNT1", 8);
 }
 
-/* Says whether the armed fault strikes the call just counted. */
+/* Whether the armed fault applies to the call just counted. */
 static int strikes(enum class class)
 {
     return armed && armed->class == class &&
@@ -84,11 +84,11 @@ static int decide(enum class class, size_t bytes)
     counts->calls[class]++;
     if (class != CLASS_WRITE)
         return strikes(class) ? armed->error : 0;
-    /* Once a sticky short write has struck, the disk is full. */
+    /* After a sticky short write, the disk is full. */
     if (armed && armed->class == CLASS_SHORT && armed_sticky &&
         counts->calls[CLASS_SHORT] >= armed_nth)
         return ENOSPC;
-    /* A single byte cannot be written by halves, so it is not counted. */
+    /* A single byte cannot be halved, so it is not counted. */
     if (bytes >= 2) {
         counts->calls[CLASS_SHORT]++;
         if (strikes(CLASS_SHORT))

@@ -1,9 +1,10 @@
 /*
- * Which inodes lie below the watched directory, and where paths lead.
+ * Tracks the inodes below the watched directory, and resolves paths.
  *
- * Files are known by device and inode number, never by descriptor or path, so
- * duplicated descriptors, renamed directories and symbolic links need no care.
- * An inode number comes back after its file is gone; ids never do.
+ * Files are identified by device and inode number, never by descriptor or path,
+ * so duplicated descriptors, renamed directories and symbolic links need no
+ * special handling. Inode numbers are reused after their file is gone; ids are
+ * not.
  */
 #include "shim.h"
 
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Slots are only ever filled, one per inode number seen. */
+/* Slots are filled and never freed, one per inode number seen. */
 #define SLOTS (1u << 20)
 #define SLOTS_USED_MAX (SLOTS / 4 * 3)
 #define DEPTH_MAX 64
@@ -66,7 +67,8 @@ void file_forget_orphan(const struct stat *st)
 }
 
 /* Splits `path` into the path of its parent and its last component. */
-static int split(const char *path, char parent[PATH_MAX], struct place *place)
+static int split(const char *path, char parent[PATH_MAX],
+                 struct location *location)
 {
     size_t end = strnlen(path, PATH_MAX);
     if (end == PATH_MAX)
@@ -77,31 +79,32 @@ static int split(const char *path, char parent[PATH_MAX], struct place *place)
     while (start > 0 && path[start - 1] != '/')
         start--;
     size_t len = end - start;
-    if (len == 0 || len >= sizeof place->name)
+    if (len == 0 || len >= sizeof location->name)
         return 0;
-    memcpy(place->name, path + start, len);
-    place->name[len] = 0;
-    place->name_len = (uint32_t)len;
+    memcpy(location->name, path + start, len);
+    location->name[len] = 0;
+    location->name_len = (uint32_t)len;
     if (start == 0) {
         strcpy(parent, ".");
     } else {
         memcpy(parent, path, start);
         parent[start] = 0;
     }
-    return strcmp(place->name, ".") != 0 && strcmp(place->name, "..") != 0;
+    return strcmp(location->name, ".") != 0 &&
+           strcmp(location->name, "..") != 0;
 }
 
-int place_of(int dirfd, const char *path, struct place *place)
+int locate(int dirfd, const char *path, struct location *location)
 {
     char parent[PATH_MAX];
     struct stat st;
-    place->dir = 0;
-    if (!path || !split(path, parent, place))
+    location->dir = 0;
+    if (!path || !split(path, parent, location))
         return 0;
     if (sys(SYS_newfstatat, dirfd, parent, &st, 0) != 0)
         return 0;
-    place->dir = file_id(&st);
-    return place->dir != 0;
+    location->dir = file_id(&st);
+    return location->dir != 0;
 }
 
 static void base_content(int fd, uint64_t id, off_t size)
@@ -140,9 +143,9 @@ static void base_directory(int fd, uint64_t id, int depth);
 
 static void base_entry(int dirfd, uint64_t dir, const char *name, int depth)
 {
-    struct place place = {.dir = dir, .name_len = (uint32_t)strlen(name)};
+    struct location location = {.dir = dir, .name_len = (uint32_t)strlen(name)};
     struct stat st;
-    memcpy(place.name, name, place.name_len + 1);
+    memcpy(location.name, name, location.name_len + 1);
     int fd = (int)sys(SYS_openat, dirfd, name,
                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || sys(SYS_fstat, fd, &st) != 0)
@@ -150,15 +153,15 @@ static void base_entry(int dirfd, uint64_t dir, const char *name, int depth)
     uint64_t id = file_id(&st);
     if (S_ISDIR(st.st_mode)) {
         id = file_add(&st);
-        trace_entry(OP_BASE_DIR, &place, id);
+        trace_entry(OP_BASE_DIR, &location, id);
         base_directory(fd, id, depth + 1);
     } else if (!S_ISREG(st.st_mode)) {
         shim_die("neither a file nor a directory below FLOE_SHIM_DIR", name);
-    } else if (id != 0) { /* a further name of a file already recorded */
-        trace_entry(OP_BASE_FILE, &place, id);
+    } else if (id != 0) { /* another name of a recorded file */
+        trace_entry(OP_BASE_FILE, &location, id);
     } else {
         id = file_add(&st);
-        trace_entry(OP_BASE_FILE, &place, id);
+        trace_entry(OP_BASE_FILE, &location, id);
         base_content(fd, id, st.st_size);
     }
     sys(SYS_close, fd);

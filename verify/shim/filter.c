@@ -1,11 +1,11 @@
 /*
  * Interception: a seccomp filter that turns file-changing system calls into
- * SIGSYS, unless they come from the gate, and the handler that answers them.
+ * SIGSYS unless they come from the gate, and the handler that executes them.
  *
- * Calls are matched wherever they come from, because libc's own calls do not
- * all go through replaceable symbols and some crates (rustix, so tempfile's
- * persist) issue system calls without libc. What can change files past the
- * filter, such as io_uring, is answered with ENOSYS.
+ * Calls are matched by number, wherever they are made, because libc's own calls
+ * do not all use replaceable symbols, and some crates (rustix, and through it
+ * tempfile's persist) make system calls without libc. Calls that could change
+ * files unseen by the filter, such as io_uring, fail with ENOSYS.
  */
 #include "shim.h"
 
@@ -29,7 +29,7 @@
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/* A test on an argument that must hold for the rule to apply. */
+/* A test of an argument that must hold for the rule to apply. */
 struct test {
     uint16_t jump; /* BPF_JSET, BPF_JGT, BPF_JEQ; 0 for no test */
     uint16_t arg;
@@ -38,13 +38,13 @@ struct test {
 
 struct rule {
     int nr;
-    uint32_t action; /* 0 for the trap */
+    uint32_t action; /* 0 to trap */
     struct test tests[2];
 };
 
-/* A read-only open changes nothing; descriptors are known by their inodes. */
+/* A read-only open changes nothing; files are identified by their inodes. */
 #define CHANGING_OPEN (O_ACCMODE | O_CREAT | O_TRUNC)
-/* Standard streams lie outside the watched directory. */
+/* Standard streams are outside the watched directory. */
 #define BEYOND_STDIO {BPF_JGT, 0, 2}
 #define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
 
@@ -129,7 +129,7 @@ static void put_rule(const struct rule *rule)
     unsigned tests = 0;
     while (tests < 2 && rule->tests[tests].jump)
         tests++;
-    /* The accumulator holds an argument after a failed test: load anew. */
+    /* A failed test leaves an argument in the accumulator: reload the number. */
     load(offsetof(struct seccomp_data, nr));
     put(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->nr, 0,
         (uint8_t)(2 * tests + 6));
@@ -153,8 +153,8 @@ static void put_program(void)
 }
 
 /*
- * Runs at the trapped instruction as if called from there: the thread holds no
- * lock of the shim's, and other signals wait until the call is answered.
+ * Runs at the trapped instruction as if called from there: the thread does not
+ * hold the shim's lock, and other signals are blocked until the call returns.
  */
 static void on_sigsys(int signal, siginfo_t *info, void *context)
 {
@@ -180,13 +180,13 @@ static void on_sigsys(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* A sandbox that ignores filters would make every check pass unseen. */
-static void prove(void)
+/* In a sandbox that ignores filters, every check would pass without effect. */
+static void self_test(void)
 {
     if (sys(SYS_ftruncate, -1, 0) != -EBADF || handled)
         shim_die("the shim's own calls are intercepted", NULL);
     if (ftruncate(-1, 0) != -1 || errno != EBADF || !handled)
-        shim_die("system calls are not intercepted here", NULL);
+        shim_die("system calls cannot be intercepted here", NULL);
 }
 
 void filter_install(void)
@@ -204,5 +204,5 @@ void filter_install(void)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &fprog) != 0)
         shim_die("cannot install a seccomp filter here", strerror(errno));
-    prove();
+    self_test();
 }

@@ -1,6 +1,6 @@
 /*
- * The gate: one system call instruction at a known address, through which the
- * shim itself talks to the kernel, and the little that rests on it directly.
+ * The gate: one system call instruction at a known address, which the shim uses
+ * for its own system calls, and the basic functions that depend on it.
  */
 #include "shim.h"
 
@@ -46,7 +46,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size shim_gate, . - shim_gate\n");
 #else
-#error "the shim knows the system call conventions of x86_64 and aarch64 only"
+#error "the shim supports only x86_64 and aarch64"
 #endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,17 +55,17 @@ void shim_lock(void) { pthread_mutex_lock(&lock); }
 
 void shim_unlock(void) { pthread_mutex_unlock(&lock); }
 
-static void say(const char *text) { sys(SYS_write, 2, text, strlen(text)); }
+static void print(const char *text) { sys(SYS_write, 2, text, strlen(text)); }
 
 void shim_die(const char *what, const char *detail)
 {
-    say("floe-shim: ");
-    say(what);
+    print("floe-shim: ");
+    print(what);
     if (detail) {
-        say(": ");
-        say(detail);
+        print(": ");
+        print(detail);
     }
-    say("\n");
+    print("\n");
     for (;;)
         sys(SYS_exit_group, SHIM_EXIT);
 }

@@ -1,5 +1,5 @@
 /*
- * Entry: reads the environment and starts what it asks for.
+ * Entry point: reads the environment and starts the requested functions.
  *
  *   FLOE_SHIM_DIR    the watched directory; it must exist
  *   FLOE_SHIM_FAIL   <kind>:<n>[:sticky], see fault.c

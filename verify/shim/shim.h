@@ -1,15 +1,15 @@
 /*
- * What the parts of the shim share.
+ * Declarations shared by the parts of the shim.
  *
- * The shim is preloaded into a process and sees every system call that changes
- * files below one directory, wherever in the process it comes from: libc, or a
- * crate that issues system calls itself. It does so with a seccomp filter that
- * turns such calls into SIGSYS (filter.c); the signal handler runs the call
- * through the rules in calls.c. No libc symbol is replaced.
+ * The shim is preloaded into a process and intercepts every system call that
+ * changes files below one directory, whether made by libc or by a crate that
+ * makes system calls itself. A seccomp filter turns such calls into SIGSYS
+ * (filter.c); the signal handler applies the rules in calls.c. No libc symbol
+ * is replaced.
  *
- * The shim serves one process. A forked child runs without it; a program that
+ * The shim works in one process. A forked child runs without it; a program that
  * the child executes inherits the filter without the handler and is killed by
- * its first write, so the watched process must not execute others.
+ * its first write, so the watched process must not execute other programs.
  */
 #ifndef FLOE_SHIM_H
 #define FLOE_SHIM_H
@@ -24,14 +24,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Exit status of a process in which the shim could not do its work. */
+/* Exit status of a process in which the shim failed. */
 #define SHIM_EXIT 97
 
-/* gate.c: the only system calls that the filter lets pass. */
+/* gate.c: the only system calls that the filter allows. */
 
-/* Returns what the kernel returns: a result, or an errno negated. */
+/* Returns the kernel's result, or a negated errno. */
 long shim_gate(long nr, long a, long b, long c, long d, long e, long f);
-/* The address behind the gate's instruction, by which the filter knows it. */
+/* The address after the gate's instruction; the filter allows calls from it. */
 extern const char shim_gate_return[];
 
 #define SHIM_GATE(nr, a, b, c, d, e, f, ...)                                   \
@@ -39,7 +39,7 @@ extern const char shim_gate_return[];
               (long)(e), (long)(f))
 #define sys(...) SHIM_GATE(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* Ends the process with a message; for what a check must never run past. */
+/* Ends the process with a message: the failure would invalidate a check. */
 __attribute__((noreturn)) void shim_die(const char *what, const char *detail);
 
 /* One lock orders all watched calls, their faults and their records. */
@@ -53,41 +53,41 @@ struct call {
     unsigned long arg[6];
 };
 
-/* Installs filter and handler, and proves that they work. */
+/* Installs filter and handler, and tests that they work. */
 void filter_install(void);
 
 /* calls.c */
 
-/* Answers one intercepted call as the kernel would. */
+/* Executes an intercepted call and returns the result that the caller sees. */
 long calls_dispatch(const struct call *call);
-/* The watched process; calls of its forked children pass untouched. */
+/* Sets the watched process; calls of its forked children pass unchanged. */
 void calls_serve_process(long pid);
 
-/* files.c: which inodes lie below the watched directory. */
+/* files.c: the inodes below the watched directory. */
 
 #define ROOT_ID 1
 
-/* Where a path points: a watched directory and a name in it. */
-struct place {
+/* The location of a path: a watched directory and a name in it. */
+struct location {
     uint64_t dir;
     uint32_t name_len;
     char name[256];
 };
 
-/* Learns the directory's present content and records it as the base. */
+/* Records the initial content of the directory. */
 void files_watch(const char *root);
-/* The id of a watched inode, or 0. */
+/* Returns the id of a watched inode, or 0. */
 uint64_t file_id(const struct stat *st);
-/* Gives a new inode its id; the number may be one that was freed before. */
+/* Assigns an id to a new inode; its number may have been used before. */
 uint64_t file_add(const struct stat *st);
-/* The last name is gone: the number may come back as another file. */
+/* Records that an inode has no name left: its number may be reused. */
 void file_orphan(const struct stat *st);
-/* An inode opened outside the directory is not the orphan of that number. */
+/* An inode opened outside the directory is not the orphan with its number. */
 void file_forget_orphan(const struct stat *st);
-/* Fills `place` and returns 1 when the parent of `path` is watched. */
-int place_of(int dirfd, const char *path, struct place *place);
+/* Fills `location` and returns 1 if the parent of `path` is watched. */
+int locate(int dirfd, const char *path, struct location *location);
 
-/* trace.c: the record of what happened, in order. Numbers are the format. */
+/* trace.c: the ordered record of changes. The numbers are part of the format. */
 
 enum op {
     OP_BASE_DIR = 1,
@@ -113,15 +113,15 @@ void trace_open(const char *path);
 void marks_open(const char *path);
 int is_marks(const struct stat *st);
 
-void trace_entry(enum op op, const struct place *place, uint64_t file);
-void trace_rename(const struct place *from, const struct place *to,
+void trace_entry(enum op op, const struct location *location, uint64_t file);
+void trace_rename(const struct location *from, const struct location *to,
                   uint64_t file);
 void trace_file(enum op op, uint64_t file, uint64_t value);
 void trace_data(enum op op, uint64_t file, uint64_t offset,
                 const struct iovec *iov, int count, uint64_t bytes);
 void trace_text(enum op op, const char *text);
 
-/* fault.c: which call fails. */
+/* fault.c: injected failures. */
 
 enum class {
     CLASS_WRITE = 0,
@@ -140,8 +140,8 @@ enum class {
 void fault_parse(const char *spec);
 void counts_open(const char *path);
 /*
- * Counts a call and says what becomes of it: 0 to go on, an errno to fail
- * with, or FAULT_SHORT. `bytes` is what a write would write. Needs the lock.
+ * Counts a call and decides its outcome: 0 to execute it, an errno to fail with,
+ * or FAULT_SHORT. `bytes` is the size of a write. Needs the lock.
  */
 int fault_next(enum class class, uint64_t file, size_t bytes);
 

@@ -1,10 +1,10 @@
 /*
  * The trace: a binary record of everything that changed the watched directory.
  *
- * A file of eight magic bytes and then records, each a header of 48 bytes in
- * the machine's (little-endian) order followed by the name, the second name
- * and the data whose lengths it gives. verify/src/disk/trace.rs reads it. A
- * process killed in the middle of a record leaves a shorter trace, no wrong one.
+ * The file has eight magic bytes, followed by records: each a header of 48
+ * bytes in the machine's (little-endian) order, followed by the name, the second
+ * name and the data, whose lengths are in the header. verify/src/disk/trace.rs
+ * reads it. If the process is killed during a record, that record is incomplete.
  */
 #include "shim.h"
 
@@ -32,7 +32,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "little-endian only");
 static int trace_fd = -1;
 static struct stat marks;
 
-/* Writes all of `iov`, which it consumes. */
+/* Writes all of `iov`, and modifies it. */
 static void append(struct iovec *iov, int count)
 {
     while (count > 0) {
@@ -65,16 +65,16 @@ static void emit(const struct record *record, const char *name,
         append(iov, 3);
 }
 
-void trace_entry(enum op op, const struct place *place, uint64_t file)
+void trace_entry(enum op op, const struct location *location, uint64_t file)
 {
     struct record record = {.op = (uint8_t)op,
-                            .name_len = place->name_len,
+                            .name_len = location->name_len,
                             .file = file,
-                            .dir = place->dir};
-    emit(&record, place->name, NULL);
+                            .dir = location->dir};
+    emit(&record, location->name, NULL);
 }
 
-void trace_rename(const struct place *from, const struct place *to,
+void trace_rename(const struct location *from, const struct location *to,
                   uint64_t file)
 {
     struct record record = {.op = OP_RENAME,

@@ -1,24 +1,19 @@
-//! A disk that loses power: replays a trace up to a cut and leaves what a
-//! machine could find after it.
+//! A simulated disk: replays a trace up to a power cut, and produces a state that a machine could find after it.
 //!
-//! The disk knows, for each file, what is durable and which changes are not,
-//! and the same for names in directories. The rules:
+//! The disk tracks which changes of each file's content, and of names in directories, are durable. The rules:
 //!
-//! - A write or truncation is durable once fsync or fdatasync of the file
-//!   succeeded after it. Until then it may be there, be missing, or be torn:
-//!   sectors of 512 bytes are written whole or not at all, in any order. Two
-//!   writes to one sector may also part, which is harsher than real disks.
-//! - When data beyond the old end is missing, the file is either shorter or has
-//!   zeros there.
-//! - A name made, moved or removed becomes durable as [`DirModel`] says. A
-//!   rename happens whole or not at all.
-//! - What a failed sync should have made durable never will be, because Linux
-//!   then forgets that it was dirty; later syncs cover later changes only. It
-//!   may nevertheless be found after a crash.
-//! - sync_file_range promises nothing and is not traced.
+//! - A write or truncation is durable after a later successful fsync or fdatasync of the file. Until then it may be
+//!   present, missing or torn: each sector of 512 bytes is written completely or not at all, in any order. Two writes
+//!   to
+//!   one sector may have different outcomes, which is stricter than real disks.
+//! - If data beyond the old end is missing, the file is either shorter or contains zeros there.
+//! - When a created, renamed or removed name becomes durable depends on [`DirModel`]. A rename is atomic.
+//! - Changes before a failed sync never become durable, because Linux then marks them clean; later syncs only cover
+//!   later changes. They may still be found after a crash.
+//! - sync_file_range guarantees nothing and is not traced.
 //!
-//! [`Disk`] replays; `crash.rs` chooses what is lost and writes the result into
-//! a directory; `trace.rs` reads what [`crate::shim`] recorded.
+//! [`Disk`] replays; `crash.rs` chooses the losses and writes the result into a directory; `trace.rs` reads the trace
+//! that [`crate::shim`] recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -31,53 +26,52 @@ mod trace;
 
 use content::Content;
 pub(crate) use trace::Trace;
-use trace::{Event, FileId, Place, ROOT, invalid};
+use trace::{DirEntry, Event, FileId, ROOT, invalid};
 
-/// When names become durable.
+/// When changes of names become durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirModel {
-    /// As ext4, XFS and Btrfs do in practice: changes of names enter one
-    /// ordered journal. A sync of a file or directory makes durable the changes
-    /// that concern it, and with them all earlier ones, so that a new file that
-    /// was synced has its name. A crash keeps the journal up to some point.
+    /// Like ext4, XFS and Btrfs in practice: changes of names enter one ordered journal. A sync of a file or directory
+    /// makes its changes durable, together with all earlier ones, so that a new synced file has its name. A crash keeps
+    /// the journal up to some point.
     Ext4,
-    /// As POSIX promises and no more: a change of names is durable once each
-    /// directory it touches was synced. A crash keeps any of the others.
+    /// As POSIX guarantees: a change of names is durable only after each affected directory was synced. A crash keeps
+    /// any subset of the other changes.
     Strict,
 }
 
-/// What happens to changes that are not durable.
+/// Which of the changes that are not durable are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// All are lost.
+    /// All of them.
     All,
-    /// The seed decides: mostly each change on its own is kept, torn or lost,
-    /// sometimes all up to a moment are kept and the later ones lost.
+    /// Random: usually each change is independently kept, torn or lost; sometimes all up to a moment are kept and all
+    /// later ones lost.
     Random,
-    /// None is lost, as when the process is killed and the machine runs on.
+    /// None, as when the process is killed and the machine keeps running.
     None,
 }
 
-/// What became of the changes that were not durable.
+/// The outcomes of the changes that were not durable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// Writes and truncations found whole.
+    /// Writes and truncations that were kept.
     pub(crate) edits_kept: usize,
-    /// Writes of which only some sectors are found.
+    /// Writes of which only some sectors were kept.
     pub(crate) edits_torn: usize,
-    /// Writes and truncations not found.
+    /// Writes and truncations that were lost.
     pub(crate) edits_lost: usize,
-    /// Names found as changed.
+    /// Changes of names that were kept.
     pub(crate) names_kept: usize,
-    /// Changes of names not found.
+    /// Changes of names that were lost.
     pub(crate) names_lost: usize,
 }
 
-/// How far a change has come.
+/// The durability of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
     Pending,
-    /// Its sync failed: it may be on the disk, but nothing will make sure of it.
+    /// The sync failed: the change may be on the disk, but no later sync makes it durable.
     Doomed,
     Durable,
 }
@@ -105,7 +99,7 @@ impl EditKind<'_> {
     }
 }
 
-/// A file: its durable content and the edits since the first that is not.
+/// A file: its durable content, and the edits from the first one that is not durable.
 #[derive(Debug, Default)]
 struct Node<'t> {
     durable: Content,
@@ -119,13 +113,17 @@ impl Node<'_> {
                 edit.status = outcome;
             }
         }
-        self.fold();
+        self.apply_durable();
     }
 
-    /// Durable edits go into the content unless a doomed one lies below them.
-    fn fold(&mut self) {
-        let lasting = |edit: &Edit<'_>| edit.status == Status::Durable;
-        let ready = self.edits.iter().take_while(|edit| lasting(edit)).count();
+    /// Applies durable edits to the content, up to the first edit that is not durable.
+    fn apply_durable(&mut self) {
+        let is_durable = |edit: &Edit<'_>| edit.status == Status::Durable;
+        let ready = self
+            .edits
+            .iter()
+            .take_while(|edit| is_durable(edit))
+            .count();
         for edit in self.edits.drain(..ready) {
             edit.what.apply(&mut self.durable);
         }
@@ -138,26 +136,26 @@ struct NameEdit<'t> {
     record: usize,
     status: Status,
     file: FileId,
-    removed: Option<&'t Place>,
-    added: Option<&'t Place>,
-    /// Directories whose sync is still needed; matters in the strict model.
-    awaits: BTreeSet<FileId>,
+    removed: Option<&'t DirEntry>,
+    added: Option<&'t DirEntry>,
+    /// Directories that must still be synced; used in the strict model.
+    pending_dirs: BTreeSet<FileId>,
 }
 
 impl NameEdit<'_> {
-    fn concerns(&self, file: FileId) -> bool {
-        let touches = |place: Option<&Place>| place.is_some_and(|place| place.dir == file);
+    fn affects(&self, file: FileId) -> bool {
+        let touches = |entry: Option<&DirEntry>| entry.is_some_and(|entry| entry.dir == file);
         self.file == file || touches(self.removed) || touches(self.added)
     }
 }
 
-/// The names on the disk.
-type Names<'t> = BTreeMap<&'t Place, FileId>;
+/// The durable names.
+type Names<'t> = BTreeMap<&'t DirEntry, FileId>;
 
-/// An acknowledgement, or whatever else the process wrote to its marks file.
+/// An acknowledgement: one write of the process to its marks file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark<'t> {
-    /// Its record in the trace.
+    /// The index of its record in the trace.
     pub(crate) record: usize,
     /// The bytes of one write.
     pub(crate) bytes: &'t [u8],
@@ -177,7 +175,7 @@ pub(crate) struct Disk<'t> {
 }
 
 impl<'t> Disk<'t> {
-    /// An empty disk before the trace's first record.
+    /// Creates an empty disk before the first record of the trace.
     pub(crate) fn new(trace: &'t Trace, model: DirModel) -> Self {
         Self {
             trace,
@@ -191,26 +189,26 @@ impl<'t> Disk<'t> {
         }
     }
 
-    /// The disk when the power is cut after the first `cut` records.
+    /// Replays the trace up to a power cut after the first `cut` records.
     ///
     /// # Errors
     ///
-    /// When the trace contradicts itself.
+    /// When the trace is inconsistent.
     pub(crate) fn replay(trace: &'t Trace, model: DirModel, cut: usize) -> io::Result<Self> {
         let mut disk = Self::new(trace, model);
         disk.advance(cut)?;
         Ok(disk)
     }
 
-    /// Goes on to a later cut; an earlier one changes nothing.
+    /// Advances to a later cut; an earlier one changes nothing.
     ///
     /// # Errors
     ///
-    /// When the trace contradicts itself.
+    /// When the trace is inconsistent.
     pub(crate) fn advance(&mut self, cut: usize) -> io::Result<()> {
         let trace = self.trace;
-        let todo = cut.min(trace.len()).saturating_sub(self.position);
-        for event in trace.events.iter().skip(self.position).take(todo) {
+        let remaining = cut.min(trace.len()).saturating_sub(self.position);
+        for event in trace.events.iter().skip(self.position).take(remaining) {
             self.apply(event)?;
             self.position += 1;
         }
@@ -255,7 +253,7 @@ impl<'t> Disk<'t> {
         }
     }
 
-    /// What was found at the start is durable.
+    /// Content found at the start is durable.
     fn status(&self) -> Status {
         if self.position < self.trace.start() {
             Status::Durable
@@ -266,35 +264,37 @@ impl<'t> Disk<'t> {
 
     fn contradiction(&self, what: &str, file: FileId) -> io::Error {
         let (FileId(file), record) = (file, self.position);
-        invalid(format!("the trace {what} file={file} record={record}"))
+        invalid(format!(
+            "inconsistent trace: it {what}: file={file} record={record}"
+        ))
     }
 
     fn edit(&mut self, file: FileId, what: EditKind<'t>) -> io::Result<()> {
         let (record, status) = (self.position, self.status());
-        let unknown = self.contradiction("changes a file that it never made", file);
+        let unknown = self.contradiction("changes an unknown file", file);
         let node = self.files.get_mut(&file).ok_or(unknown)?;
         node.edits.push(Edit {
             record,
             status,
             what,
         });
-        node.fold();
+        node.apply_durable();
         Ok(())
     }
 
     fn rename(
         &mut self,
         file: FileId,
-        removed: Option<&'t Place>,
-        added: Option<&'t Place>,
+        removed: Option<&'t DirEntry>,
+        added: Option<&'t DirEntry>,
     ) -> io::Result<()> {
         if !self.files.contains_key(&file) && !self.directories.contains(&file) {
-            return Err(self.contradiction("names a file that it never made", file));
+            return Err(self.contradiction("names an unknown file", file));
         }
-        let places = [removed, added].into_iter().flatten();
-        let awaits: BTreeSet<FileId> = places.map(|place| place.dir).collect();
-        if !awaits.is_subset(&self.directories) {
-            return Err(self.contradiction("uses a directory that it never made", file));
+        let entries = [removed, added].into_iter().flatten();
+        let pending_dirs: BTreeSet<FileId> = entries.map(|entry| entry.dir).collect();
+        if !pending_dirs.is_subset(&self.directories) {
+            return Err(self.contradiction("uses an unknown directory", file));
         }
         self.name_edits.push(NameEdit {
             record: self.position,
@@ -302,9 +302,9 @@ impl<'t> Disk<'t> {
             file,
             removed,
             added,
-            awaits,
+            pending_dirs,
         });
-        self.fold_names();
+        self.apply_durable_names();
         Ok(())
     }
 
@@ -312,20 +312,20 @@ impl<'t> Disk<'t> {
         if let Some(node) = self.files.get_mut(&file) {
             node.settle(outcome);
         } else if !self.directories.contains(&file) {
-            return Err(self.contradiction("syncs a file that it never made", file));
+            return Err(self.contradiction("syncs an unknown file", file));
         }
         match self.model {
             DirModel::Ext4 => self.settle_journal(file, outcome),
             DirModel::Strict => self.settle_directory(file, outcome),
         }
-        self.fold_names();
+        self.apply_durable_names();
         Ok(())
     }
 
     fn settle_journal(&mut self, file: FileId, outcome: Status) {
-        let waits = |edit: &NameEdit<'_>| edit.status == Status::Pending && edit.concerns(file);
-        let reach = self.name_edits.iter().rposition(waits);
-        let committed = reach.map_or(0, |last| last + 1);
+        let is_covered = |edit: &NameEdit<'_>| edit.status == Status::Pending && edit.affects(file);
+        let last = self.name_edits.iter().rposition(is_covered);
+        let committed = last.map_or(0, |last| last + 1);
         for edit in self.name_edits.iter_mut().take(committed) {
             if edit.status == Status::Pending {
                 edit.status = outcome;
@@ -335,8 +335,8 @@ impl<'t> Disk<'t> {
 
     fn settle_directory(&mut self, dir: FileId, outcome: Status) {
         for edit in &mut self.name_edits {
-            let waited = edit.status == Status::Pending && edit.awaits.remove(&dir);
-            if waited && (outcome == Status::Doomed || edit.awaits.is_empty()) {
+            let waited = edit.status == Status::Pending && edit.pending_dirs.remove(&dir);
+            if waited && (outcome == Status::Doomed || edit.pending_dirs.is_empty()) {
                 edit.status = outcome;
             }
         }
@@ -351,12 +351,12 @@ impl<'t> Disk<'t> {
                 edit.status = Status::Durable;
             }
         }
-        self.fold_names();
+        self.apply_durable_names();
     }
 
-    fn fold_names(&mut self) {
-        let lasting = |edit: &NameEdit<'_>| edit.status == Status::Durable;
-        let ready = self.name_edits.iter().take_while(|edit| lasting(edit));
+    fn apply_durable_names(&mut self) {
+        let is_durable = |edit: &NameEdit<'_>| edit.status == Status::Durable;
+        let ready = self.name_edits.iter().take_while(|edit| is_durable(edit));
         let ready = ready.count();
         for edit in self.name_edits.drain(..ready) {
             apply_name(&mut self.names, &edit, &self.directories);
@@ -364,17 +364,16 @@ impl<'t> Disk<'t> {
     }
 }
 
-/// Changes names as one edit does, on whatever state it meets: after a crash
-/// the edits before it may be missing.
+/// Applies a change of names to any state: after a crash, earlier changes may be missing.
 fn apply_name<'t>(names: &mut Names<'t>, edit: &NameEdit<'t>, directories: &BTreeSet<FileId>) {
-    if let Some(place) = edit.removed {
-        names.remove(place);
+    if let Some(entry) = edit.removed {
+        names.remove(entry);
     }
-    if let Some(place) = edit.added {
-        // A directory has one name; a file may be left with two.
+    if let Some(entry) = edit.added {
+        // A directory has one name; a file may have several.
         if directories.contains(&edit.file) {
             names.retain(|_, file| *file != edit.file);
         }
-        names.insert(place, edit.file);
+        names.insert(entry, edit.file);
     }
 }

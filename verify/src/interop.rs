@@ -1,4 +1,4 @@
-//! Data that another implementation has written is read here, and the reverse: `cargo xtask interop NAME`.
+//! Exchanges data with other implementations in both directions: `cargo xtask interop NAME`.
 
 mod equinox;
 
@@ -9,18 +9,18 @@ use clap::{ArgMatches, Command};
 use crate::Failure;
 
 const EQUINOX: &str = "\
-Streams of events with equinox-js (npm: @equinox-js/core, @equinox-js/dynamo-store), which talks to a Floe server: what is
-written here is read there and the reverse, calved and uncalved, with snapshots and with compressed bodies; then each
-decides upon the streams of the other; then the feed of what was appended (npm: @equinox-js/dynamo-store-indexer): each
-reads the other's epochs and goes on with them.
+Event streams with equinox-js (npm: @equinox-js/core, @equinox-js/dynamo-store), which talks to a Floe server. Each side
+reads the streams that the other has written, calved and uncalved, with snapshots and with compressed bodies; then each
+appends to the streams of the other. Finally the feed (npm: @equinox-js/dynamo-store-indexer): each side reads and
+continues the epochs of the other.
 
-Prints one line of figures, and every line in which the two differ. Exits with 1 when they do.
-Needs node, npm and the package index of npm.";
+Prints one line of figures, and every line that differs. Exits with 1 if there are differences.
+Needs node, npm and access to the npm registry.";
 
-/// The command that exchanges data.
+/// The command for data exchange.
 pub(crate) fn command(name: &'static str) -> Command {
     let equinox = Command::new("equinox")
-        .about("Streams of events with equinox-js")
+        .about("Event streams and feed with equinox-js")
         .long_about(EQUINOX);
     Command::new(name)
         .about("Exchange data with another implementation of the same format")
@@ -31,12 +31,12 @@ pub(crate) fn command(name: &'static str) -> Command {
         .subcommand(equinox)
 }
 
-/// Exchanges data with the implementation that was asked for.
+/// Runs the selected exchange.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand_name() {
         Some("equinox") => equinox::run(),
         other => Err(Failure::usage(format!(
-            "nothing is exchanged with: {}",
+            "unknown implementation: {}",
             other.unwrap_or_default()
         ))),
     }

@@ -1,12 +1,12 @@
-//! The heavy tools of the project. `cargo xtask` starts them, in release mode.
+//! The long-running tools of the project. `cargo xtask` starts them, in release mode.
 //!
 //! | command | what it does | where |
 //! |---|---|---|
-//! | `verify NAME` | a reliability check: prints its figures on one line, fails when a floor is missed | [`checks`] |
+//! | `verify NAME` | a reliability check: prints its figures on one line, fails if its floor is missed | [`checks`] |
 //! | `interop NAME` | data exchanged with another implementation of the same format | [`mod@interop`] |
 //!
-//! Nothing here is part of the library: the checks use the engine as any other program does, and [`shim`] and [`disk`]
-//! work below it, on its system calls.
+//! Nothing here is part of the library: the checks use the engine like any other program, and [`shim`] and [`disk`]
+//! intercept its system calls.
 
 #![forbid(unsafe_code)]
 
@@ -21,12 +21,12 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug)]
 enum Failure {
-    /// It was called wrongly: exit code 2.
+    /// A usage error: exit code 2.
     Usage(String),
-    /// It could not be carried out: exit code 1.
+    /// A failure: exit code 1.
     Broken(String),
 }
 
@@ -71,7 +71,7 @@ impl From<floe_store::Error> for Failure {
     }
 }
 
-/// The name of the command that starts a process for a check, in a role of its own.
+/// The name of the command that runs a child process of a check in a role.
 const CHILD: &str = "child";
 const INTEROP: &str = "interop";
 const VERIFY: &str = "verify";
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, called as it is started: by `cargo xtask`.
+/// The command line, named after its caller `cargo xtask`.
 fn command() -> Command {
     Command::new("floe-verify")
         .bin_name("cargo xtask")
@@ -110,6 +110,6 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some((VERIFY, matches)) => checks::run(matches),
         Some((INTEROP, matches)) => interop::run(matches),
         Some((CHILD, matches)) => checks::roles::run(matches),
-        _ => Err(Failure::usage("which command?")),
+        _ => Err(Failure::usage("a command is required")),
     }
 }

@@ -1,7 +1,6 @@
-//! The two outputs: figures on standard output, everything for the eye on standard error.
+//! The two outputs: figures on standard output, notes for people on standard error.
 //!
-//! A reader that has gone away is no reason to fail a check, so errors of writing are dropped here
-//! and only here.
+//! A closed output must not fail a check, so write errors are ignored here, and only here.
 
 use std::io::Write;
 
@@ -11,7 +10,7 @@ pub(crate) fn figures(line: &str) {
     drop(writeln!(stdout, "{line}").and_then(|()| stdout.flush()));
 }
 
-/// Prints a line for whoever watches.
+/// Prints a note.
 pub(crate) fn note(line: &str) {
     drop(writeln!(std::io::stderr().lock(), "{line}"));
 }

@@ -1,10 +1,9 @@
-//! Builds the I/O shim and prepares commands to run under it.
+//! Builds the I/O shim, and prepares commands that run under it.
 //!
-//! The shim is a small C library, preloaded into a process, that watches one
-//! directory: it makes chosen calls fail ([`Fault`]), counts the calls that
-//! could fail ([`Counts`]), and records every change and sync in one order (a
-//! trace, which [`crate::disk`] replays). This module knows nothing of what the
-//! process does. The C side is described in `verify/shim/shim.h`.
+//! The shim is a small C library that is preloaded into a process and watches one directory: it makes chosen calls fail
+//! ([`Fault`]), counts the calls that can fail ([`Counts`]), and records every change and sync in order (a trace, which
+//! [`crate::disk`] replays). This module is independent of the work of the process. The C side is described in
+//! `verify/shim/shim.h`.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -39,8 +38,7 @@ const FLAGS: [&str; 7] = [
     "-shared",
 ];
 
-/// Exit status of a watched process in which the shim gave up; the reason
-/// stands on its standard error.
+/// Exit status of a watched process in which the shim failed; standard error has the reason.
 pub(crate) const SHIM_EXIT: i32 = 97;
 
 /// The built library.
@@ -50,12 +48,11 @@ pub(crate) struct Shim {
 }
 
 impl Shim {
-    /// Builds the library into cargo's target directory, unless it lies there
-    /// already for these sources.
+    /// Builds the library in cargo's target directory, unless it exists there for these sources.
     ///
     /// # Errors
     ///
-    /// When the platform is not Linux, no C compiler is found, or it fails.
+    /// When the platform is not Linux, no C compiler is found, or the compiler fails.
     pub(crate) fn build() -> io::Result<Self> {
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         Self::build_in(&target_dir()?.join("floe-shim"), &compiler)
@@ -68,8 +65,8 @@ impl Shim {
         if library.exists() {
             return Ok(Self { library });
         }
-        // Builders may run side by side, in processes or threads: each works in
-        // its own directory, and the last rename wins with equal content.
+        // Builds may run in parallel, in processes or threads: each works in its own directory, and the last rename
+        // wins with equal content.
         static BUILDS: AtomicU32 = AtomicU32::new(0);
         let build = BUILDS.fetch_add(1, Ordering::Relaxed);
         let scratch = dir.join(format!("build-{}-{build}", std::process::id()));
@@ -80,8 +77,8 @@ impl Shim {
         built.map(|()| Self { library })
     }
 
-    /// Watches `dir`, which must exist when the command starts. It counts as
-    /// durable itself; all that happens below it is seen.
+    /// Watches everything below `dir`, which must exist when the command starts. The directory itself counts as
+    /// durable.
     pub(crate) fn watch(&self, dir: impl Into<PathBuf>) -> Watch {
         Watch {
             library: self.library.clone(),
@@ -98,7 +95,7 @@ fn check_platform() -> io::Result<()> {
     let refuse = |why: &str| {
         let os = std::env::consts::OS;
         let arch = std::env::consts::ARCH;
-        let message = format!("the I/O shim needs {why} os={os} arch={arch}");
+        let message = format!("the I/O shim needs {why}: os={os} arch={arch}");
         Err(io::Error::new(ErrorKind::Unsupported, message))
     };
     if !cfg!(target_os = "linux") {
@@ -138,20 +135,20 @@ fn compile(dir: &Path, compiler: &OsStr) -> io::Result<()> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let status = output.status;
     Err(io::Error::other(format!(
-        "the I/O shim does not compile compiler={} {status}\n{stderr}",
+        "the I/O shim does not compile: compiler={} {status}\n{stderr}",
         compiler.display()
     )))
 }
 
 fn explain_missing(compiler: &OsStr, error: &io::Error) -> io::Error {
     let message = format!(
-        "cannot run the C compiler that builds the I/O shim; install one or name it in CC compiler={} cause={error}",
+        "cannot run the C compiler for the I/O shim: install one or set CC: compiler={} cause={error}",
         compiler.display()
     );
     io::Error::new(error.kind(), message)
 }
 
-/// Where cargo put the running binary; tests lie one level deeper.
+/// Returns cargo's output directory of the running binary; tests are one level deeper.
 fn target_dir() -> io::Result<PathBuf> {
     let mut dir = std::env::current_exe()?;
     dir.pop();
@@ -161,7 +158,7 @@ fn target_dir() -> io::Result<PathBuf> {
     Ok(dir)
 }
 
-/// What to do with one watched process; made by [`Shim::watch`].
+/// The configuration of one watched process, created by [`Shim::watch`].
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     library: PathBuf,
@@ -173,46 +170,43 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Makes calls fail. Together with [`Watch::trace`], a failed sync also
-    /// leaves its mark in the trace: what it should have made durable counts
-    /// as lost, even if a later sync succeeds.
+    /// Makes calls fail. With [`Watch::trace`], a failed sync is also recorded: changes before it count as not durable,
+    /// even if a later sync succeeds.
     pub(crate) fn fail(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    /// Counts calls into `file`, to be read with [`Counts::read`] at any time,
-    /// also after the process was killed.
+    /// Counts calls in `file`, which [`Counts::read`] can read at any time, also after the process was killed.
     pub(crate) fn count(mut self, file: impl Into<PathBuf>) -> Self {
         self.counts = Some(file.into());
         self
     }
 
-    /// Records the directory's content at the start and every change and sync
-    /// since into `file`, to be read with [`crate::disk::Trace::read`].
+    /// Records the initial content of the directory and every later change and sync in `file`, which
+    /// [`crate::disk::Trace::read`] reads.
     pub(crate) fn trace(mut self, file: impl Into<PathBuf>) -> Self {
         self.trace = Some(file.into());
         self
     }
 
-    /// Records each write that the process makes to `file` as one mark of the
-    /// trace: this is how acknowledgements enter its order. The file is created.
+    /// Records each write of the process to `file` as a mark in the trace, to order acknowledgements with the changes.
+    /// The file is created.
     pub(crate) fn marks(mut self, file: impl Into<PathBuf>) -> Self {
         self.marks = Some(file.into());
         self
     }
 
-    /// Sets the environment of `command`. The process must not execute other
-    /// programs: they would be killed by the shim's filter, which they inherit.
+    /// Sets the environment of `command`. The process must not execute other programs: they would inherit the shim's
+    /// filter and be killed by it.
     ///
     /// # Errors
     ///
-    /// When the watched directory does not exist, or one of the shim's own
-    /// files would lie inside it.
+    /// When the watched directory does not exist, or contains one of the shim's own files.
     pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
         let dir = self.dir.canonicalize().map_err(|error| {
             let message = format!(
-                "the watched directory must exist dir={} cause={error}",
+                "the watched directory must exist: path={} cause={error}",
                 self.dir.display()
             );
             io::Error::new(error.kind(), message)
@@ -238,13 +232,13 @@ impl Watch {
     }
 }
 
-/// The absolute path of `file`, which must not lie below `dir`.
+/// Returns the absolute path of `file`, which must not be below `dir`.
 fn outside(dir: &Path, file: &Path) -> io::Result<PathBuf> {
     let file = std::path::absolute(file)?;
     let parent = file.parent().unwrap_or(Path::new("/")).canonicalize()?;
     if parent.starts_with(dir) {
         let message = format!(
-            "the shim's own file lies in the watched directory file={}",
+            "a file of the shim is in the watched directory: path={}",
             file.display()
         );
         return Err(io::Error::new(ErrorKind::InvalidInput, message));
@@ -252,15 +246,14 @@ fn outside(dir: &Path, file: &Path) -> io::Result<PathBuf> {
     Ok(file)
 }
 
-/// Which call fails: the `nth` of its kind, counted from 1 over the process,
-/// and if `sticky` all later ones.
+/// A failure to inject: the `nth` call of its kind in the process, counted from 1, and if `sticky` all later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// What fails and how.
+    /// The kind of call and of failure.
     pub(crate) kind: FaultKind,
     /// Which call, counted from 1.
     pub(crate) nth: u64,
-    /// Whether later calls fail as well.
+    /// Whether later calls fail too.
     pub(crate) sticky: bool,
 }
 
@@ -271,27 +264,26 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The ways in which calls on watched files can fail.
+/// The kinds of failures of calls on watched files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum FaultKind {
-    /// A write in any form, or fallocate, answers EIO and writes nothing.
+    /// Any kind of write, or fallocate, fails with EIO and writes nothing.
     WriteEio,
     /// The same with ENOSPC.
     WriteEnospc,
-    /// A write of two bytes or more writes its first half and says so; when
-    /// sticky, all later writes answer ENOSPC.
+    /// A write of two or more bytes writes and returns its first half; if sticky, all later writes fail with ENOSPC.
     WriteShort,
-    /// fsync or fdatasync, of a file or a directory, answers EIO.
+    /// fsync or fdatasync of a file or directory fails with EIO.
     SyncEio,
-    /// Opening for writing or creating answers EIO.
+    /// An open for writing or creating fails with EIO.
     OpenEio,
-    /// A rename answers EIO and does nothing.
+    /// A rename fails with EIO and has no effect.
     RenameEio,
-    /// truncate or ftruncate answers EIO.
+    /// truncate or ftruncate fails with EIO.
     TruncateEio,
-    /// unlink or rmdir answers EIO.
+    /// unlink or rmdir fails with EIO.
     UnlinkEio,
-    /// mkdir answers EIO.
+    /// mkdir fails with EIO.
     MkdirEio,
 }
 
@@ -325,12 +317,12 @@ impl FaultKind {
     }
 }
 
-/// How often a watched process made calls that can fail.
+/// The numbers of calls of a watched process that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
-    /// Writes in any form, and fallocate.
+    /// Writes of any kind, and fallocate.
     pub(crate) writes: u64,
-    /// Those of them that can be cut short.
+    /// Writes that can be shortened.
     pub(crate) divisible_writes: u64,
     /// fsync and fdatasync.
     pub(crate) syncs: u64,
@@ -344,7 +336,7 @@ pub(crate) struct Counts {
     pub(crate) unlinks: u64,
     /// mkdir.
     pub(crate) mkdirs: u64,
-    /// Calls that the shim made fail.
+    /// Failures that the shim injected.
     pub(crate) injected: u64,
 }
 
@@ -353,8 +345,7 @@ impl Counts {
     ///
     /// # Errors
     ///
-    /// When the file is not the shim's, which also means that the process did
-    /// not load it.
+    /// When the file is not the shim's, which also happens if the process did not load the shim.
     pub(crate) fn read(file: &Path) -> io::Result<Self> {
         let bytes = fs::read(file)?;
         let (magic, rest) = bytes.split_first_chunk::<8>().unzip();
@@ -368,12 +359,12 @@ impl Counts {
             (Some(b"FLOECNT1"), Some(words)) => Ok(Self::from_words(words)),
             _ => Err(io::Error::new(
                 ErrorKind::InvalidData,
-                format!("not the shim's counts file={}", file.display()),
+                format!("not a counts file of the shim: path={}", file.display()),
             )),
         }
     }
 
-    /// The order is that of `enum class` in `shim.h`.
+    /// The order of the words is that of `enum class` in `shim.h`.
     fn from_words(words: [u64; 9]) -> Self {
         let [
             writes,
@@ -399,8 +390,7 @@ impl Counts {
         }
     }
 
-    /// How many points there are for a fault of this kind: `nth` is worth
-    /// trying from 1 to this.
+    /// Returns the number of calls that a fault of this kind can hit: the largest useful `nth`.
     pub(crate) fn points(&self, kind: FaultKind) -> u64 {
         match kind {
             FaultKind::WriteEio | FaultKind::WriteEnospc => self.writes,

@@ -1,8 +1,8 @@
-//! Fuzzing of everything that parses, on the stable toolchain.
+//! Fuzzing of all parsers, on the stable toolchain.
 //!
-//! The targets are the package `fuzz/`. They are built here with the compiler's own coverage pass
-//! instead of by `cargo-fuzz`, which would want a toolchain of its own; libFuzzer comes with the crate
-//! `libfuzzer-sys` and needs the system's C++ compiler.
+//! The targets are in the package `fuzz/`. They are built here with the compiler's own coverage pass instead of
+//! `cargo-fuzz`, which would need another toolchain; libFuzzer comes with the crate `libfuzzer-sys` and needs a C++
+//! compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -27,7 +27,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("wire", "calls of DynamoDB's protocol from JSON"),
 ];
 
-/// What the compiler must add so that libFuzzer sees which code ran.
+/// The compiler flags for libFuzzer's coverage.
 const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -40,18 +40,18 @@ pub(crate) const NAME: &str = "fuzz";
 const TARGET: &str = "target";
 const SECONDS: &str = "seconds";
 
-/// The command, with its flags.
+/// The command with its flags.
 pub(crate) fn command() -> clap::Command {
     let names = TARGETS.iter().map(|(name, _)| *name);
     clap::Command::new(NAME)
-        .about("Feed what parses with generated input, guided by coverage")
+        .about("Fuzz the parsers with generated input, guided by coverage")
         .after_help(after_help())
         .arg(
             Arg::new(TARGET)
                 .value_name("TARGET")
                 .value_parser(PossibleValuesParser::new(names))
                 .hide_possible_values(true)
-                .help("Only this target"),
+                .help("Run only this target"),
         )
         .arg(
             Arg::new(SECONDS)
@@ -59,11 +59,11 @@ pub(crate) fn command() -> clap::Command {
                 .value_name("N")
                 .value_parser(value_parser!(u64))
                 .default_value("60")
-                .help("How long each target runs"),
+                .help("Duration of each target in seconds"),
         )
 }
 
-/// Runs the targets that were asked for.
+/// Runs the selected targets.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let only = matches.get_one::<String>(TARGET);
     let seconds = matches.get_one(SECONDS).copied().unwrap_or_default();
@@ -86,16 +86,16 @@ fn after_help() -> String {
     for (name, what) in TARGETS {
         text += &format!("  {name:<12} {what}\n");
     }
-    text + "\nEach target prints one line of figures. An input that breaks something is kept below \
-            fuzz/artifacts/,\nand the corpus below fuzz/corpus/ is where the next run goes on."
+    text + "\nEach target prints one line of figures. An input that causes a failure is kept below fuzz/artifacts/;\n\
+            the next run continues with the corpus below fuzz/corpus/."
 }
 
-/// Builds all targets and says where they are.
+/// Builds all targets and returns their folder.
 fn build(folder: &Path) -> Result<PathBuf, Failure> {
     note("building the fuzz targets");
     let triple = host_triple()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Naming the target keeps the flags away from build scripts.
+    // With an explicit target triple, the flags do not apply to build scripts.
     let status = Command::new(cargo)
         .current_dir(folder)
         .args([
@@ -110,7 +110,7 @@ fn build(folder: &Path) -> Result<PathBuf, Failure> {
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .status()?;
     if !status.success() {
-        return Err(Failure("the fuzz targets do not build".to_owned()));
+        return Err(Failure("cannot build the fuzz targets".to_owned()));
     }
     Ok(folder.join("target").join(triple).join("release"))
 }
@@ -121,10 +121,10 @@ fn host_triple() -> Result<String, Failure> {
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .ok_or_else(|| Failure("rustc does not say for which machine it compiles".to_owned()))
+        .ok_or_else(|| Failure("`rustc -vV` prints no host".to_owned()))
 }
 
-/// Runs one target; true if it found nothing.
+/// Runs one target. Returns whether it found nothing.
 fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u64) -> Result<bool, Failure> {
     note(&format!("fuzzing: target={name} seconds={seconds}"));
     let corpus = folder.join("corpus").join(name);

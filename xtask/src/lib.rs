@@ -1,4 +1,4 @@
-//! The part of the project's tools that its tests run as well: the checker of the source tree.
+//! The part of the project's tools that its tests use too: the checker of the source tree.
 
 #![forbid(unsafe_code)]
 

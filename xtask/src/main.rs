@@ -1,15 +1,15 @@
-//! `cargo xtask`: the one way to start the project's own tools.
+//! `cargo xtask`: starts the tools of the project.
 //!
 //! | command | what it does | where |
 //! |---|---|---|
 //! | `verify NAME` | a reliability check | the package `floe-verify` |
-//! | `interop NAME` | data exchanged with another implementation of the same format | the package `floe-verify` |
+//! | `interop NAME` | data exchange with another implementation of the same format | the package `floe-verify` |
 //! | `bench NAME` | benchmarks | the package `floe-bench` |
-//! | `fuzz TARGET` | fuzzing of everything that parses | [`mod@fuzz`], which builds the package in `fuzz/` |
-//! | `tidy` | checks the structure of the source tree: cycles, layers, unseen lines | [`xtask::tidy`] |
+//! | `fuzz TARGET` | fuzzing of all parsers | [`mod@fuzz`], which builds the package in `fuzz/` |
+//! | `tidy` | checks the structure of the source tree: cycles, layers, unreached files | [`xtask::tidy`] |
 //!
-//! What is heavy is a package of its own that [`tool`] builds and starts, so that this one is built in seconds. Its
-//! arguments, its exit code and signals pass through.
+//! Heavy tools are separate packages that [`tool`] builds and starts, so that this one builds in seconds. Arguments,
+//! exit codes and signals pass through.
 
 #![forbid(unsafe_code)]
 
@@ -22,21 +22,21 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-// The commands that are passed on to a tool.
+// Commands that are passed to a tool.
 const VERIFY: &str = "verify";
 const BENCH: &str = "bench";
 const INTEROP: &str = "interop";
-/// What stands behind them.
+/// The arguments after the command.
 const ARGUMENTS: &str = "arguments";
 
 const TIDY: &str = "tidy";
 const LANGUAGE: &str = "language";
 
-/// The commands. One that is light is a module here with its flags; one that is heavy is a package.
+/// The command line. Light commands are modules here with their own flags; heavy ones are packages.
 fn command() -> Command {
     Command::new("xtask")
         .bin_name("cargo xtask")
-        .about("Start the project's own tools")
+        .about("Start the tools of the project")
         .after_help("Every command prints its own help with --help.")
         .disable_help_subcommand(true)
         .subcommand_required(true)
@@ -56,14 +56,12 @@ fn command() -> Command {
                     Arg::new(LANGUAGE)
                         .long(LANGUAGE)
                         .action(ArgAction::SetTrue)
-                        .help(
-                            "Also print each banned word and each riddle among the names of tests",
-                        ),
+                        .help("Also print each banned word and each unclear test name"),
                 ),
         )
 }
 
-/// A command that is passed on to a tool with all that stands behind it, also `--help`.
+/// A command that is passed to a tool with all its arguments, including `--help`.
 fn passed(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about).disable_help_flag(true).arg(
         Arg::new(ARGUMENTS)
@@ -81,7 +79,7 @@ fn arguments(matches: &ArgMatches) -> Vec<OsString> {
     arguments.unwrap_or_default().cloned().collect()
 }
 
-/// Why a command could not be carried out.
+/// Why a command failed.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -98,7 +96,7 @@ fn main() -> ExitCode {
         Some((fuzz::NAME, matches)) => fuzz::run(matches),
         Some((TIDY, arguments)) => Ok(xtask::tidy::run(arguments.get_flag(LANGUAGE))),
         Some((_, matches)) => tool::verify(VERIFY, &arguments(matches)),
-        None => Err(Failure("which command?".to_owned())),
+        None => Err(Failure("a command is required".to_owned())),
     };
     done.unwrap_or_else(|Failure(message)| {
         note(&format!("xtask: {message}"));
@@ -106,13 +104,13 @@ fn main() -> ExitCode {
     })
 }
 
-/// Prints a result. A reader that has gone away is no reason to fail.
+/// Prints a result. A closed output is not a failure.
 fn figures(line: &str) {
     let mut stdout = io::stdout().lock();
     drop(writeln!(stdout, "{line}").and_then(|()| stdout.flush()));
 }
 
-/// Prints a line for people.
+/// Prints a note.
 fn note(line: &str) {
     drop(writeln!(io::stderr().lock(), "{line}"));
 }

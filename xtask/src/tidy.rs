@@ -1,23 +1,23 @@
 //! `cargo xtask tidy`: checks the structure of the source tree.
 //!
-//! Parses all code of the workspace, follows the modules from each root, and finds out what every path
-//! stands for. On that it checks that the module graph of every crate is acyclic, that the layers of
-//! ARCHITECTURE.md hold, and that no line stays unseen. Test code is left out item by item.
+//! Parses all code of the workspace, follows the modules from each root, and resolves every path. Then it checks that
+//! the module graph of every crate is acyclic, that the layers of ARCHITECTURE.md hold, and that every file is reached.
+//! Test code is excluded item by item.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`workspace`] | packages and targets from cargo, the text of their files |
-//! | `collect`, `tokens`, `syntax`, `cfg` | a file becomes facts: modules, names, paths |
+//! | `collect`, `tokens`, `syntax`, `cfg` | turn a file into facts: modules, names, paths |
 //! | `tree` | the module tree of a target |
-//! | `names` | what a path stands for |
+//! | `names` | resolves paths |
 //! | `graph` | edges and cycles |
 //! | [`rules`] | the kinds of rules |
-//! | [`project`] | the project's rules |
-//! | [`check`](mod@check), `layers`, [`text`] | apply them |
-//! | [`licenses`], [`msrv`] | what may be depended on |
-//! | `language` | words and test names |
-//! | [`surface`] | the public surface of a package |
-//! | [`report`], [`fault`] | what was found |
+//! | [`project`] | the rules of the project |
+//! | [`check`](mod@check), `layers`, [`text`] | apply the rules |
+//! | [`licenses`], [`msrv`] | check dependencies |
+//! | `language` | checks words and test names |
+//! | [`surface`] | measures the public surface of a package |
+//! | [`report`], [`fault`] | the results |
 
 mod cfg;
 pub mod check;
@@ -50,13 +50,13 @@ use fault::Fault;
 use report::Report;
 use workspace::Workspace;
 
-/// How the command is called.
+/// The long help of the command.
 pub const HELP: &str = "\
-Checks the structure of the source tree: module cycles, layers, unseen lines, and the licenses and Rust versions of dependencies.
+Checks the structure of the source tree: module cycles, layers, unreached files, and the licenses and Rust versions of dependencies.
 
 Prints a line for each fault, every reference of each cycle, and one line of figures. Exit code: 0 clean; 1 faults; 2 usage error.";
 
-/// Checks the project and prints what was found: with each banned word and riddle, or only their numbers.
+/// Checks the project and prints the results. `prints_language` adds each banned word and unclear test name.
 pub fn run(prints_language: bool) -> ExitCode {
     let start = Instant::now();
     let report = match check_project().and_then(with_licenses) {
@@ -71,7 +71,7 @@ pub fn run(prints_language: bool) -> ExitCode {
         text.extend(report.language_faults.iter().map(Fault::line));
     }
     text.push(report.figures(start.elapsed()));
-    // A reader that has gone away is no fault of the source tree.
+    // A closed output is not a fault of the source tree.
     drop(writeln!(io::stdout().lock(), "{}", text.join("\n")));
     if report.is_clean() {
         ExitCode::SUCCESS
@@ -80,7 +80,7 @@ pub fn run(prints_language: bool) -> ExitCode {
     }
 }
 
-/// Adds what is wrong with the licenses of dependencies.
+/// Adds faults in the licenses and Rust versions of dependencies.
 fn with_licenses(mut report: Report) -> Result<Report, String> {
     let root = root();
     let deny = root.join("deny.toml");

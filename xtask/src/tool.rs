@@ -1,4 +1,4 @@
-//! Starts the tools that are packages of their own, in release mode: what they depend on is heavy, and they measure.
+//! Starts the tools that are separate packages, in release mode: they have heavy dependencies, and they measure.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
@@ -15,8 +15,8 @@ pub(crate) fn verify(command: &str, arguments: &[OsString]) -> Result<ExitCode, 
 /// Runs a benchmark of the package `floe-bench`.
 pub(crate) fn bench(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     if arguments.first().is_some_and(|name| name == "wire") {
-        // On its own, so that it is the program that users build: built together with the benchmark it
-        // would get the features that the benchmark needs.
+        // Built separately, so that it is the program that users build: built together with the benchmark it would get
+        // the features that the benchmark needs.
         let built = release("build", "floe-cli").status()?;
         if !built.success() {
             return Ok(ExitCode::FAILURE);
@@ -27,17 +27,17 @@ pub(crate) fn bench(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     become_command(run)
 }
 
-/// Cargo on a package in release mode.
+/// Returns a cargo command on a package in release mode.
 fn release(command: &str, package: &str) -> Command {
-    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
+    // Cargo sets CARGO for its child processes, so that the same toolchain is used here.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = Command::new(cargo);
     cargo.args([command, "--quiet", "--release", "--package", package]);
     cargo
 }
 
-/// Puts a command in the place of this process, so that signals reach it and its exit code is told as it is. Cargo does
-/// the same with the program that it runs.
+/// Replaces this process with a command, so that the command receives signals and its exit code is unchanged. Cargo
+/// does the same with the program it runs.
 #[cfg(unix)]
 fn become_command(mut command: Command) -> Result<ExitCode, Failure> {
     use std::os::unix::process::CommandExt;
@@ -45,7 +45,7 @@ fn become_command(mut command: Command) -> Result<ExitCode, Failure> {
     Err(command.exec().into())
 }
 
-/// Runs a command, and passes its exit code on.
+/// Runs a command and returns its exit code.
 #[cfg(not(unix))]
 fn become_command(mut command: Command) -> Result<ExitCode, Failure> {
     let code = command.status()?.code();

@@ -1,8 +1,8 @@
-//! The checker of `cargo xtask tidy` finds faults that are planted in small source trees, and only them.
+//! Tests that the checker of `cargo xtask tidy` finds faults planted in small source trees, and reports nothing else.
 
-use xtask::tidy::check::{self, SEEN};
+use xtask::tidy::check::{self, REACHED};
 use xtask::tidy::report::Report;
-use xtask::tidy::rules::{Apart, CodeLinesMax, Dependencies, OnlyIn, Rules, Word};
+use xtask::tidy::rules::{CodeLinesMax, Dependencies, OnlyIn, Rules, Separation, Word};
 use xtask::tidy::text::{DOCUMENTED, LINTED, READABLE};
 use xtask::tidy::workspace::Workspace;
 
@@ -12,11 +12,11 @@ fn run(rules: &Rules, files: Files<'_>) -> Report {
     check::check(&Workspace::of_library("lab", files), rules)
 }
 
-/// The cycles of a tree: the parent, the modules, and the ring with the place of each edge.
+/// Returns the cycles of a tree: the parent, the modules, and the shortest cycle with the location of each edge.
 fn cycles(files: Files<'_>) -> Vec<String> {
     let report = run(&Rules::default(), files);
     assert_eq!(report.faults, [], "{files:?}");
-    let cycles = report.cycles.iter().map(|cycle| cycle.ring_lines());
+    let cycles = report.cycles.iter().map(|cycle| cycle.summary());
     cycles.collect()
 }
 
@@ -29,7 +29,7 @@ fn check_no_cycle(files: Files<'_>) {
 }
 
 #[test]
-fn a_cycle_is_found() {
+fn cycle_is_found() {
     check_cycle(
         &[
             ("lib.rs", "mod a;\nmod b;\nmod c;"),
@@ -44,7 +44,7 @@ fn a_cycle_is_found() {
 }
 
 #[test]
-fn the_shortest_ring_of_a_cycle_is_shown() {
+fn shortest_cycle_is_printed() {
     check_cycle(
         &[(
             "lib.rs",
@@ -58,7 +58,7 @@ fn the_shortest_ring_of_a_cycle_is_shown() {
 }
 
 #[test]
-fn a_cycle_is_found_among_the_children_of_a_module() {
+fn cycle_among_the_children_of_a_module_is_found() {
     check_cycle(
         &[
             ("lib.rs", "mod outer;"),
@@ -76,7 +76,7 @@ fn a_cycle_is_found_among_the_children_of_a_module() {
 }
 
 #[test]
-fn a_reference_counts_for_the_siblings_around_it() {
+fn reference_is_an_edge_between_the_enclosing_siblings() {
     check_cycle(
         &[(
             "lib.rs",
@@ -90,7 +90,7 @@ fn a_reference_counts_for_the_siblings_around_it() {
 }
 
 #[test]
-fn a_re_export_leads_to_the_module_that_defines_the_item() {
+fn reexport_resolves_to_the_defining_module() {
     // Through the root, under another name, and through a glob.
     for path in [
         "crate::B",
@@ -117,7 +117,7 @@ fn a_re_export_leads_to_the_module_that_defines_the_item() {
 }
 
 #[test]
-fn names_from_a_glob_lead_to_the_module_that_defines_them() {
+fn name_from_a_glob_resolves_to_the_defining_module() {
     check_cycle(
         &[(
             "lib.rs",
@@ -131,7 +131,7 @@ fn names_from_a_glob_lead_to_the_module_that_defines_them() {
 }
 
 #[test]
-fn a_module_and_an_item_of_one_name_are_told_apart() {
+fn module_and_item_with_the_same_name_are_distinguished() {
     check_no_cycle(&[(
         "lib.rs",
         "mod run { pub fn run() {} }\nmod a { use crate::run; fn f() { run() } }\n\
@@ -140,7 +140,7 @@ fn a_module_and_an_item_of_one_name_are_told_apart() {
 }
 
 #[test]
-fn macros_are_looked_into() {
+fn paths_in_macros_are_found() {
     let call = "fn f() { assert!(x == crate::b::LIMIT) }";
     let imported = "use super::b;\nfn f() { println!(\"{}\", b::LIMIT) }";
     let body = "macro_rules! m { ($x:expr) => { $crate::b::LIMIT + $x } }";
@@ -160,7 +160,7 @@ fn macros_are_looked_into() {
 }
 
 #[test]
-fn a_macro_leads_to_the_module_that_defines_it() {
+fn macro_resolves_to_the_defining_module() {
     check_cycle(
         &[(
             "lib.rs",
@@ -174,7 +174,7 @@ fn a_macro_leads_to_the_module_that_defines_it() {
 }
 
 #[test]
-fn a_variable_with_the_name_of_a_macro_is_no_macro() {
+fn variable_with_the_name_of_a_macro_is_not_a_macro() {
     check_no_cycle(&[(
         "lib.rs",
         "mod a { macro_rules! sum { () => {} } pub fn f() {} }\n\
@@ -188,7 +188,7 @@ fn a_variable_with_the_name_of_a_macro_is_no_macro() {
 }
 
 #[test]
-fn functions_of_a_type_lead_to_the_module_of_their_impl_block() {
+fn functions_of_a_type_resolve_to_the_module_of_their_impl_block() {
     for call in ["self.send()", "Self::send(self)", "Session::send(self)"] {
         let session =
             format!("pub struct Session;\nimpl Session {{ pub fn commit(&self) {{ {call} }} }}");
@@ -205,7 +205,7 @@ fn functions_of_a_type_lead_to_the_module_of_their_impl_block() {
 }
 
 #[test]
-fn parents_and_children_are_no_siblings() {
+fn parents_and_children_are_not_siblings() {
     let files: Files<'_> = &[
         ("lib.rs", "mod a;"),
         ("a.rs", "mod child;\npub use child::C;\npub struct A;"),
@@ -216,7 +216,7 @@ fn parents_and_children_are_no_siblings() {
 }
 
 #[test]
-fn test_code_makes_no_cycle() {
+fn test_code_is_excluded_from_cycles() {
     for test in [
         "#[cfg(test)]\nmod tests { use crate::b::B; }",
         "#[cfg(all(test, unix))]\nuse crate::b::B;",
@@ -248,7 +248,7 @@ const NO_STORE: Rules = Rules {
 };
 
 const EMPTY: Rules = Rules {
-    apart: &[],
+    separations: &[],
     only_in: &[],
     dependencies: &[],
     compiled_by_tests: &[],
@@ -263,7 +263,7 @@ const KV: (&str, &str) = (
     "pub use fjall::Slice;\npub(crate) use std::time::Instant;",
 );
 
-/// The lines of `a.rs` that name what they must not.
+/// Returns the lines of `a.rs` that violate the rule.
 fn lines_at_fault(a: &str) -> Vec<usize> {
     let report = run(&NO_STORE, &[("lib.rs", "mod a;\nmod kv;"), ("a.rs", a), KV]);
     let lines = report.faults.iter().map(|fault| {
@@ -275,14 +275,14 @@ fn lines_at_fault(a: &str) -> Vec<usize> {
 }
 
 #[test]
-fn a_violation_behind_test_code_is_found() {
+fn violation_after_test_code_is_found() {
     let a = "#[cfg(test)]\nmod tests { use fjall::A; }\n#[cfg(test)]\nfn t() { fjall::b() }\n\
              fn f() { fjall::c() }\n#[cfg(any(test, feature = \"x\"))]\nfn g() { fjall::d() }";
     assert_eq!(lines_at_fault(a), [5, 7]);
 }
 
 #[test]
-fn a_violation_is_found_in_whatever_form() {
+fn violation_is_found_in_every_form() {
     for a in [
         "use fjall::Keyspace;",
         "use fjall as store;",
@@ -311,7 +311,7 @@ fn a_violation_is_found_in_whatever_form() {
 }
 
 #[test]
-fn what_only_looks_like_a_violation_is_none() {
+fn similar_code_is_not_a_violation() {
     for a in [
         "// fjall::open()",
         "/// As [`fjall::open`].\nstruct S;",
@@ -326,16 +326,16 @@ fn what_only_looks_like_a_violation_is_none() {
 }
 
 #[test]
-fn an_allowance_that_nothing_needs_is_a_fault() {
+fn unused_allowance_is_a_fault() {
     let report = run(&NO_STORE, &[("lib.rs", "mod kv;"), ("kv.rs", "")]);
     assert_eq!(
         report.faults_of("only kv names the store"),
-        ["crates/lab/src/kv.rs:0: is allowed and names nothing of it: only kv names the store"]
+        ["crates/lab/src/kv.rs:0: is allowed but names nothing of it: only kv names the store"]
     );
 }
 
 #[test]
-fn what_is_undone_is_found_in_tests_too() {
+fn unfinished_code_is_found_in_tests_too() {
     const RULES: Rules = Rules {
         only_in: &[OnlyIn {
             rule: "done",
@@ -371,9 +371,9 @@ fn what_is_undone_is_found_in_tests_too() {
 }
 
 #[test]
-fn patterns_that_name_each_other_are_found() {
+fn patterns_that_name_each_other_are_reported() {
     const RULES: Rules = Rules {
-        apart: &[Apart {
+        separations: &[Separation {
             rule: "apart",
             package: "lab",
             from: &["model", "graph"],
@@ -411,7 +411,7 @@ fn patterns_that_name_each_other_are_found() {
 }
 
 #[test]
-fn a_file_that_is_not_reached_is_found() {
+fn unreached_file_is_found() {
     let report = run(
         &EMPTY,
         &[
@@ -422,19 +422,19 @@ fn a_file_that_is_not_reached_is_found() {
             ("a/mod.rs", "mod inner;"),
             ("a/inner.rs", "mod nested { mod leaf; }"),
             ("a/inner/nested/leaf.rs", ""),
-            ("other/b.rs", "mod beside;"),
-            ("other/beside.rs", "#[cfg(test)]\nmod tests;"),
-            ("other/beside/tests.rs", ""),
+            ("other/b.rs", "mod sibling;"),
+            ("other/sibling.rs", "#[cfg(test)]\nmod tests;"),
+            ("other/sibling/tests.rs", ""),
             ("c.rs", "fn (\n\n"),
             ("lost.rs", "1\n2\n3\n"),
         ],
     );
     assert_eq!(report.unseen_lines, 5);
-    let faults = report.faults_of(SEEN);
+    let faults = report.faults_of(REACHED);
     let starts = [
         "crates/lab/src/c.rs:0: cannot be parsed: line 1: ",
-        "crates/lab/src/lib.rs:4: module c has no file that could be parsed: ",
-        "crates/lab/src/lib.rs:5: module missing has no file that could be parsed: ",
+        "crates/lab/src/lib.rs:4: the file of module c is missing or cannot be parsed: ",
+        "crates/lab/src/lib.rs:5: the file of module missing is missing or cannot be parsed: ",
         "crates/lab/src/lost.rs:0: cannot be parsed: ",
     ];
     assert_eq!(faults.len(), starts.len(), "{faults:?}");
@@ -444,11 +444,11 @@ fn a_file_that_is_not_reached_is_found() {
 }
 
 #[test]
-fn an_unreached_file_counts_with_all_its_lines() {
+fn unreached_file_counts_with_all_its_lines() {
     let report = run(&EMPTY, &[("lib.rs", ""), ("lost.rs", "fn f() {\n}\n")]);
     assert_eq!(report.unseen_lines, 2);
-    let expected = format!("crates/lab/src/lost.rs:0: 2 lines that no target reaches: {SEEN}");
-    assert_eq!(report.faults_of(SEEN), [expected]);
+    let expected = format!("crates/lab/src/lost.rs:0: no target reaches these 2 lines: {REACHED}");
+    assert_eq!(report.faults_of(REACHED), [expected]);
 }
 
 #[test]
@@ -488,11 +488,11 @@ fn whole_files_are_checked() {
 }
 
 #[test]
-fn banned_words_and_riddles_are_counted() {
-    // Written in two parts, so that this file has no such word.
-    let banned = ["no", "body"].concat();
+fn banned_words_and_unclear_test_names_are_counted() {
+    // Built from parts, so that this file does not contain the words.
+    let (banned, verb) = (["no", "body"].concat(), ["Te", "lls"].concat());
     let code = format!(
-        "// Tells: {banned}_waits, {banned}.\nfn {banned}() {{}}\n\
+        "// {verb}: {banned}_waits, {banned}.\nfn {banned}() {{}}\n\
          #[cfg(test)]\nmod tests {{\n#[test]\nfn who_waits() {{}}\n#[test]\nfn reader_waits() {{}}\n}}"
     );
     let report = run(&EMPTY, &[("lib.rs", &code)]);

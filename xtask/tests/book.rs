@@ -1,5 +1,5 @@
-//! The commands and the fuzz targets that the README and the book name are there. The packages that `cargo xtask` starts see
-//! to the names behind their commands.
+//! Tests that the commands and fuzz targets named in the README and the book exist. The packages that `cargo xtask`
+//! starts test the names after their commands.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use named::{check_listed, named};
 const XTASK: &str = env!("CARGO_BIN_EXE_xtask");
 
 #[test]
-fn every_command_that_is_named_is_there() {
+fn named_commands_exist() {
     let named = named();
     assert!(named.contains(&("verify".to_owned(), Some("kill".to_owned()))));
     let commands = named.into_iter().map(|(command, _)| command);
@@ -18,6 +18,6 @@ fn every_command_that_is_named_is_there() {
 }
 
 #[test]
-fn every_fuzz_target_that_is_named_is_there() {
+fn named_fuzz_targets_exist() {
     check_listed("fuzz", XTASK, &["fuzz"]);
 }

@@ -1,7 +1,7 @@
-//! The change router beside the engine that it reads from: changes delivered in a second, changes committed in a second.
+//! The throughput of the change router, compared with the throughput of commits.
 //!
-//! Writing and delivering take turns on the same directory, so that what disturbs the machine disturbs both. The handler
-//! keeps the count of every item, and so sees what comes twice, not at all, or in another order.
+//! Writes and deliveries alternate on the same directory, so that disturbances of the machine affect both. The handler
+//! tracks the count of every item, and detects missing, duplicate and reordered changes.
 
 mod plan;
 
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use floe::changes::{Changed, Consumer, Failure, Handled, Inserted, Router, consumer};
+use floe::changes::{ChangeConsumer, Changed, Failure, HandlerResult, Inserted, Router, consumer};
 use floe::{Db, Model};
 use floe_local::{LocalEngine, Options};
 use floe_store::op::PutItem;
 use floe_store::{Engine, Item};
 
 use crate::measure::{Rate, median, resident_mib};
-use crate::play::runtime;
+use crate::rounds::runtime;
 use crate::{Benchmark, Fallible, parsed};
 use plan::{Flags, Plan};
 
@@ -34,17 +34,17 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 };
 
 const WRITERS: u64 = 64;
-/// How many items each writer has.
+/// Number of items of each writer.
 const ITEMS: u64 = 50;
-/// The least of the committed rate that must be delivered.
+/// Minimum ratio of deliveries to commits.
 const FLOOR_TIMES: f64 = 0.5;
-/// How much the resident memory may grow in the second half.
+/// Maximum growth of the resident memory in the second half, in MiB.
 const CEILING_MIB: u64 = 32;
-/// How large the caches of the store are, and its write buffers.
+/// Size of the caches of the store, and of its write buffers.
 const CACHE_BYTES: u64 = 8 << 20;
-/// So many changes fill them in the first half.
+/// Minimum number of changes that fill the caches in the first half.
 const SETTLED_RECORDS: u64 = 1_000_000;
-/// At how many points the memory is looked at.
+/// Number of measurements of the memory.
 const POINTS: u64 = 10;
 
 #[derive(Model)]
@@ -59,38 +59,39 @@ struct Counter {
 fn run(plan: &Plan) -> Fallible<bool> {
     let runtime = runtime()?;
     let folder = tempfile::tempdir()?;
-    // Small caches are full soon, so that what grows after that is not theirs.
+    // Small caches fill up soon, so that later growth has another cause.
     let options = Options::new()
         .cache_bytes(CACHE_BYTES)
         .write_buffer_bytes(CACHE_BYTES);
     let db = Db::with_engine(Arc::new(LocalEngine::open_with(folder.path(), options)?));
-    runtime.block_on(play(&db, plan))
+    runtime.block_on(run_rounds(&db, plan))
 }
 
-/// Writes and delivers in turns, until there are enough changes.
-async fn play(db: &Db, plan: &Plan) -> Fallible<bool> {
+/// Writes and delivers in turns, until the planned number of changes is delivered.
+async fn run_rounds(db: &Db, plan: &Plan) -> Fallible<bool> {
     db.ensure_tables(&[Counter::SCHEMA]).await?;
     db.ensure_tables(&consumer::SCHEMAS).await?;
     let ledger = Ledger::default();
-    let consumer = Consumer::new(db, "bench", ledger.router());
+    let consumer = ChangeConsumer::new(db, "bench", ledger.router());
     let written = Arc::new(AtomicU64::new(0));
     let (mut times, mut commits, mut deliveries) = (Vec::new(), Vec::new(), Vec::new());
     let (mut delivered, mut points) = (0, Vec::new());
     while delivered < plan.records {
         let committed = write(db, &written, plan.round).await?;
         let start = Instant::now();
-        let ran = consumer.run_until_caught_up().await?;
+        let summary = consumer.run_until_caught_up().await?;
         let rate = Rate {
-            operations: ran.handled,
+            operations: summary.handled,
             elapsed: start.elapsed(),
         };
-        if ran.handled != committed.operations {
-            let (handled, written) = (ran.handled, committed.operations);
-            return Err(
-                format!("not every change came: handled={handled} written={written}").into(),
-            );
+        if summary.handled != committed.operations {
+            let (handled, written) = (summary.handled, committed.operations);
+            return Err(format!(
+                "not all changes were delivered: handled={handled} written={written}"
+            )
+            .into());
         }
-        delivered += ran.handled;
+        delivered += summary.handled;
         times.push(rate.per_second() / committed.per_second());
         commits.push(committed.per_second());
         deliveries.push(rate.per_second());
@@ -121,7 +122,7 @@ async fn play(db: &Db, plan: &Plan) -> Fallible<bool> {
     Ok(ok)
 }
 
-/// Lets all writers write for so long.
+/// Runs all writers for a duration.
 async fn write(db: &Db, written: &Arc<AtomicU64>, length: Duration) -> Fallible<Rate> {
     let is_over = Arc::new(AtomicBool::new(false));
     let round = written.fetch_add(1, Ordering::Relaxed);
@@ -144,15 +145,15 @@ async fn write(db: &Db, written: &Arc<AtomicU64>, length: Duration) -> Fallible<
     })
 }
 
-/// Puts the items of a writer, one after the other. The count of an item goes on from round to round.
+/// Puts the items of a writer sequentially. Counts increase within a round and from round to round.
 async fn put(
     engine: &dyn Engine,
     writer: u64,
     round: u64,
     is_over: &AtomicBool,
 ) -> Result<u64, floe_store::Error> {
-    let note =
-        "a note of about one hundred bytes, as an item has some that nobody asks for. ".repeat(2);
+    let note = "a note of about one hundred bytes, like an attribute that a query does not need. "
+        .repeat(2);
     let mut puts = 0;
     while !is_over.load(Ordering::Relaxed) {
         let item = Item::new()
@@ -168,7 +169,7 @@ async fn put(
     Ok(puts)
 }
 
-/// The last count of each item that was delivered.
+/// The last delivered count of each item.
 #[derive(Clone, Default)]
 struct Ledger(Arc<Mutex<HashMap<String, u64>>>);
 
@@ -186,15 +187,16 @@ impl Ledger {
             })
     }
 
-    /// The change from one count to another comes right behind the one before.
-    fn note(&self, new: Counter, old: Option<u64>) -> Handled {
+    /// Checks that a change starts at the count at which the previous one ended.
+    fn note(&self, new: Counter, old: Option<u64>) -> HandlerResult {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = counts.insert(new.id, new.count);
-        match last == old && !new.note.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::permanent(format!(
+        if last == old && !new.note.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::permanent(format!(
                 "out of order: last={last:?} old={old:?}"
-            ))),
+            )))
         }
     }
 }
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_that_does_not_follow_is_a_failure() {
+    fn missing_change_is_a_failure() {
         let counter = |count| Counter {
             id: "a".to_owned(),
             count,
@@ -224,6 +226,6 @@ mod tests {
             records: 100,
             round: Duration::from_millis(20),
         };
-        play(&db, &plan).await.unwrap();
+        run_rounds(&db, &plan).await.unwrap();
     }
 }

@@ -1,11 +1,11 @@
-//! The items that all subjects keep: partitions of a thousand, about 300 bytes each.
+//! The items of all subjects: partitions of a thousand items, about 300 bytes each.
 
 use floe_store::env::{Random, SeededRandom};
 use floe_store::{Item, Number, Set, Text, Value};
 
 /// Items in a partition.
 pub(super) const PARTITION: u64 = 1000;
-/// How many owners share the items in the index.
+/// Number of distinct owners in the index.
 const OWNERS: u64 = 1000;
 
 pub(super) fn partition_key(partition: u64) -> String {
@@ -16,7 +16,7 @@ pub(super) fn owner_key(n: u64) -> String {
     format!("owner-{:04}", n % OWNERS)
 }
 
-/// The item of this number, with a score that a put changes.
+/// The item with a number, and a score that puts change.
 pub(super) fn item(n: u64, score: u64) -> Item {
     Item::from_iter([
         ("pk", Value::from(partition_key(n / PARTITION))),
@@ -47,7 +47,7 @@ pub(super) fn key(n: u64) -> Item {
     ])
 }
 
-/// Picks items at random, the same ones for the same seed.
+/// Selects random items. The same seed results in the same items.
 pub(crate) struct Picker {
     random: SeededRandom,
     items: u64,
@@ -61,17 +61,17 @@ impl Picker {
         }
     }
 
-    /// How many items there are.
+    /// Total number of items.
     pub(super) fn items(&self) -> u64 {
         self.items
     }
 
-    /// The number of an item.
+    /// The number of a random item.
     pub(super) fn item(&self) -> u64 {
         self.random.below(self.items)
     }
 
-    /// The number of an item that has `count` items from it on in its partition.
+    /// The number of a random item that is followed by at least `count - 1` items in its partition.
     pub(super) fn start_of(&self, count: usize) -> u64 {
         let partitions = (self.items / PARTITION).max(1);
         let room = PARTITION.saturating_sub(count as u64) + 1;

@@ -1,8 +1,7 @@
-//! `dynoxide-rs`, in this process, on a file, with its defaults: every commit synced.
+//! `dynoxide-rs` in this process, on a file, with its defaults: every commit is synced.
 //!
-//! Its table has a stream, as the engine's has. Each of its writes to such a table looks through all
-//! change records before it, so the stream begins after the items are loaded and holds [`CHANGES`]
-//! when the measuring begins.
+//! Its table has a stream, like the table of the engine. Each write to such a table scans all earlier change records,
+//! so the stream starts after the items are loaded, and contains [`CHANGES`] records when the measurement starts.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -26,11 +25,11 @@ use dynoxide::types::{
 use floe_store::{Item, Value};
 
 use super::data::{self, PARTITION, Picker};
-use super::{Fallible, Look, Subject};
+use super::{Decoding, Fallible, Subject};
 use crate::measure::{Rate, repeat, time};
 
 const TABLE: &str = "Customers";
-/// The change records before the measuring: those of a minute with a hundred writes a second.
+/// Number of change records before the measurement: those of a minute with a hundred writes per second.
 const CHANGES: u64 = 6000;
 const CONDITION: &str = "attribute_exists(pk)";
 
@@ -61,7 +60,7 @@ impl Dynoxide {
             loader.put_item(put(n % items, 1, false))?;
         }
         drop(loader);
-        // Opened again, so that no setting of bulk loading remains.
+        // Reopened, so that no setting of bulk loading remains.
         let database = Database::new(path)?;
         Ok(Self { database })
     }
@@ -126,7 +125,7 @@ fn put(n: u64, score: u64, conditional: bool) -> PutItemRequest {
 }
 
 impl Subject for Dynoxide {
-    fn get(&self, picker: &mut Picker, _: Look, duration: Duration) -> Fallible<Rate> {
+    fn get(&self, picker: &mut Picker, _: Decoding, duration: Duration) -> Fallible<Rate> {
         repeat(duration, || {
             for _ in 0..10 {
                 let response = self.database.get_item(GetItemRequest {
@@ -145,7 +144,7 @@ impl Subject for Dynoxide {
         &self,
         picker: &mut Picker,
         count: usize,
-        _: Look,
+        _: Decoding,
         duration: Duration,
     ) -> Fallible<Rate> {
         repeat(duration, || {
@@ -173,7 +172,7 @@ impl Subject for Dynoxide {
             if read == count {
                 Ok(1)
             } else {
-                Err("a query came back short".into())
+                Err("a query returned too few items".into())
             }
         })
     }

@@ -13,9 +13,9 @@ use floe_store::{Engine, Item, TableDef, Value};
 use tokio::runtime::Runtime;
 
 use super::data::{self, PARTITION, Picker};
-use super::{Fallible, Look, Subject};
+use super::{Decoding, Fallible, Subject};
 use crate::measure::Rate;
-use crate::play;
+use crate::rounds;
 
 const TABLE: &str = "Customers";
 
@@ -29,7 +29,7 @@ impl Floe {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .build()?;
-        // Loading need not be durable; the measured engine is.
+        // Only the measured engine must be durable.
         let options = Options::new().durability(Durability::Relaxed);
         let loader = LocalEngine::open_with(folder, options)?;
         runtime.block_on(fill(&loader, items))?;
@@ -54,17 +54,17 @@ async fn fill(engine: &LocalEngine, items: u64) -> Fallible<()> {
     engine.create_table(table.into()).await?;
     let mut n = 0;
     while n < items {
-        // Several batches at once, so that they share a commit.
+        // Concurrent batches share a commit.
         let batches = (n..items.min(n + 500)).collect::<Vec<_>>();
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for chunk in batches.chunks(25) {
             let batch = chunk.iter().fold(BatchWriteItem::new(), |batch, &n| {
                 batch.put(TABLE, data::item(n, 0))
             });
-            answers.push(engine.batch_write_item(batch));
+            results.push(engine.batch_write_item(batch));
         }
-        for answer in answers {
-            answer.await?;
+        for result in results {
+            result.await?;
         }
         n += batches.len() as u64;
     }
@@ -76,8 +76,8 @@ fn put(n: u64, score: u64) -> PutItem {
         .condition(Condition::attribute_exists(AttributePath::attribute("pk")))
 }
 
-fn use_item(item: &Item, look: Look) {
-    if look == Look::Read {
+fn use_item(item: &Item, decoding: Decoding) {
+    if decoding == Decoding::Full {
         item.iter().for_each(|attribute| {
             black_box(attribute);
         });
@@ -85,7 +85,7 @@ fn use_item(item: &Item, look: Look) {
     black_box(item);
 }
 
-/// Repeats a step in one task until the time is over.
+/// Repeats a step in one task until the duration has passed.
 async fn repeat<F: Future<Output = Fallible<u64>>>(
     duration: Duration,
     mut step: impl FnMut() -> F,
@@ -105,13 +105,13 @@ async fn repeat<F: Future<Output = Fallible<u64>>>(
 }
 
 impl Subject for Floe {
-    fn get(&self, picker: &mut Picker, look: Look, duration: Duration) -> Fallible<Rate> {
+    fn get(&self, picker: &mut Picker, decoding: Decoding, duration: Duration) -> Fallible<Rate> {
         let picker = &*picker;
         self.runtime.block_on(repeat(duration, || async {
             for _ in 0..100 {
                 let get = GetItem::new(TABLE, data::key(picker.item()));
                 let output = self.engine.get_item(get).await?;
-                use_item(&output.item.ok_or("an item is missing")?, look);
+                use_item(&output.item.ok_or("an item is missing")?, decoding);
             }
             Ok(100)
         }))
@@ -121,7 +121,7 @@ impl Subject for Floe {
         &self,
         picker: &mut Picker,
         count: usize,
-        look: Look,
+        decoding: Decoding,
         duration: Duration,
     ) -> Fallible<Rate> {
         let picker = &*picker;
@@ -132,11 +132,11 @@ impl Subject for Floe {
             let condition = KeyCondition::partition("pk", partition).and("sk", from);
             let query = Query::new(TABLE, condition).limit(count).consistent();
             let page = self.engine.query(query).await?;
-            page.items.iter().for_each(|item| use_item(item, look));
+            page.items.iter().for_each(|item| use_item(item, decoding));
             if page.items.len() == count {
                 Ok(1)
             } else {
-                Err("a query came back short".into())
+                Err("a query returned too few items".into())
             }
         }))
     }
@@ -173,7 +173,7 @@ async fn put_concurrently(
     writers: usize,
     duration: Duration,
 ) -> Fallible<Rate> {
-    let played = play::play(duration, 0..writers, |_, round| {
+    let rate = rounds::run_tasks(duration, 0..writers, |_, round| {
         let own = Picker::new(picker.score() + picker.item(), picker.items());
         let engine = engine.clone();
         async move {
@@ -186,5 +186,5 @@ async fn put_concurrently(
             Ok(done)
         }
     });
-    Ok(played.await.map_err(|error| error.0)?)
+    Ok(rate.await.map_err(|error| error.0)?)
 }

@@ -1,9 +1,8 @@
-//! The embedded engine beside the raw key-value store and beside `dynoxide-rs`.
+//! The embedded engine, compared with the raw key-value store and with `dynoxide-rs`.
 //!
-//! All three keep the same items in a directory and sync every write before they answer. The raw store
-//! does by hand what the engine must do at least: for a conditional put, read the item, write the item,
-//! its index entry and its change record in one batch, and sync; for several writers, one batch and one
-//! sync for all of them.
+//! All three store the same items in a directory and sync every write before they acknowledge it. The raw store does
+//! the minimum that the engine must do: for a conditional put, it reads the item, writes the item, its index entry and
+//! its change record in one batch, and syncs; for several writers, one batch and one sync for all of them.
 
 mod data;
 mod dynoxide;
@@ -32,47 +31,47 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     },
 };
 
-/// What is done with the items that are read. Only the engine makes a difference: the raw store has
-/// no values, and `dynoxide-rs` makes them always.
+/// How the read items are used. It makes a difference for the engine only: the raw store has no values, and
+/// `dynoxide-rs` always decodes them.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Look {
-    /// They are taken as they come.
-    Take,
-    /// Every value is looked at.
-    Read,
+pub(crate) enum Decoding {
+    /// Items stay packed.
+    Lazy,
+    /// Every value is decoded.
+    Full,
 }
 
-/// One of the stores side by side.
+/// A store under measurement.
 pub(crate) trait Subject {
-    /// Reads items by their keys, one after the other, for so long.
-    fn get(&self, picker: &mut Picker, look: Look, duration: Duration) -> Fallible<Rate>;
-    /// Reads `count` consecutive items of a partition, again and again.
+    /// Reads items by their keys, sequentially, for a duration.
+    fn get(&self, picker: &mut Picker, decoding: Decoding, duration: Duration) -> Fallible<Rate>;
+    /// Reads `count` consecutive items of a partition, repeatedly.
     fn query(
         &self,
         picker: &mut Picker,
         count: usize,
-        look: Look,
+        decoding: Decoding,
         duration: Duration,
     ) -> Fallible<Rate>;
-    /// Replaces items under a condition, durably, from so many writers at once.
+    /// Replaces items under a condition, durably, from concurrent writers.
     fn put(&self, picker: &mut Picker, writers: usize, duration: Duration) -> Fallible<Rate>;
-    /// Replaces three items under conditions, all or nothing and durably, from one writer.
+    /// Replaces three items under conditions in one durable transaction, from one writer.
     fn transact(&self, picker: &mut Picker, duration: Duration) -> Fallible<Rate>;
 }
 
 #[derive(Clone, Copy)]
-enum Work {
-    Get(Look),
-    Query(usize, Look),
+enum Operation {
+    Get(Decoding),
+    Query(usize, Decoding),
     Put(usize),
     Transact,
 }
 
-impl Work {
+impl Operation {
     fn on(self, subject: &dyn Subject, picker: &mut Picker, round: Duration) -> Fallible<f64> {
         let rate = match self {
-            Self::Get(look) => subject.get(picker, look, round),
-            Self::Query(count, look) => subject.query(picker, count, look, round),
+            Self::Get(decoding) => subject.get(picker, decoding, round),
+            Self::Query(count, decoding) => subject.query(picker, count, decoding, round),
             Self::Put(writers) => subject.put(picker, writers, round),
             Self::Transact => subject.transact(picker, round),
         };
@@ -80,47 +79,57 @@ impl Work {
     }
 }
 
-/// A case with the floors that its ratios must reach.
+/// A case, with the minimum ratios.
 struct Case {
     name: &'static str,
-    work: Work,
+    operation: Operation,
     floor_raw: Option<f64>,
     floor_dynoxide: Option<f64>,
 }
 
 const CASES: &[Case] = &[
-    case("get", Work::Get(Look::Take), Some(0.5), Some(4.0)),
-    case("get_read", Work::Get(Look::Read), None, None),
+    case("get", Operation::Get(Decoding::Lazy), Some(0.5), Some(4.0)),
+    case("get_read", Operation::Get(Decoding::Full), None, None),
     case(
         "query_20",
-        Work::Query(20, Look::Take),
+        Operation::Query(20, Decoding::Lazy),
         Some(0.5),
         Some(6.0),
     ),
-    case("query_20_read", Work::Query(20, Look::Read), None, None),
-    case("query_1000", Work::Query(1000, Look::Take), None, None),
-    case("put_1", Work::Put(1), Some(0.8), Some(5.0)),
-    case("put_16", Work::Put(16), None, None),
-    case("put_64", Work::Put(64), Some(0.6), Some(25.0)),
-    case("put_256", Work::Put(256), None, None),
-    case("transact_3", Work::Transact, None, Some(15.0)),
+    case(
+        "query_20_read",
+        Operation::Query(20, Decoding::Full),
+        None,
+        None,
+    ),
+    case(
+        "query_1000",
+        Operation::Query(1000, Decoding::Lazy),
+        None,
+        None,
+    ),
+    case("put_1", Operation::Put(1), Some(0.8), Some(5.0)),
+    case("put_16", Operation::Put(16), None, None),
+    case("put_64", Operation::Put(64), Some(0.6), Some(25.0)),
+    case("put_256", Operation::Put(256), None, None),
+    case("transact_3", Operation::Transact, None, Some(15.0)),
 ];
 
 const fn case(
     name: &'static str,
-    work: Work,
+    operation: Operation,
     floor_raw: Option<f64>,
     floor_dynoxide: Option<f64>,
 ) -> Case {
     Case {
         name,
-        work,
+        operation,
         floor_raw,
         floor_dynoxide,
     }
 }
 
-/// Runs the plan; true if every floor was reached.
+/// Runs the plan. Returns whether all floors were reached.
 fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
     if CASES.iter().any(|case| plan.wants(case.name)) {
@@ -152,7 +161,7 @@ fn run_alone(plan: &Plan, floe: &floe::Floe) -> Fallible<bool> {
         let mut picker = Picker::new(1, plan.items);
         let mut rates = Vec::new();
         for _ in 0..plan.rounds {
-            rates.push(case.work.on(floe, &mut picker, plan.round)?);
+            rates.push(case.operation.on(floe, &mut picker, plan.round)?);
         }
         println!(
             "bench=engine case={} items={} floe_per_s={:.0}",
@@ -177,7 +186,7 @@ fn run_case(plan: &Plan, case: &Case, subjects: [&dyn Subject; 3]) -> Fallible<b
     let mut rates: [Vec<f64>; 3] = Default::default();
     for round in 0..=plan.rounds {
         for ((subject, picker), rates) in subjects.iter().zip(&mut pickers).zip(&mut rates) {
-            let rate = case.work.on(*subject, picker, plan.round)?;
+            let rate = case.operation.on(*subject, picker, plan.round)?;
             // The first round warms caches and is not counted.
             if round > 0 {
                 rates.push(rate);
@@ -203,14 +212,14 @@ fn run_case(plan: &Plan, case: &Case, subjects: [&dyn Subject; 3]) -> Fallible<b
     Ok(ok)
 }
 
-/// How much slower each kind of work becomes as the table grows, beside the raw store.
+/// Measures how the throughput of each operation decreases as the table grows, compared with the raw store.
 fn run_growth(plan: &Plan) -> Fallible<bool> {
-    // The engine may grow slower than the raw store by a quarter for noise, no more.
+    // The engine may slow down by a quarter more than the raw store, because of noise.
     const SLACK: f64 = 1.25;
-    let works = [
-        ("get", Work::Get(Look::Take)),
-        ("query_20", Work::Query(20, Look::Take)),
-        ("put_64", Work::Put(64)),
+    let operations = [
+        ("get", Operation::Get(Decoding::Lazy)),
+        ("query_20", Operation::Query(20, Decoding::Lazy)),
+        ("put_64", Operation::Put(64)),
     ];
     let mut smallest: Option<[(f64, f64); 3]> = None;
     let mut ok = true;
@@ -220,10 +229,10 @@ fn run_growth(plan: &Plan) -> Fallible<bool> {
         let before = resident_mib();
         let (floe, raw) = load_pair(folder.path(), items)?;
         let mut now = [(0.0, 0.0); 3];
-        for ((name, work), slot) in works.iter().zip(&mut now) {
-            *slot = growth_rates(plan, *work, &floe, &raw, items)?;
+        for ((name, operation), slot) in operations.iter().zip(&mut now) {
+            *slot = growth_rates(plan, *operation, &floe, &raw, items)?;
             let base = smallest.map(|s| {
-                works
+                operations
                     .iter()
                     .zip(s)
                     .find(|(w, _)| w.0 == *name)
@@ -251,7 +260,7 @@ fn run_growth(plan: &Plan) -> Fallible<bool> {
 
 fn growth_rates(
     plan: &Plan,
-    work: Work,
+    operation: Operation,
     floe: &floe::Floe,
     raw: &raw::Raw,
     items: u64,
@@ -261,8 +270,8 @@ fn growth_rates(
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..=plan.rounds {
         let rates = (
-            work.on(floe, floe_picker, plan.round)?,
-            work.on(raw, raw_picker, plan.round)?,
+            operation.on(floe, floe_picker, plan.round)?,
+            operation.on(raw, raw_picker, plan.round)?,
         );
         if round > 0 {
             ours.push(rates.0);

@@ -1,58 +1,57 @@
-//! What the benchmark of the engine is asked to do.
+//! The plan of the engine benchmark.
 
 use std::time::Duration;
 
 use clap::Args;
 
 pub(super) const ABOUT: &str = "\
-The embedded engine beside raw fjall and dynoxide-rs, all durable.";
+Compare the embedded engine with raw fjall and dynoxide-rs, all durable.";
 
 pub(super) const DETAILS: &str = "\
-Each case is one line of key=value. `vs_raw` and `vs_dynoxide` are ratios of throughput, measured in
-alternating rounds (the median over the rounds); `floor_…` is what the ratio must reach. The program
-exits with 1 when a floor is missed, with 2 on a wrong argument.";
+Each case is one line of key=value. `vs_raw` and `vs_dynoxide` are ratios of throughput, measured in alternating rounds (the
+median over the rounds); `floor_…` is the minimum of the ratio. The exit code is 1 if a floor is missed, 2 for a usage error.";
 
-/// The fewest items that make a table.
+/// Minimum number of items in a table.
 const ITEMS_MIN: u64 = 1000;
 
 /// The flags of the benchmark.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
-    /// Short rounds, 10,000 items, growth to 100,000: for a first look
+    /// Run short rounds with 10,000 items and growth to 100,000, for a first decoding
     #[arg(long)]
     quick: bool,
 
-    /// Only the cases whose name begins so (get, query, put, transact, growth)
+    /// Run only the cases whose name begins with NAME (get, query, put, transact, growth)
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
 
-    /// Only the engine, without floors: for a profiler
+    /// Run only the engine, without floors, for a profiler
     #[arg(long)]
     alone: bool,
 
-    /// Items in the table [default: 100000]
+    /// Number of items in the table [default: 100000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(ITEMS_MIN..))]
     items: Option<u64>,
 
-    /// The largest table of the growth case, a power of ten [default: 1000000]
+    /// Size of the largest table of the growth case, a power of ten [default: 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(ITEMS_MIN..))]
     growth_to: Option<u64>,
 }
 
-/// What to run.
+/// The plan of a run.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) items: u64,
     pub(super) growth_to: u64,
     case: Option<String>,
-    /// Only the engine itself, for a profiler to look at.
+    /// Whether only the engine runs, for a profiler.
     pub(super) alone: bool,
     pub(super) rounds: usize,
     pub(super) round: Duration,
 }
 
 impl Plan {
-    /// The plan that the flags ask for.
+    /// Returns the plan for the flags.
     pub(super) fn of(flags: Flags) -> Self {
         let quick = flags.quick;
         let pick = |quick_is: u64, full: u64| if quick { quick_is } else { full };

@@ -1,4 +1,4 @@
-//! The raw key-value store, doing by hand what the engine must do at least.
+//! The raw key-value store, doing the minimum that the engine must do.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -12,7 +12,7 @@ use floe_store::env::{Random, SeededRandom};
 use floe_store::size::item_size;
 
 use super::data::{self, PARTITION, Picker};
-use super::{Fallible, Look, Subject};
+use super::{Decoding, Fallible, Subject};
 use crate::measure::{Rate, repeat};
 
 pub(crate) struct Raw {
@@ -25,7 +25,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Loads the items and opens the store again, as the engine is.
+    /// Loads the items and reopens the store, like the engine.
     pub(super) fn load(folder: &Path, items: u64) -> Fallible<Self> {
         let loader = Self::open(folder)?;
         for n in 0..items {
@@ -44,7 +44,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// With the settings that the engine uses.
+    /// Opens the store with the settings of the engine.
     fn open(folder: &Path) -> Fallible<Self> {
         let database = Database::builder(folder)
             .cache_size(128 * 1024 * 1024)
@@ -93,8 +93,8 @@ impl Raw {
     }
 }
 
-/// The partitions are spread by a hash before their keys, as the engine's are: keys that come in order
-/// make a tree that no real table has.
+/// The key prefix of a partition. It begins with a hash, like the keys of the engine, because sequential keys would
+/// make an unrealistic tree.
 fn partition_prefix(n: u64) -> Vec<u8> {
     let partition = data::partition_key(n / PARTITION);
     let hash = SeededRandom::new(n / PARTITION).next_u64();
@@ -118,7 +118,7 @@ fn index_key(n: u64) -> Vec<u8> {
 }
 
 impl Subject for Raw {
-    fn get(&self, picker: &mut Picker, _: Look, duration: Duration) -> Fallible<Rate> {
+    fn get(&self, picker: &mut Picker, _: Decoding, duration: Duration) -> Fallible<Rate> {
         repeat(duration, || {
             for _ in 0..100 {
                 let value = self.items.get(key(picker.item()))?;
@@ -132,7 +132,7 @@ impl Subject for Raw {
         &self,
         picker: &mut Picker,
         count: usize,
-        _: Look,
+        _: Decoding,
         duration: Duration,
     ) -> Fallible<Rate> {
         repeat(duration, || {
@@ -148,7 +148,7 @@ impl Subject for Raw {
             if read == count {
                 Ok(1)
             } else {
-                Err("a query came back short".into())
+                Err("a query returned too few items".into())
             }
         })
     }

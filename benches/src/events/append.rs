@@ -1,20 +1,20 @@
-//! Appends of many tasks, each to a stream of its own.
+//! Concurrent appends, each task to its stream stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Stage;
+use super::Fixture;
 use super::data::STREAM_EVENTS;
 use super::plan::{Plan, Side};
 use crate::Fallible;
 use crate::measure::{Rate, median};
-use crate::play::{self, Sent};
+use crate::rounds::{self, TaskResult};
 
-/// The least of the throughput of the hand that appends may have.
+/// Minimum throughput of appends, relative to raw requests.
 const FLOOR_TIMES: f64 = 0.8;
 
-/// A round of the plan is taken in so many, each half as long: the disk is not the same from one moment to the next.
+/// A round of the plan is split into this many rounds of half the length, because the speed of the disk varies.
 const PARTS: u64 = 4;
 
 pub(super) struct Case {
@@ -35,17 +35,17 @@ const fn case(name: &'static str, tasks: u64) -> Case {
 /// One of the two sides.
 pub(super) trait Subject: Send + Sync + 'static {
     /// Appends an event to the stream of a task.
-    fn append(&self, own: &Own) -> impl Future<Output = Sent<()>> + Send;
+    fn append(&self, stream: &TaskStream) -> impl Future<Output = TaskResult<()>> + Send;
 }
 
-/// The stream that belongs to one task.
-pub(super) struct Own {
+/// The stream of one task.
+pub(super) struct TaskStream {
     pub(super) id: String,
     pub(super) version: u64,
 }
 
-impl Own {
-    /// A stream that nobody has had.
+impl TaskStream {
+    /// Returns a stream that was not used before.
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
@@ -54,26 +54,27 @@ impl Own {
         }
     }
 
-    /// The stream after an append: the next one if this one is long enough.
+    /// The stream after an append, or a new one if it is full.
     pub(super) fn appended(self) -> Self {
         let version = self.version + 1;
-        match version < STREAM_EVENTS {
-            true => Self { version, ..self },
-            false => Self::new(),
+        if version < STREAM_EVENTS {
+            Self { version, ..self }
+        } else {
+            Self::new()
         }
     }
 }
 
 impl Case {
-    pub(super) fn run(&self, stage: &Stage, plan: &Plan) -> Fallible<bool> {
+    pub(super) fn run(&self, fixture: &Fixture, plan: &Plan) -> Fallible<bool> {
         // The first rounds warm caches and are not counted.
-        self.round(stage, plan, 0)?;
+        self.round(fixture, plan, 0)?;
         let (mut streams, mut hand) = (Vec::new(), Vec::new());
         for number in 0..plan.rounds * PARTS {
-            for (side, rate) in self.round(stage, plan, number)? {
+            for (side, rate) in self.round(fixture, plan, number)? {
                 match side {
                     Side::Streams => streams.push(rate),
-                    Side::Hand => hand.push(rate),
+                    Side::RawRequests => hand.push(rate),
                 }
             }
         }
@@ -84,7 +85,7 @@ impl Case {
             println!("bench=events case={name} side={side:?} per_s={rate:.0}");
             return Ok(true);
         }
-        // Of all rounds together: what the store puts off falls into some of them and not into others.
+        // The ratio of all rounds together, because deferred work of the store falls into some rounds only.
         let times = all(&streams).per_second() / all(&hand).per_second();
         let ok = times >= FLOOR_TIMES;
         println!(
@@ -98,10 +99,10 @@ impl Case {
         Ok(ok)
     }
 
-    /// What each side has done in a round. Each goes first in turn: what the store puts off is done while the other one is
-    /// measured. No two rounds are of the same length: the store writes its buffers out each time that they are full, and
-    /// in equal rounds that could fall to the same side every time.
-    fn round(&self, stage: &Stage, plan: &Plan, number: u64) -> Fallible<Vec<(Side, Rate)>> {
+    /// Measures each side once. The sides take turns in going first, because work that the store defers runs while the
+    /// other side is measured. All rounds differ in length, because the store flushes its buffers when they are full,
+    /// which in equal rounds could always happen to the same side.
+    fn round(&self, fixture: &Fixture, plan: &Plan, number: u64) -> Fallible<Vec<(Side, Rate)>> {
         let mut sides = Side::ALL;
         if number % 2 == 1 {
             sides.reverse();
@@ -111,8 +112,12 @@ impl Case {
         sides
             .map(|side| {
                 let played = match side {
-                    Side::Streams => stage.wait(play(&stage.streams, self.tasks, length)),
-                    Side::Hand => stage.wait(play(&stage.hand, self.tasks, length)),
+                    Side::Streams => {
+                        fixture.wait(measure_round(&fixture.streams, self.tasks, length))
+                    }
+                    Side::RawRequests => {
+                        fixture.wait(measure_round(&fixture.raw, self.tasks, length))
+                    }
                 };
                 Ok((side, played?))
             })
@@ -120,14 +125,14 @@ impl Case {
     }
 }
 
-/// A part of one for each number, evenly scattered, and another one for each.
+/// A number between 0 and 1, evenly distributed and different for each argument.
 #[expect(clippy::cast_precision_loss, reason = "there are few rounds")]
 fn scattered(number: u64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     (number as f64 * GOLDEN).fract()
 }
 
-/// All rounds as one.
+/// The sum of all rounds.
 fn all(rounds: &[Rate]) -> Rate {
     Rate {
         operations: rounds.iter().map(|round| round.operations).sum(),
@@ -135,15 +140,19 @@ fn all(rounds: &[Rate]) -> Rate {
     }
 }
 
-/// Lets all tasks append until the time is over.
-async fn play<S: Subject>(subject: &Arc<S>, tasks: u64, duration: Duration) -> Sent<Rate> {
-    play::play(duration, 0..tasks, |_, round| {
+/// Runs all tasks for a duration, appending.
+async fn measure_round<S: Subject>(
+    subject: &Arc<S>,
+    tasks: u64,
+    duration: Duration,
+) -> TaskResult<Rate> {
+    rounds::run_tasks(duration, 0..tasks, |_, round| {
         let subject = Arc::clone(subject);
         async move {
-            let (mut own, mut done) = (Own::new(), 0);
+            let (mut stream, mut done) = (TaskStream::new(), 0);
             while !round.is_over() {
-                subject.append(&own).await?;
-                own = own.appended();
+                subject.append(&stream).await?;
+                stream = stream.appended();
                 done += 1;
             }
             Ok(done)
@@ -157,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_are_of_all_lengths_and_count_as_long_as_they_were() {
+    fn rounds_differ_in_length_and_are_weighted_by_it() {
         let mut parts: Vec<f64> = (0..100).map(scattered).collect();
         parts.sort_by(f64::total_cmp);
         assert!(parts.windows(2).all(|pair| pair[1] - pair[0] < 0.02));

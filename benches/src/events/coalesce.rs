@@ -1,4 +1,4 @@
-//! Appends of many tasks to one stream: together, and each for itself.
+//! Concurrent appends to one stream, with and without coalescing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,27 +6,35 @@ use std::time::Duration;
 use floe::ErrorKind;
 use floe::events::{Appender, EventData, EventStore, Expected, StreamName};
 
-use super::Stage;
+use super::Fixture;
 use super::data::note;
 use super::plan::Plan;
 use crate::Fallible;
 use crate::measure::{Rate, median, ratio};
-use crate::play::{self, Sent};
+use crate::rounds::{self, TaskResult};
 
 pub(super) const NAME: &str = "coalesced";
 
 const TASKS: u64 = 64;
 
-/// How many times as many appends as without coalescing there must be at least.
+/// Minimum throughput relative to appends without coalescing.
 const FLOOR_TIMES: f64 = 5.0;
 
-pub(super) fn run(stage: &Stage, plan: &Plan) -> Fallible<bool> {
-    let store = stage.db.events();
+pub(super) fn run(fixture: &Fixture, plan: &Plan) -> Fallible<bool> {
+    let store = fixture.db.events();
     let round = || -> Fallible<[f64; 3]> {
-        let together = Way::Together(Appender::new(store.clone(), Duration::ZERO));
-        let together = stage.wait(play(&together, TASKS, plan.round))?;
-        let apart = stage.wait(play(&Way::Apart(store.clone()), TASKS, plan.round))?;
-        let alone = stage.wait(play(&Way::Apart(store.clone()), 1, plan.round))?;
+        let together = AppendMode::Coalesced(Appender::new(store.clone(), Duration::ZERO));
+        let together = fixture.wait(measure_round(&together, TASKS, plan.round))?;
+        let apart = fixture.wait(measure_round(
+            &AppendMode::Separate(store.clone()),
+            TASKS,
+            plan.round,
+        ))?;
+        let alone = fixture.wait(measure_round(
+            &AppendMode::Separate(store.clone()),
+            1,
+            plan.round,
+        ))?;
         Ok([together, apart, alone].map(Rate::per_second))
     };
     // The first round warms caches and is not counted.
@@ -53,21 +61,21 @@ pub(super) fn run(stage: &Stage, plan: &Plan) -> Fallible<bool> {
 
 /// How the tasks append.
 #[derive(Clone)]
-enum Way {
-    /// Those who come at the same time together.
-    Together(Appender),
-    /// Each for itself, again and again until it is its turn.
-    Apart(EventStore),
+enum AppendMode {
+    /// Concurrent appends are coalesced.
+    Coalesced(Appender),
+    /// Each task appends separately, and retries after conflicts.
+    Separate(EventStore),
 }
 
-impl Way {
-    async fn append(&self, stream: &StreamName) -> Sent<()> {
+impl AppendMode {
+    async fn append(&self, stream: &StreamName) -> TaskResult<()> {
         match self {
-            Self::Together(appender) => {
+            Self::Coalesced(appender) => {
                 appender.append(stream, vec![event()]).await?;
                 Ok(())
             }
-            Self::Apart(store) => loop {
+            Self::Separate(store) => loop {
                 match store.append(stream, Expected::Any, [event()]).await {
                     Err(error) if error.kind() == ErrorKind::MaxResyncsExhausted => {}
                     appended => return Ok(appended.map(drop)?),
@@ -81,22 +89,22 @@ fn event() -> EventData {
     EventData::new("Booked", note())
 }
 
-/// A stream that nobody has had.
-fn new_stream() -> Sent<StreamName> {
+/// Returns a stream that was not used before.
+fn new_stream() -> TaskResult<StreamName> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let id = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
     Ok(StreamName::new("Log", id.as_str())?)
 }
 
-/// Lets all tasks append to a new stream until the time is over.
-async fn play(way: &Way, tasks: u64, duration: Duration) -> Sent<Rate> {
+/// Runs all tasks for a duration, appending to a new stream.
+async fn measure_round(mode: &AppendMode, tasks: u64, duration: Duration) -> TaskResult<Rate> {
     let stream = new_stream()?;
-    play::play(duration, 0..tasks, |_, round| {
-        let (way, stream) = (way.clone(), stream.clone());
+    rounds::run_tasks(duration, 0..tasks, |_, round| {
+        let (mode, stream) = (mode.clone(), stream.clone());
         async move {
             let mut done = 0;
             while !round.is_over() {
-                way.append(&stream).await?;
+                mode.append(&stream).await?;
                 done += 1;
             }
             Ok(done)
@@ -110,20 +118,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_append_what_they_count() {
-        let stage = Stage::load(None).unwrap();
-        let store = stage.db.events();
-        let ways = [
-            Way::Together(Appender::new(store.clone(), Duration::ZERO)),
-            Way::Apart(store.clone()),
+    fn both_modes_append_every_event() {
+        let fixture = Fixture::load(None).unwrap();
+        let store = fixture.db.events();
+        let modes = [
+            AppendMode::Coalesced(Appender::new(store.clone(), Duration::ZERO)),
+            AppendMode::Separate(store.clone()),
         ];
-        for way in ways {
+        for mode in modes {
             let (stream, tasks) = (new_stream().unwrap(), 8);
-            stage
+            fixture
                 .wait(async {
                     let appends = (0..tasks).map(|_| {
-                        let (way, stream) = (way.clone(), stream.clone());
-                        tokio::spawn(async move { way.append(&stream).await })
+                        let (mode, stream) = (mode.clone(), stream.clone());
+                        tokio::spawn(async move { mode.append(&stream).await })
                     });
                     for append in appends.collect::<Vec<_>>() {
                         append.await??;
@@ -131,7 +139,7 @@ mod tests {
                     Ok(())
                 })
                 .unwrap();
-            let version = stage.runtime.block_on(store.version(&stream)).unwrap();
+            let version = fixture.runtime.block_on(store.version(&stream)).unwrap();
             assert_eq!(version, tasks);
         }
     }

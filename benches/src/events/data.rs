@@ -1,9 +1,9 @@
-//! The streams of both benchmarks: what their events are, and what they come to.
+//! The streams of both sides: events and states.
 
 use floe::Event;
 use floe::events::{Access, Decider};
 
-/// How many events a stream has before the next one is begun.
+/// Number of events in a stream before the next stream is started.
 pub(super) const STREAM_EVENTS: u64 = 20;
 
 #[derive(Clone, Event)]
@@ -13,23 +13,23 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// An event of some 200 bytes.
+    /// Creates an event of about 200 bytes.
     pub(super) fn new() -> Self {
         Self::Booked { note: note() }
     }
 }
 
-/// What an event says, in 200 bytes.
+/// The text of an event, 200 bytes.
 pub(super) fn note() -> String {
     "lorem ipsum dolor sit amet ".repeat(8).split_off(16)
 }
 
-/// The body of an event, as it is stored.
+/// The body of an event as stored.
 pub(super) fn body() -> Vec<u8> {
     format!(r#"{{"note":"{}"}}"#, note()).into_bytes()
 }
 
-/// Streams of entries, whose state is how many there are.
+/// Streams of entries. The state is the number of entries.
 pub(super) enum Ledger {}
 
 impl Decider for Ledger {
@@ -50,7 +50,7 @@ impl Decider for Ledger {
     }
 }
 
-/// Finds the state in the Tip.
+/// An access strategy that finds the state in the Tip.
 pub(super) fn snapshot() -> Access<Ledger> {
     Access::Snapshot {
         is_origin: |event| matches!(event, Entry::Counted { .. }),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_of_the_size_that_the_help_tells() {
+    fn event_size_matches_the_help() {
         let encoded = Entry::new().encode().unwrap();
         assert_eq!((note().len(), encoded.len()), (200, 211));
         assert_eq!(encoded, body());

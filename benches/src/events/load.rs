@@ -1,4 +1,4 @@
-//! Loads of a long stream beside those of a short one.
+//! Loads of a long stream, compared with loads of a short one.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use floe_testkit::meter::MeteredEngine;
 
 use super::data::{Entry, Ledger, snapshot};
 use super::plan::Plan;
-use super::{Failure, Sent, Stage};
+use super::{Failure, Fixture, TaskResult};
 use crate::Fallible;
 use crate::measure::{Rate, median, ratio, repeat, shown};
 
 const LONG_EVENTS: usize = 10_000;
 const SHORT_EVENTS: usize = 10;
-/// Of 257 bytes each as calving counts them: with one more, they would be beyond 32 KiB.
+/// Calving counts 257 bytes for each; one more would exceed 32 KiB.
 const FULL_TIP_EVENTS: usize = 127;
 
-/// A case, with the most times as long as the short stream that the long one may take.
+/// A case, with the maximum load time of the long stream relative to the short one.
 pub(super) struct Case {
     pub(super) name: &'static str,
-    /// How many events the Tip of the long stream holds in the end.
+    /// Number of events in the Tip of the long stream.
     tip_events: usize,
-    /// How many events the short stream has, all of them in its Tip.
+    /// Number of events in the short stream, all of them in its Tip.
     short_events: usize,
     ceiling_times: Option<f64>,
 }
@@ -51,20 +51,20 @@ pub(super) const CASES: [Case; 3] = [
 ];
 
 impl Case {
-    pub(super) fn run(&self, stage: &Stage, plan: &Plan) -> Fallible<bool> {
+    pub(super) fn run(&self, fixture: &Fixture, plan: &Plan) -> Fallible<bool> {
         let id = |length: &str| format!("{length}.{}", self.name);
         let (long, short) = (id("long").replace('_', "-"), id("short").replace('_', "-"));
         let short_events = self.short_events;
-        stage.wait(fill(&stage.db, &long, LONG_EVENTS, self.tip_events))?;
-        stage.wait(fill(&stage.db, &short, short_events, short_events))?;
+        fixture.wait(fill(&fixture.db, &long, LONG_EVENTS, self.tip_events))?;
+        fixture.wait(fill(&fixture.db, &short, short_events, short_events))?;
         let requests = [
-            stage.wait(requests(stage, &long, LONG_EVENTS))?,
-            stage.wait(requests(stage, &short, short_events))?,
+            fixture.wait(requests(fixture, &long, LONG_EVENTS))?,
+            fixture.wait(requests(fixture, &short, short_events))?,
         ];
-        let events = stage.db.events();
+        let events = fixture.db.events();
         let round = || -> Fallible<[f64; 2]> {
-            let long = play(stage, &events, &long, plan.round)?;
-            let short = play(stage, &events, &short, plan.round)?;
+            let long = measure_round(fixture, &events, &long, plan.round)?;
+            let short = measure_round(fixture, &events, &short, plan.round)?;
             Ok([long, short].map(Rate::per_second))
         };
         // The first round warms caches and is not counted.
@@ -93,34 +93,41 @@ impl Case {
     }
 }
 
-/// Loads until the time is over.
-fn play(stage: &Stage, events: &EventStore, id: &str, duration: Duration) -> Fallible<Rate> {
+/// Loads the stream repeatedly for a duration.
+fn measure_round(
+    fixture: &Fixture,
+    events: &EventStore,
+    id: &str,
+    duration: Duration,
+) -> Fallible<Rate> {
     repeat(duration, || {
-        black_box(stage.wait(load(events, id))?);
+        black_box(fixture.wait(load(events, id))?);
         Ok(1)
     })
 }
 
-/// How many entries the stream has.
-async fn load(events: &EventStore, id: &str) -> Sent<u64> {
+/// Returns the number of entries of the stream.
+async fn load(events: &EventStore, id: &str) -> TaskResult<u64> {
     let stream = events.stream::<Ledger>(id).access(snapshot());
     Ok(stream.query(|entries| *entries).await?)
 }
 
-/// How many requests it takes to load a stream.
-async fn requests(stage: &Stage, id: &str, expected: usize) -> Sent<u64> {
-    let metered = Arc::new(MeteredEngine::new(Arc::clone(&stage.hand.engine)));
+/// Counts the requests of one load of a stream.
+async fn requests(fixture: &Fixture, id: &str, expected: usize) -> TaskResult<u64> {
+    let metered = Arc::new(MeteredEngine::new(Arc::clone(&fixture.raw.engine)));
     let db = Db::with_engine(metered.clone());
     let found = load(&db.events(), id).await?;
     if found != expected as u64 {
-        return Err(format!("a stream has lost events: expected={expected} actual={found}").into());
+        return Err(
+            format!("the stream has lost events: expected={expected} actual={found}").into(),
+        );
     }
     Ok(metered.take().requests)
 }
 
-/// Makes a stream of so many events, of which the Tip holds this many and batches the rest.
-async fn fill(db: &Db, id: &str, events: usize, tip_events: usize) -> Sent<()> {
-    // Each append finds a Tip that is to be calved.
+/// Fills a stream with `events` events, of which the Tip holds `tip_events` and batches the rest.
+async fn fill(db: &Db, id: &str, events: usize, tip_events: usize) -> TaskResult<()> {
+    // Each append calves the Tip.
     let options = EventStoreOptions::default().tip_events_max(1);
     let caching = Caching::Sliding(Duration::from_secs(60));
     let store = db.event_store(options).cached(caching, 1 << 20);
@@ -147,21 +154,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tip_holds_what_it_shall_and_a_load_is_one_request() {
-        let stage = Stage::load(None).unwrap();
+    fn tip_has_the_planned_size_and_a_load_is_one_request() {
+        let fixture = Fixture::load(None).unwrap();
         for (events, tip_events) in [(10, 10), (390, 10), (400, 127)] {
             let id = format!("{events}");
-            stage
-                .wait(fill(&stage.db, &id, events, tip_events))
+            fixture
+                .wait(fill(&fixture.db, &id, events, tip_events))
                 .unwrap();
             let key = Item::new()
                 .with("p", format!("Ledger-{id}"))
                 .with("i", 2_147_483_647);
-            let get = GetItem::new(&stage.hand.table, key);
-            let output = stage.runtime.block_on(stage.hand.engine.get_item(get));
+            let get = GetItem::new(&fixture.raw.table, key);
+            let output = fixture.runtime.block_on(fixture.raw.engine.get_item(get));
             let tip = output.unwrap().item.unwrap();
             assert_eq!(tip.get("e").unwrap().as_l().unwrap().len(), tip_events);
-            assert_eq!(stage.wait(requests(&stage, &id, events)).unwrap(), 1);
+            assert_eq!(fixture.wait(requests(&fixture, &id, events)).unwrap(), 1);
         }
     }
 }

@@ -1,16 +1,15 @@
-//! Appends to streams beside the same updates made by hand, loads of a long stream beside a short one, appends to one
-//! stream with and without coalescing, and how far a reader at the tail of the feed is behind.
+//! Appends to streams compared with the same updates as raw requests, loads of a long stream compared with a short one,
+//! appends to one stream with and without coalescing, and the lag of a reader at the tail of the feed.
 //!
-//! Both sides work on the same engine and the same table, each on items of its own, in alternating rounds:
-//! what differs is what a stream does for its user. No two tasks touch the same stream, so that nothing is
-//! measured but the way there and back.
+//! Both sides use the same engine and table, each with its own items, in alternating rounds, so that only the cost of
+//! streams differs. No two tasks use the same stream, so that there are no conflicts.
 
 mod append;
 mod coalesce;
 mod data;
-mod hand;
 mod load;
 mod plan;
+mod raw_requests;
 mod streams;
 mod tail;
 
@@ -21,10 +20,10 @@ use clap::Args;
 use floe::Db;
 use tokio::runtime::Runtime;
 
-use crate::play::{Failure, Sent, engine, runtime};
+use crate::rounds::{Failure, TaskResult, engine, runtime};
 use crate::{Benchmark, Fallible, parsed};
-use hand::Hand;
 use plan::{Flags, Plan};
+use raw_requests::RawRequests;
 use streams::Streams;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
@@ -42,42 +41,42 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     },
 };
 
-/// Runs the plan; true if every floor was reached.
+/// Runs the plan. Returns whether all floors were reached.
 fn run(plan: &Plan) -> Fallible<bool> {
     let folder = tempfile::tempdir()?;
-    let stage = Stage::load(Some(folder.path()))?;
+    let fixture = Fixture::load(Some(folder.path()))?;
     let mut ok = true;
     for case in append::CASES
         .iter()
         .filter(|case| plan.cases.wants(case.name))
     {
-        ok &= case.run(&stage, plan)?;
+        ok &= case.run(&fixture, plan)?;
     }
     for case in load::CASES
         .iter()
         .filter(|case| plan.cases.wants(case.name))
     {
-        ok &= case.run(&stage, plan)?;
+        ok &= case.run(&fixture, plan)?;
     }
     if plan.cases.wants(coalesce::NAME) {
-        ok &= coalesce::run(&stage, plan)?;
+        ok &= coalesce::run(&fixture, plan)?;
     }
     if plan.cases.wants(tail::NAME) {
-        ok &= tail::run(&stage, plan)?;
+        ok &= tail::run(&fixture, plan)?;
     }
     Ok(ok)
 }
 
 /// Both sides on one engine.
-struct Stage {
+struct Fixture {
     db: Db,
     streams: Arc<Streams>,
-    hand: Arc<Hand>,
+    raw: Arc<RawRequests>,
     runtime: Runtime,
 }
 
-impl Stage {
-    /// On a directory, or in memory.
+impl Fixture {
+    /// Creates the tables in a directory, or in memory.
     fn load(folder: Option<&Path>) -> Fallible<Self> {
         let (runtime, engine) = (runtime()?, engine(folder)?);
         let db = Db::with_engine(Arc::clone(&engine));
@@ -85,13 +84,13 @@ impl Stage {
         let table = db.events().options().table.clone();
         Ok(Self {
             streams: Arc::new(Streams::new(&db)),
-            hand: Arc::new(Hand { engine, table }),
+            raw: Arc::new(RawRequests { engine, table }),
             db,
             runtime,
         })
     }
 
-    fn wait<T>(&self, work: impl Future<Output = Sent<T>>) -> Fallible<T> {
+    fn wait<T>(&self, work: impl Future<Output = TaskResult<T>>) -> Fallible<T> {
         Ok(self.runtime.block_on(work).map_err(|error| error.0)?)
     }
 }
@@ -102,27 +101,27 @@ mod tests {
     use floe_store::op::GetItem;
     use floe_store::size::item_size;
 
-    use super::append::{Own, Subject};
+    use super::append::{Subject, TaskStream};
     use super::*;
 
-    /// Both sides must leave the same behind, or they are not doing the same work.
+    /// Both sides must store the same data, otherwise they are not comparable.
     #[test]
-    fn both_sides_do_the_same() {
-        let stage = Stage::load(None).unwrap();
+    fn both_sides_store_the_same() {
+        let fixture = Fixture::load(None).unwrap();
         let find = |key: Item| {
-            let get = GetItem::new(&stage.hand.table, key);
-            let output = stage.runtime.block_on(stage.hand.engine.get_item(get));
+            let get = GetItem::new(&fixture.raw.table, key);
+            let output = fixture.runtime.block_on(fixture.raw.engine.get_item(get));
             output.unwrap().item.unwrap()
         };
-        let mut own = Own::new();
+        let mut own = TaskStream::new();
         for _ in 1..data::STREAM_EVENTS {
-            stage.wait(stage.streams.append(&own)).unwrap();
-            stage.wait(stage.hand.append(&own)).unwrap();
+            fixture.wait(fixture.streams.append(&own)).unwrap();
+            fixture.wait(fixture.raw.append(&own)).unwrap();
             own = own.appended();
         }
-        let by_hand = find(hand::key(&own));
+        let by_hand = find(raw_requests::key(&own));
         let stream = format!("Ledger-{}", own.id);
-        let appended = find(hand::key(&own).with("p", stream));
+        let appended = find(raw_requests::key(&own).with("p", stream));
         for item in [&by_hand, &appended] {
             assert_eq!(item.get("n"), Some(&own.version.into()));
             let events = item.get("e").unwrap().as_l().unwrap();
@@ -133,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_long_enough_is_followed_by_another() {
-        let mut own = Own::new();
+    fn full_stream_is_followed_by_a_new_one() {
+        let mut own = TaskStream::new();
         let first = own.id.clone();
         for version in 0..data::STREAM_EVENTS {
             assert_eq!((&own.id, own.version), (&first, version));

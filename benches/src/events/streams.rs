@@ -5,11 +5,11 @@ use std::time::Duration;
 use floe::Db;
 use floe::events::{Caching, EventStore, Load};
 
-use super::append::{Own, Subject};
+use super::append::{Subject, TaskStream};
 use super::data::{Entry, Ledger};
-use super::{Failure, Sent};
+use super::{Failure, TaskResult};
 
-/// Room for the streams of all tasks, and for some that are done.
+/// Room for the streams of all tasks, and for some finished ones.
 const CACHE_BYTES_MAX: usize = 1 << 20;
 
 pub(super) struct Streams(EventStore);
@@ -22,12 +22,12 @@ impl Streams {
 }
 
 impl Subject for Streams {
-    async fn append(&self, own: &Own) -> Sent<()> {
-        let load = match own.version {
+    async fn append(&self, stream: &TaskStream) -> TaskResult<()> {
+        let load = match stream.version {
             0 => Load::AssumeEmpty,
             _ => Load::AnyCached,
         };
-        let stream = self.0.stream::<Ledger>(&own.id).load(load);
+        let stream = self.0.stream::<Ledger>(&stream.id).load(load);
         stream.transact(|_| Ok::<_, Failure>([Entry::new()])).await
     }
 }

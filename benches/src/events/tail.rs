@@ -1,4 +1,4 @@
-//! How long after its append an event comes to a reader at the tail of the feed.
+//! The lag between an append and its delivery to a reader at the tail of the feed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use tokio::time::MissedTickBehavior;
 
 use super::data::note;
 use super::plan::Plan;
-use super::{Failure, Sent, Stage};
+use super::{Failure, Fixture, TaskResult};
 use crate::Fallible;
 
 pub(super) const NAME: &str = "tail";
 
 const EVENTS_PER_SECOND: u64 = 5_000;
 const STREAMS: u64 = 400;
-/// Each appends to streams of its own.
+/// Number of writers, each with its own streams.
 const TASKS: u64 = 50;
-/// How many events an append has. Each append writes the whole Tip once more, and the reader reads it.
+/// Number of events in an append. Each append rewrites the whole Tip, and the reader reads it.
 const APPEND_EVENTS: u64 = 5;
-/// An event that comes later than this after its append is too late.
+/// Maximum lag of an event.
 const CEILING_MAX: Duration = Duration::from_secs(1);
-/// The least of the rate that must have been written.
+/// Minimum ratio of the actual to the planned rate of appends.
 const FLOOR_RATE: f64 = 0.95;
-/// What has not come so long after the last append is lost.
+/// An event that is not delivered this long after the last append is lost.
 const END_MAX: Duration = Duration::from_secs(20);
 
-pub(super) fn run(stage: &Stage, plan: &Plan) -> Fallible<bool> {
+pub(super) fn run(fixture: &Fixture, plan: &Plan) -> Fallible<bool> {
     let length = plan.round * u32::try_from(plan.rounds).unwrap_or(u32::MAX);
-    let tail = stage.wait(play(stage, length))?;
+    let tail = fixture.wait(measure_round(fixture, length))?;
     let is_in_time = tail.max() <= CEILING_MAX;
     let ok = is_in_time && tail.per_second >= as_f64(EVENTS_PER_SECOND) * FLOOR_RATE;
     let millis = |delay: Duration| delay.as_secs_f64() * 1e3;
@@ -50,9 +50,9 @@ pub(super) fn run(stage: &Stage, plan: &Plan) -> Fallible<bool> {
     Ok(ok)
 }
 
-/// What came of it.
+/// The result of a run.
 struct Tail {
-    /// From the answer to the append to the delivery, ascending.
+    /// From the response to the append to the delivery, in ascending order.
     delays: Vec<Duration>,
     per_second: f64,
 }
@@ -62,11 +62,11 @@ impl Tail {
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "a place in a list that fits into memory"
+        reason = "an index of a list that fits into memory"
     )]
     fn quantile(&self, part: f64) -> Duration {
-        let place = (self.delays.len() as f64 * part) as usize;
-        self.delays.get(place).copied().unwrap_or_default()
+        let index = (self.delays.len() as f64 * part) as usize;
+        self.delays.get(index).copied().unwrap_or_default()
     }
 
     fn max(&self) -> Duration {
@@ -74,15 +74,15 @@ impl Tail {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+#[expect(clippy::cast_precision_loss, reason = "a printed number")]
 const fn as_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// Appends for so long, while others index and read.
-async fn play(stage: &Stage, length: Duration) -> Sent<Tail> {
-    // A table of its own: the feed must not begin with what other cases have appended.
-    let store = stage.db.event_store(EventStoreOptions::new("tail"));
+/// Appends for a duration, while an indexer and a reader run.
+async fn measure_round(fixture: &Fixture, length: Duration) -> TaskResult<Tail> {
+    // A separate table, so that the feed does not begin with the events of other cases.
+    let store = fixture.db.event_store(EventStoreOptions::new("tail"));
     store.ensure_table().await?;
     store.ensure_feed().await?;
     let over = Arc::new(AtomicBool::new(false));
@@ -103,16 +103,16 @@ async fn play(stage: &Stage, length: Duration) -> Sent<Tail> {
     let elapsed = start.elapsed();
     let delivered = tokio::time::timeout(END_MAX, reading).await;
     over.store(true, Ordering::Relaxed);
-    let delivered = delivered.map_err(|_| "events did not come to the reader")???;
+    let delivered = delivered.map_err(|_| "the reader did not receive all events")???;
     indexing.await??;
 
     let delay = |(number, came): (u64, Instant)| {
         let acked = acked
             .get(&number)
-            .ok_or("an event came that nobody wrote")?;
+            .ok_or("the reader received an unknown event")?;
         Ok::<_, Failure>(came.saturating_duration_since(*acked))
     };
-    let delays: Sent<Vec<Duration>> = delivered.into_iter().map(delay).collect();
+    let delays: TaskResult<Vec<Duration>> = delivered.into_iter().map(delay).collect();
     let mut delays = delays?;
     delays.sort_unstable();
     Ok(Tail {
@@ -121,8 +121,8 @@ async fn play(stage: &Stage, length: Duration) -> Sent<Tail> {
     })
 }
 
-/// Appends events at an even pace, and tells when each was acknowledged.
-async fn write(store: EventStore, task: u64, appends: u64) -> Sent<Vec<(u64, Instant)>> {
+/// Appends events at a constant rate. Returns when each was acknowledged.
+async fn write(store: EventStore, task: u64, appends: u64) -> TaskResult<Vec<(u64, Instant)>> {
     let streams = (0..STREAMS).filter(|stream| stream % TASKS == task);
     let streams: Result<Vec<_>, _> = streams
         .map(|stream| StreamName::new("Tail", stream.to_string().as_str()))
@@ -130,7 +130,7 @@ async fn write(store: EventStore, task: u64, appends: u64) -> Sent<Vec<(u64, Ins
     let streams = streams?;
     let pace = Duration::from_micros(1_000_000 * TASKS * APPEND_EVENTS / EVENTS_PER_SECOND);
     let mut pace = tokio::time::interval(pace);
-    // Who was held up catches up: the rate is what is asked for.
+    // A delayed writer catches up, so that the rate is the planned one.
     pace.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut acked = Vec::new();
     for (append, stream) in (0..appends).zip(streams.iter().cycle()) {
@@ -148,7 +148,7 @@ async fn write(store: EventStore, task: u64, appends: u64) -> Sent<Vec<(u64, Ins
     Ok(acked)
 }
 
-async fn index(store: EventStore, over: Arc<AtomicBool>) -> Sent<()> {
+async fn index(store: EventStore, over: Arc<AtomicBool>) -> TaskResult<()> {
     let mut indexer = store.indexer(IndexerOptions::new())?;
     let stop = async {
         while !over.load(Ordering::Relaxed) {
@@ -159,8 +159,8 @@ async fn index(store: EventStore, over: Arc<AtomicBool>) -> Sent<()> {
     Ok(())
 }
 
-/// Reads so many events, and tells when each came.
-async fn read(mut feed: Subscription, events: u64) -> Sent<Vec<(u64, Instant)>> {
+/// Reads a number of events. Returns when each arrived.
+async fn read(mut feed: Subscription, events: u64) -> TaskResult<Vec<(u64, Instant)>> {
     let mut came = Vec::new();
     while (came.len() as u64) < events {
         let batch = feed.wait_next().await?;
@@ -180,10 +180,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_comes_once() {
-        let stage = Stage::load(None).unwrap();
-        let tail = stage
-            .wait(play(&stage, Duration::from_millis(100)))
+    fn every_event_is_delivered_once() {
+        let fixture = Fixture::load(None).unwrap();
+        let tail = fixture
+            .wait(measure_round(&fixture, Duration::from_millis(100)))
             .unwrap();
         assert_eq!(tail.delays.len(), 500);
         assert!(tail.delays.is_sorted() && tail.max() >= tail.quantile(0.5));

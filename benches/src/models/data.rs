@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use floe::model::Schema;
 use floe::{Db, Model};
 
-use super::Sent;
+use super::TaskResult;
 
-/// Items in the table: each side has half of them.
+/// Number of items in the table. Each side uses half of them.
 pub(super) const ITEMS: u64 = 10_000;
 
 #[derive(Model)]
@@ -28,7 +28,7 @@ pub(super) struct Player {
 
 pub(super) const SCHEMA: &Schema = Player::SCHEMA;
 
-/// The key of the item of this number.
+/// The key of the item with a number.
 pub(super) fn id(n: u64) -> String {
     format!("player-{n:08}")
 }
@@ -46,8 +46,8 @@ fn player(n: u64) -> Player {
     }
 }
 
-/// Makes all items.
-pub(super) async fn load(db: &Db) -> Sent<()> {
+/// Creates all items.
+pub(super) async fn load(db: &Db) -> TaskResult<()> {
     db.ensure_tables(&[SCHEMA]).await?;
     let numbers: Vec<u64> = (0..ITEMS).collect();
     for some in numbers.chunks(100) {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_of_the_size_that_the_help_tells() {
+    fn item_size_matches_the_help() {
         let item = player(4711).to_item().unwrap();
         assert_eq!(item.len(), 8);
         let bytes = floe_store::size::item_size(&item);

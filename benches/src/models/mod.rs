@@ -1,13 +1,12 @@
-//! Transactions of models beside the same requests made by hand.
+//! Transactions of models, compared with the same requests made directly.
 //!
-//! Both sides work on the same engine and the same table, each on items of its own, in alternating rounds:
-//! what differs is what a model does for its user. No two tasks touch the same item, so that nothing is
-//! measured but the way there and back.
+//! Both sides use the same engine and table, each with its own items, in alternating rounds, so that only the cost of
+//! models differs. No two tasks use the same item, so that there are no conflicts.
 
 mod data;
-mod hand;
 mod model;
 mod plan;
+mod raw_requests;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +17,12 @@ use floe::Db;
 use tokio::runtime::Runtime;
 
 use crate::measure::{Rate, cpu_time, median, ratio, shown};
-use crate::play::{self, Failure, Sent, engine, runtime};
+use crate::rounds::{self, Failure, TaskResult, engine, runtime};
 use crate::{Benchmark, Fallible, parsed};
 use data::ITEMS;
-use hand::Hand;
 use model::Models;
 use plan::{Flags, Plan, Side};
+use raw_requests::RawRequests;
 
 pub(crate) const BENCHMARK: Benchmark = Benchmark {
     name: "models",
@@ -38,27 +37,31 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
 
 /// One of the two sides.
 trait Subject: Send + Sync + 'static {
-    /// Does the work once, on the items of a task.
-    fn step(&self, work: Work, own: &Own) -> impl Future<Output = Sent<()>> + Send;
+    /// Performs the operation once, on the items of a task.
+    fn step(
+        &self,
+        operation: Operation,
+        items: &TaskItems,
+    ) -> impl Future<Output = TaskResult<()>> + Send;
 }
 
 #[derive(Clone, Copy)]
-enum Work {
-    /// One item is read and changed.
+enum Operation {
+    /// Reads and changes one item.
     Change,
-    /// Two are, at once.
+    /// Reads and changes two items together.
     ChangeTwo,
-    /// So many are read at once.
+    /// Reads a number of items together.
     Read(usize),
 }
 
-/// The keys of the items that belong to one task.
-struct Own(Vec<String>);
+/// The keys of the items of one task.
+struct TaskItems(Vec<String>);
 
-impl Own {
+impl TaskItems {
     const LEN: usize = 20;
 
-    /// The items of this task, in the half that this side has.
+    /// The items of a task, in the half of its side.
     fn new(side: Side, task: u64) -> Self {
         let start = match side {
             Side::Model => 0,
@@ -81,31 +84,36 @@ impl Own {
     }
 }
 
-/// A case, with the most times as long as the hand that a model may take.
+/// A case, with the maximum time of a model relative to raw requests.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
     is_durable: bool,
     tasks: u64,
-    work: Work,
+    operation: Operation,
     floor_times: Option<f64>,
 }
 
 const CASES: &[Case] = &[
-    case("memory_1", 1, Work::Change, Some(2.0)),
-    case("memory_64", 64, Work::Change, None),
-    case("memory_two_1", 1, Work::ChangeTwo, None),
-    case("memory_get_20", 1, Work::Read(20), None),
-    durable(case("durable_64", 64, Work::Change, Some(1.15))),
-    durable(case("durable_two_64", 64, Work::ChangeTwo, None)),
+    case("memory_1", 1, Operation::Change, Some(2.0)),
+    case("memory_64", 64, Operation::Change, None),
+    case("memory_two_1", 1, Operation::ChangeTwo, None),
+    case("memory_get_20", 1, Operation::Read(20), None),
+    durable(case("durable_64", 64, Operation::Change, Some(1.15))),
+    durable(case("durable_two_64", 64, Operation::ChangeTwo, None)),
 ];
 
-const fn case(name: &'static str, tasks: u64, work: Work, floor_times: Option<f64>) -> Case {
+const fn case(
+    name: &'static str,
+    tasks: u64,
+    operation: Operation,
+    floor_times: Option<f64>,
+) -> Case {
     Case {
         name,
         is_durable: false,
         tasks,
-        work,
+        operation,
         floor_times,
     }
 }
@@ -117,7 +125,7 @@ const fn durable(case: Case) -> Case {
     }
 }
 
-/// Runs the plan; true if every floor was reached.
+/// Runs the plan. Returns whether all floors were reached.
 fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
     for is_durable in [false, true] {
@@ -127,25 +135,25 @@ fn run(plan: &Plan) -> Fallible<bool> {
             continue;
         }
         let folder = tempfile::tempdir()?;
-        let stage = Stage::load(is_durable.then(|| folder.path()))?;
+        let fixture = Fixture::load(is_durable.then(|| folder.path()))?;
         for case in wanted {
             ok &= match plan.only {
-                None => stage.run_case(plan, case)?,
-                Some(side) => stage.run_alone(plan, case, side)?,
+                None => fixture.run_case(plan, case)?,
+                Some(side) => fixture.run_alone(plan, case, side)?,
             };
         }
     }
     Ok(ok)
 }
 
-/// What a side has done in one round.
+/// The result of a side in one round.
 #[derive(Clone, Copy)]
 struct Round {
     rate: Rate,
     cpu: Duration,
 }
 
-/// What a side has done in all rounds.
+/// The results of a side in all rounds.
 struct Sum {
     side: Side,
     rates: Vec<f64>,
@@ -173,29 +181,29 @@ impl Sum {
         median(self.rates.clone())
     }
 
-    /// The time on a core that each operation took, of the tasks and of the engine.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    /// CPU time per operation, of the tasks and of the engine.
+    #[expect(clippy::cast_precision_loss, reason = "a printed number")]
     fn cpu_micros(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.operations.max(1) as f64
     }
 }
 
 /// Both sides on one engine.
-struct Stage {
+struct Fixture {
     models: Arc<Models>,
-    hand: Arc<Hand>,
+    raw: Arc<RawRequests>,
     runtime: Runtime,
 }
 
-impl Stage {
-    /// On a directory, or in memory.
+impl Fixture {
+    /// Creates the items in a directory, or in memory.
     fn load(folder: Option<&Path>) -> Fallible<Self> {
         let (runtime, engine) = (runtime()?, engine(folder)?);
         let db = Db::with_engine(Arc::clone(&engine));
         runtime.block_on(data::load(&db)).map_err(|e| e.0)?;
         Ok(Self {
             models: Arc::new(Models(db)),
-            hand: Arc::new(Hand(engine)),
+            raw: Arc::new(RawRequests(engine)),
             runtime,
         })
     }
@@ -249,12 +257,13 @@ impl Stage {
         let own = std::process::id();
         let cpu_before = cpu_time(own);
         let rate = match side {
-            Side::Model => self
-                .runtime
-                .block_on(play(&self.models, case, side, plan.round)),
+            Side::Model => {
+                self.runtime
+                    .block_on(measure_round(&self.models, case, side, plan.round))
+            }
             Side::Hand => self
                 .runtime
-                .block_on(play(&self.hand, case, side, plan.round)),
+                .block_on(measure_round(&self.raw, case, side, plan.round)),
         };
         Ok(Round {
             rate: rate.map_err(|e| e.0)?,
@@ -263,20 +272,20 @@ impl Stage {
     }
 }
 
-/// Lets all tasks work until the time is over.
-async fn play<S: Subject>(
+/// Runs all tasks for a duration.
+async fn measure_round<S: Subject>(
     subject: &Arc<S>,
     case: &Case,
     side: Side,
     duration: Duration,
-) -> Sent<Rate> {
-    let work = case.work;
-    play::play(duration, 0..case.tasks, |task, round| {
-        let (subject, own) = (Arc::clone(subject), Own::new(side, task));
+) -> TaskResult<Rate> {
+    let operation = case.operation;
+    rounds::run_tasks(duration, 0..case.tasks, |task, round| {
+        let (subject, own) = (Arc::clone(subject), TaskItems::new(side, task));
         async move {
             let mut done = 0;
             while !round.is_over() {
-                subject.step(work, &own).await?;
+                subject.step(operation, &own).await?;
                 done += 1;
             }
             Ok(done)
@@ -289,25 +298,25 @@ async fn play<S: Subject>(
 mod tests {
     use super::*;
 
-    /// Both sides must leave the same behind, or they are not doing the same work.
+    /// Both sides must store the same data, otherwise they are not comparable.
     #[test]
-    fn both_sides_do_the_same() {
-        let stage = Stage::load(None).unwrap();
-        let engine = &stage.hand.0;
+    fn both_sides_store_the_same() {
+        let fixture = Fixture::load(None).unwrap();
+        let engine = &fixture.raw.0;
         let level = |side, at: usize| {
-            let id = Own::new(side, 3).0.swap_remove(at);
+            let id = TaskItems::new(side, 3).0.swap_remove(at);
             let key = floe_store::Item::new().with("_id", id);
             let get = floe_store::op::GetItem::new(data::SCHEMA.table, key);
-            let item = stage.runtime.block_on(engine.get_item(get)).unwrap().item;
+            let item = fixture.runtime.block_on(engine.get_item(get)).unwrap().item;
             item.unwrap().get("level").unwrap().clone()
         };
-        for work in [Work::Change, Work::ChangeTwo, Work::Read(20)] {
-            let own = Own::new(Side::Model, 3);
-            let step = stage.models.step(work, &own);
-            stage.runtime.block_on(step).unwrap();
-            let own = Own::new(Side::Hand, 3);
-            let step = stage.hand.step(work, &own);
-            stage.runtime.block_on(step).unwrap();
+        for operation in [Operation::Change, Operation::ChangeTwo, Operation::Read(20)] {
+            let own = TaskItems::new(Side::Model, 3);
+            let step = fixture.models.step(operation, &own);
+            fixture.runtime.block_on(step).unwrap();
+            let own = TaskItems::new(Side::Hand, 3);
+            let step = fixture.raw.step(operation, &own);
+            fixture.runtime.block_on(step).unwrap();
         }
         for (at, expected) in [(0, 3), (19, 2), (7, 1)] {
             assert_eq!(level(Side::Model, at), expected.into());
@@ -316,9 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn the_tasks_of_both_sides_have_items_of_their_own() {
+    fn tasks_of_both_sides_use_different_items() {
         let sides = [Side::Model, Side::Hand];
-        let ids = sides.map(|side| (0..64).flat_map(move |task| Own::new(side, task).0));
+        let ids = sides.map(|side| (0..64).flat_map(move |task| TaskItems::new(side, task).0));
         let all: Vec<String> = ids.into_iter().flatten().collect();
         let unique: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!((all.len(), unique.len()), (2560, 2560));

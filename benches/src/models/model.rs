@@ -1,26 +1,26 @@
-//! The work through models.
+//! The operation through models.
 
 use std::hint::black_box;
 
 use floe::{Db, Key};
 
 use super::data::Player;
-use super::{Failure, Own, Sent, Subject, Work};
+use super::{Failure, Operation, Subject, TaskItems, TaskResult};
 
 pub(super) struct Models(pub(super) Db);
 
 impl Subject for Models {
-    async fn step(&self, work: Work, own: &Own) -> Sent<()> {
-        match work {
-            Work::Change => self.change(own.one()).await,
-            Work::ChangeTwo => self.change_two(own.two()).await,
-            Work::Read(count) => self.read(own.some(count)).await,
+    async fn step(&self, operation: Operation, items: &TaskItems) -> TaskResult<()> {
+        match operation {
+            Operation::Change => self.change(items.one()).await,
+            Operation::ChangeTwo => self.change_two(items.two()).await,
+            Operation::Read(count) => self.read(items.some(count)).await,
         }
     }
 }
 
 impl Models {
-    async fn change(&self, id: &str) -> Sent<()> {
+    async fn change(&self, id: &str) -> TaskResult<()> {
         self.0
             .transact(async |tx| {
                 let player = tx.get::<Player>(id).await?;
@@ -30,7 +30,7 @@ impl Models {
             .await
     }
 
-    async fn change_two(&self, [first, second]: [&str; 2]) -> Sent<()> {
+    async fn change_two(&self, [first, second]: [&str; 2]) -> TaskResult<()> {
         self.0
             .transact(async |tx| {
                 let keys = (Player::key(first)?, Player::key(second)?);
@@ -42,7 +42,7 @@ impl Models {
             .await
     }
 
-    async fn read(&self, ids: &[String]) -> Sent<()> {
+    async fn read(&self, ids: &[String]) -> TaskResult<()> {
         let levels = self
             .0
             .transact(async |tx| {

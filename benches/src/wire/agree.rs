@@ -1,7 +1,7 @@
-//! Both servers must answer with the same content, or they are not doing the same work.
+//! Verifies that both servers respond with the same content, otherwise they are not comparable.
 //!
-//! Before anything is measured, the same calls go to both, and their answers are compared: as JSON, with
-//! sets and the items of a batch in one order, because DynamoDB promises none.
+//! Before the measurement, both servers receive the same calls, and their responses are compared as JSON, with sets and
+//! the items of a batch sorted, because DynamoDB does not define their order.
 
 use serde_json::Value;
 
@@ -10,22 +10,22 @@ use super::data::{self, Call, Operation, Picker};
 use super::request::http;
 use crate::Fallible;
 
-/// Calls of each operation that are compared.
+/// Number of compared calls of each operation.
 const CALLS: usize = 50;
 
 /// Creates the table and puts all items.
 pub(super) async fn load(connection: &mut Connection) -> Fallible<()> {
     for call in std::iter::once(data::create()).chain(data::load()) {
-        let answer = ask(connection, &call).await?;
-        let left = answer.get("UnprocessedItems").and_then(Value::as_object);
+        let response = send(connection, &call).await?;
+        let left = response.get("UnprocessedItems").and_then(Value::as_object);
         if left.is_some_and(|left| !left.is_empty()) {
-            return Err("a server did not take a whole batch".into());
+            return Err("a server did not process a whole batch".into());
         }
     }
     Ok(())
 }
 
-/// Makes the same calls to both, and fails at the first difference.
+/// Makes the same calls to both servers, and fails at the first difference.
 pub(super) async fn check(connections: &mut [Connection]) -> Fallible<()> {
     let picker = Picker::new(7);
     let calls = |operation: Operation| {
@@ -36,9 +36,9 @@ pub(super) async fn check(connections: &mut [Connection]) -> Fallible<()> {
     for call in operations.chain(data::sweep()) {
         let mut expected = None;
         for connection in &mut *connections {
-            let answer = ordered(ask(connection, &call).await?);
-            if *expected.get_or_insert_with(|| answer.clone()) != answer {
-                return Err(difference(&call, expected.as_ref(), &answer).into());
+            let response = ordered(send(connection, &call).await?);
+            if *expected.get_or_insert_with(|| response.clone()) != response {
+                return Err(difference(&call, expected.as_ref(), &response).into());
             }
         }
     }
@@ -53,22 +53,22 @@ fn difference(call: &Call, one: Option<&Value>, other: &Value) -> String {
     )
 }
 
-async fn ask(connection: &mut Connection, call: &Call) -> Fallible<Value> {
-    let answer = connection.call(&http(call)).await?;
-    if answer.status == 200 {
-        return Ok(serde_json::from_slice(answer.body)?);
+async fn send(connection: &mut Connection, call: &Call) -> Fallible<Value> {
+    let response = connection.call(&http(call)).await?;
+    if response.status == 200 {
+        return Ok(serde_json::from_slice(response.body)?);
     }
-    let (status, body) = (answer.status, String::from_utf8_lossy(answer.body));
+    let (status, body) = (response.status, String::from_utf8_lossy(response.body));
     Err(format!(
-        "refused: operation={} status={status} body={body}",
+        "the server rejected a request: operation={} status={status} body={body}",
         call.operation
     )
     .into())
 }
 
-/// The same with everything in order that has none.
-fn ordered(answer: Value) -> Value {
-    match answer {
+/// Sorts everything whose order is undefined.
+fn ordered(response: Value) -> Value {
+    match response {
         Value::Object(members) => {
             let members = members.into_iter().map(|(name, value)| {
                 let is_loose = ["SS", "NS", "BS", data::TABLE].contains(&name.as_str());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_an_order_must_keep_it() {
+    fn only_undefined_orders_are_sorted() {
         check(r#"{"SS":["a","b"]}"#, r#"{"SS":["b","a"]}"#, true);
         check(r#"{"SS":["a","b"]}"#, r#"{"SS":["b","c"]}"#, false);
         check(r#"{"L":["a","b"]}"#, r#"{"L":["b","a"]}"#, false);

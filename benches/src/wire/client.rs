@@ -1,5 +1,5 @@
-//! A client that costs little, so that what is measured is the server: requests are made beforehand, and of
-//! an answer only the status and the length are looked at.
+//! A client with low overhead, so that the measurement reflects the server: requests are prepared in advance, and only
+//! the status and length of a response are read.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,29 +13,29 @@ use super::request::{Fresh, Pool, Prepared};
 use crate::Fallible;
 use crate::measure::Rate;
 
-/// A connection that is kept open between requests.
+/// A keep-alive connection.
 pub(super) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
-    /// Where the body begins.
+    /// The offset of the body.
     start: usize,
     body_len: usize,
 }
 
-/// An answer.
-pub(super) struct Answer<'a> {
+/// A response.
+pub(super) struct Response<'a> {
     pub(super) status: u16,
     pub(super) body: &'a [u8],
 }
 
 impl Connection {
-    /// More than any answer here has, so that most answers are read at once.
+    /// Larger than any response here, so that most responses take one read.
     const BUFFER: usize = 256 * 1024;
 
     pub(super) async fn open(address: SocketAddr) -> Fallible<Self> {
@@ -45,8 +45,8 @@ impl Connection {
         Ok(Self { stream, buffer })
     }
 
-    /// Sends a request and waits for the whole answer.
-    pub(super) async fn call(&mut self, request: &[u8]) -> Fallible<Answer<'_>> {
+    /// Sends a request and reads the whole response.
+    pub(super) async fn call(&mut self, request: &[u8]) -> Fallible<Response<'_>> {
         self.stream.write_all(request).await?;
         let mut filled = 0;
         let head = loop {
@@ -60,9 +60,9 @@ impl Connection {
             filled += self.fill(filled).await?;
         }
         if filled > end {
-            return Err("a server sent more than its answer".into());
+            return Err("a server sent more than its response".into());
         }
-        Ok(Answer {
+        Ok(Response {
             status: head.status,
             body: self.buffer.get(head.start..end).unwrap_or_default(),
         })
@@ -71,14 +71,14 @@ impl Connection {
     async fn fill(&mut self, filled: usize) -> Fallible<usize> {
         let room = self.buffer.get_mut(filled..).unwrap_or_default();
         match self.stream.read(room).await? {
-            0 => Err(format!("a connection ended before its answer: read={filled}").into()),
+            0 => Err(format!("a connection ended within a response: read={filled}").into()),
             count => Ok(count),
         }
     }
 }
 
 impl Head {
-    /// The head at the beginning of these bytes; none if it is not whole yet.
+    /// Parses the head at the beginning of these bytes. Returns `None` if it is incomplete.
     fn read(bytes: &[u8]) -> Fallible<Option<Self>> {
         let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Ok(None);
@@ -92,23 +92,23 @@ impl Head {
             is_length.then(|| value.trim())
         });
         Ok(Some(Self {
-            status: status.ok_or("an answer has no status")?.parse()?,
+            status: status.ok_or("a response has no status")?.parse()?,
             start: end + 4,
-            body_len: length.ok_or("an answer tells no length")?.parse()?,
+            body_len: length.ok_or("a response has no length")?.parse()?,
         }))
     }
 }
 
-/// What was done in one round.
+/// The result of one round.
 pub(super) struct Round {
     pub(super) rate: Rate,
-    /// How long each answer took, in microseconds.
+    /// The latency of each response, in microseconds.
     pub(super) latencies: Vec<u32>,
 }
 
-/// Lets all connections send requests, each the next one when the one before it is answered, until the time
-/// is over. All of them share one thread, which leaves the other cores to the server.
-pub(super) async fn play(
+/// Runs all connections for a duration. Each sends its next request after the response to the previous one. All share
+/// one thread, which leaves the other cores to the server.
+pub(super) async fn send_for(
     connections: Vec<Connection>,
     (pool, fresh): (&Rc<Pool>, &Rc<Fresh>),
     duration: Duration,
@@ -118,7 +118,9 @@ pub(super) async fn play(
     let spawn = |(n, connection)| {
         let (pool, fresh) = (Rc::clone(pool), Rc::clone(fresh));
         let end = start + duration;
-        tasks.spawn_local(async move { walk(connection, pool.walk(n), &fresh, end).await })
+        tasks.spawn_local(
+            async move { send_all(connection, pool.requests_from(n), &fresh, end).await },
+        )
     };
     let handles: Vec<_> = connections.into_iter().enumerate().map(spawn).collect();
     tasks.await;
@@ -136,8 +138,8 @@ pub(super) async fn play(
     Ok((connections, Round { rate, latencies }))
 }
 
-/// Sends requests on one connection until the time is over, and tells how long each took.
-async fn walk(
+/// Sends requests on one connection until the end of the round. Returns the latencies.
+async fn send_all(
     mut connection: Connection,
     requests: impl Iterator<Item = &Prepared>,
     fresh: &Fresh,
@@ -147,10 +149,14 @@ async fn walk(
     let mut sent = Instant::now();
     for request in requests {
         let request = request.bytes(fresh, &mut buffer);
-        let answer = connection.call(request).await?;
-        if answer.status != 200 {
-            let body = String::from_utf8_lossy(answer.body);
-            return Err(format!("refused: status={} body={body}", answer.status).into());
+        let response = connection.call(request).await?;
+        if response.status != 200 {
+            let body = String::from_utf8_lossy(response.body);
+            return Err(format!(
+                "the server rejected a request: status={} body={body}",
+                response.status
+            )
+            .into());
         }
         let now = Instant::now();
         let micros = now.duration_since(sent).as_micros();
@@ -168,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_read() {
+    fn heads_are_parsed() {
         let whole = b"HTTP/1.1 200 OK\r\ncontent-type: x\r\nContent-Length:  2\r\n\r\n{}";
         let head = Head::read(whole).unwrap().unwrap();
         assert_eq!((head.status, head.body_len), (200, 2));

@@ -1,24 +1,23 @@
-//! The items that both servers keep, and the bodies of the requests about them.
+//! The items of both servers, and the bodies of the requests.
 //!
-//! Items have 13 attributes of most types and are 1 KB as DynamoDB counts them. They lie in partitions of
-//! a hundred.
+//! Items have 13 attributes of most types, and a size of 1 KB as DynamoDB counts it. A partition has a hundred items.
 
 use floe_store::env::SeededRandom;
 
 pub(super) const TABLE: &str = "Customers";
-/// Items in the table.
+/// Number of items in the table.
 pub(super) const ITEMS: u64 = 10_000;
-/// Items in a partition.
+/// Number of items in a partition.
 const PARTITION: u64 = 100;
-/// Items in one request of the loader: the most that DynamoDB takes.
+/// Number of items in one request of the loader: the maximum of DynamoDB.
 const LOAD: u64 = 25;
-/// Items that a query reads.
+/// Number of items that a query reads.
 const QUERY: u64 = 20;
-/// Items that a batch reads.
+/// Number of items that a batch reads.
 const BATCH: u64 = 25;
 
-/// Stands in a body for a number of as many digits that no request before had. A server need not write what is
-/// there already, so each write must bring something new.
+/// Placeholder for a number with as many digits that no earlier request contained. A server may skip a write that
+/// changes nothing, so each write contains a new value.
 pub(super) const FRESH: &str = "900000009";
 
 /// A call: the name of an operation and the body of its request.
@@ -32,7 +31,7 @@ fn call(operation: &'static str, body: String) -> Call {
     Call { operation, body }
 }
 
-/// What is measured.
+/// A measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     /// GetItem of an item.
@@ -50,7 +49,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// All of them, those that write before those that read.
+    /// All operations, writes first.
     pub(super) const ALL: [Self; 6] = [
         Self::Put,
         Self::Update,
@@ -72,7 +71,7 @@ impl Operation {
         }
     }
 
-    /// One call of it.
+    /// Returns a random call.
     pub(super) fn call(self, picker: &Picker) -> Call {
         match self {
             Self::Get => call("GetItem", keyed(picker.item(), "")),
@@ -118,20 +117,20 @@ fn transact(picker: &Picker) -> Call {
 
 fn batch_get(picker: &Picker) -> Call {
     let first = picker.item();
-    // A stride that is prime to the number of items meets none of them twice.
+    // The stride is coprime to the number of items, so that no key occurs twice.
     let keys = (0..BATCH).map(|n| key((first + n * 397) % ITEMS));
     let keys = keys.collect::<Vec<_>>().join(",");
     let body = format!(r#"{{"RequestItems":{{"{TABLE}":{{"Keys":[{keys}]}}}}}}"#);
     call("BatchGetItem", body)
 }
 
-/// Creates the table.
+/// The call that creates the table.
 pub(super) fn create() -> Call {
     let members = r#""AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],"BillingMode":"PAY_PER_REQUEST""#;
     call("CreateTable", on_table(members))
 }
 
-/// Puts all items.
+/// The calls that put all items.
 pub(super) fn load() -> impl Iterator<Item = Call> {
     (0..ITEMS / LOAD).map(|batch| {
         let puts = (0..LOAD).map(|n| {
@@ -144,7 +143,7 @@ pub(super) fn load() -> impl Iterator<Item = Call> {
     })
 }
 
-/// Reads every item, partition by partition.
+/// The calls that read every item, partition by partition.
 pub(super) fn sweep() -> impl Iterator<Item = Call> {
     (0..ITEMS / PARTITION).map(|n| {
         let members = format!(
@@ -155,7 +154,7 @@ pub(super) fn sweep() -> impl Iterator<Item = Call> {
     })
 }
 
-/// Asks for the names of the tables: the least that a server can be asked.
+/// A call that lists the tables, the cheapest request.
 pub(super) fn list() -> Call {
     call("ListTables", "{}".to_owned())
 }
@@ -188,7 +187,7 @@ fn key_members(n: u64) -> String {
     format!(r#""pk":{{"S":"{partition}"}},"sk":{{"N":"{sort}"}}"#)
 }
 
-/// The item of this number, with a score that a write changes.
+/// The item with a number, and a score that writes change.
 fn item(n: u64, score: &str) -> String {
     let note = "the quick brown fox jumps over the lazy dog; ".repeat(17);
     format!(
@@ -197,7 +196,7 @@ fn item(n: u64, score: &str) -> String {
     )
 }
 
-/// Picks items at random, the same ones for the same seed.
+/// Selects random items. The same seed results in the same items.
 pub(super) struct Picker(SeededRandom);
 
 impl Picker {
@@ -209,7 +208,7 @@ impl Picker {
         self.0.below(ITEMS)
     }
 
-    /// An item that has `count` items from it on in its partition.
+    /// An item that is followed by at least `count - 1` items in its partition.
     fn start_of(&self, count: u64) -> u64 {
         let room = PARTITION.saturating_sub(count) + 1;
         self.0.below(ITEMS / PARTITION) * PARTITION + self.0.below(room)
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn items_have_a_kilobyte() {
+    fn items_have_one_kilobyte() {
         for n in [0, 7, ITEMS - 1] {
             let item = serde_json::from_str(&item(n, FRESH)).unwrap();
             assert!((1000..=1024).contains(&sizes(&item)), "{}", sizes(&item));
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_names_no_item_twice() {
+    fn batch_has_no_duplicate_keys() {
         let body = Operation::BatchGet.call(&Picker::new(3)).body;
         let parsed: serde_json::Value = serde_json::from_str(&body).unwrap();
         let keys = parsed["RequestItems"][TABLE]["Keys"].as_array().unwrap();

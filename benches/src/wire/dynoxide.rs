@@ -1,7 +1,7 @@
-//! `dynoxide-rs`, served by this program started again in a role of its own, as its own program does it.
+//! `dynoxide-rs`, served by this program in another role, in the same way as its own program.
 //!
-//! In a directory it keeps a database with its defaults: SQLite with a write-ahead log, which syncs it
-//! before each commit is answered.
+//! In a directory, its database has its defaults: SQLite with a write-ahead log, synced before each commit is
+//! acknowledged.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,17 +13,17 @@ use clap::Args;
 
 use crate::{Benchmark, Fallible, parsed};
 
-/// What the role is told.
+/// The flags of the role.
 #[derive(Debug, Args)]
 struct Flags {
     #[arg(long)]
     data: Option<String>,
 }
 
-/// The role: it serves until it is killed, and tells its address first.
+/// The role: prints its address, then serves until it is killed.
 pub(crate) const ROLE: Benchmark = Benchmark {
     name: "serve-dynoxide",
-    about: "Serves dynoxide-rs for the benchmark of the wire.",
+    about: "Serve dynoxide-rs for the wire benchmark.",
     details: "",
     flags: Flags::augment_args,
     prepare: |flags| {
@@ -38,7 +38,7 @@ pub(crate) const ROLE: Benchmark = Benchmark {
     },
 };
 
-/// This program in that role, in memory or on a directory.
+/// The command that starts this program in that role, in memory or in a directory.
 pub(super) fn command(folder: Option<&Path>) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(ROLE.name);

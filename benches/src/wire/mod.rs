@@ -1,14 +1,14 @@
-//! The server of DynamoDB's protocol beside `dynoxide-rs` serving HTTP, or beside another, each in a process of its own.
+//! The server of DynamoDB's protocol, compared with `dynoxide-rs` or another server, each in its own process.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | `plan` | what is asked for |
+//! | `plan` | flags and plan |
 //! | `data`, `request` | items, the bodies of requests, and their bytes on the wire |
 //! | `process`, [`dynoxide`] | the servers |
-//! | `client` | sends requests and notes how long the answers took |
-//! | `agree` | makes sure that both servers answer the same |
-//! | `start` | the first answer and the memory of an idle server |
-//! | `sum` | what a server has done in all rounds of a case |
+//! | `client` | sends requests and records latencies |
+//! | `agree` | verifies that both servers respond with the same content |
+//! | `start` | start time and memory of an idle server |
+//! | `sum` | the results of a server in all rounds of a case |
 
 mod agree;
 mod client;
@@ -27,7 +27,7 @@ use clap::Args;
 
 use crate::measure::{ratio, shown};
 use crate::{Benchmark, Fallible, parsed};
-use client::{Connection, play};
+use client::{Connection, send_for};
 use data::Operation;
 use plan::{Flags, Plan};
 use process::{Server, Side};
@@ -52,14 +52,14 @@ pub(crate) const BENCHMARK: Benchmark = Benchmark {
     },
 };
 
-/// The most of the other's time on a core that a request in memory may take.
+/// Maximum CPU time of a request in memory, relative to the other server.
 const CPU_MAX: f64 = 0.4;
-/// What it should take.
+/// Goal of the same.
 const CPU_GOAL: f64 = 0.25;
-/// How many times the other's throughput durable writes of 16 connections must have.
+/// Minimum throughput of durable writes on 16 connections, relative to the other server.
 const TIMES_MIN: f64 = 8.0;
 
-/// Where the items are kept.
+/// Where the items are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Store {
     Memory,
@@ -75,7 +75,7 @@ impl Store {
     }
 }
 
-/// What is measured at once.
+/// A measured combination.
 #[derive(Clone, Copy)]
 struct Case {
     store: Store,
@@ -84,7 +84,7 @@ struct Case {
 }
 
 impl Case {
-    /// All cases on a store.
+    /// All cases of a store.
     fn all(store: Store) -> impl Iterator<Item = Self> {
         Operation::ALL.into_iter().flat_map(move |operation| {
             [1, 16, 64].map(|connections| Self {
@@ -112,7 +112,7 @@ impl Case {
     }
 }
 
-/// The names of all cases that can be asked for.
+/// The names of all cases.
 fn case_names() -> impl Iterator<Item = String> {
     let stores = [Store::Memory, Store::Durable].into_iter();
     let cases = stores.flat_map(Case::all).map(Case::name);
@@ -122,7 +122,7 @@ fn case_names() -> impl Iterator<Item = String> {
         .chain(cases)
 }
 
-/// Runs the plan; true if every floor was reached.
+/// Runs the plan. Returns whether every floor was reached.
 async fn run(plan: &Plan) -> Fallible<bool> {
     let mut ok = true;
     let has_pair = plan.only.is_none() && plan.beside.is_none();
@@ -137,22 +137,22 @@ async fn run(plan: &Plan) -> Fallible<bool> {
             continue;
         }
         let folder = tempfile::tempdir()?;
-        let stage = Stage::load(plan, store, folder.path()).await?;
+        let fixture = Fixture::load(plan, store, folder.path()).await?;
         for case in cases {
-            ok &= stage.run_case(plan, case).await?;
+            ok &= fixture.run_case(plan, case).await?;
         }
-        stage.print_resident(store);
+        fixture.print_resident(store);
     }
     Ok(ok)
 }
 
-/// The servers with all items in them.
-struct Stage {
+/// The loaded servers.
+struct Fixture {
     servers: Vec<(Side, Server)>,
     fresh: Rc<Fresh>,
 }
 
-impl Stage {
+impl Fixture {
     async fn load(plan: &Plan, store: Store, folder: &Path) -> Fallible<Self> {
         let (mut servers, mut connections) = (Vec::new(), Vec::new());
         for side in plan.sides() {
@@ -175,15 +175,15 @@ impl Stage {
 
     async fn run_case(&self, plan: &Plan, case: Case) -> Fallible<bool> {
         let requests = (Rc::new(Pool::new(case.operation)), Rc::clone(&self.fresh));
-        let mut players = Vec::new();
+        let mut clients = Vec::new();
         for (side, server) in &self.servers {
-            let mut player = Player::open(server, case.connections).await?;
+            let mut client_set = Client::open(server, case.connections).await?;
             // The first round warms caches and is not counted.
-            match player.round(plan, &requests).await {
-                Ok(_) => players.push(player),
+            match client_set.round(plan, &requests).await {
+                Ok(_) => clients.push(client_set),
                 Err(error) if *side == Side::Other => {
                     println!(
-                        "bench=wire case={} other=refused reason={error}",
+                        "bench=wire case={} other=rejected reason={error}",
                         case.name()
                     );
                     return Ok(true);
@@ -191,7 +191,7 @@ impl Stage {
                 Err(error) => return Err(error),
             }
         }
-        let sums = measure(plan, &requests, &mut players).await?;
+        let sums = measure(plan, &requests, &mut clients).await?;
         match sums.as_slice() {
             [floe, other] if plan.beside.is_some() => {
                 print_beside(case, floe, other);
@@ -215,16 +215,16 @@ impl Stage {
     }
 }
 
-/// What the connections send, and the numbers that make it new.
+/// The requests of the connections, and the source of new numbers in them.
 type Requests = (Rc<Pool>, Rc<Fresh>);
 
-/// The connections to one of the servers.
-struct Player<'a> {
+/// The connections to one server.
+struct Client<'a> {
     server: &'a Server,
     connections: Vec<Connection>,
 }
 
-impl<'a> Player<'a> {
+impl<'a> Client<'a> {
     async fn open(server: &'a Server, count: usize) -> Fallible<Self> {
         let mut connections = Vec::new();
         for _ in 0..count {
@@ -238,27 +238,27 @@ impl<'a> Player<'a> {
 
     async fn round(&mut self, plan: &Plan, (pool, fresh): &Requests) -> Fallible<client::Round> {
         let connections = std::mem::take(&mut self.connections);
-        let (connections, round) = play(connections, (pool, fresh), plan.round).await?;
+        let (connections, round) = send_for(connections, (pool, fresh), plan.round).await?;
         self.connections = connections;
         Ok(round)
     }
 }
 
-/// All rounds that count, of each server in turn.
+/// Runs all counted rounds, alternating between the servers.
 async fn measure(
     plan: &Plan,
     requests: &Requests,
-    players: &mut [Player<'_>],
+    clients: &mut [Client<'_>],
 ) -> Fallible<Vec<Sum>> {
-    let before: Vec<_> = players.iter().map(|p| p.server.cpu_time()).collect();
-    let mut sums: Vec<_> = players.iter().map(|_| Sum::default()).collect();
+    let before: Vec<_> = clients.iter().map(|p| p.server.cpu_time()).collect();
+    let mut sums: Vec<_> = clients.iter().map(|_| Sum::default()).collect();
     for _ in 0..plan.rounds {
-        for (player, sum) in players.iter_mut().zip(&mut sums) {
-            sum.add(player.round(plan, requests).await?);
+        for (client_set, sum) in clients.iter_mut().zip(&mut sums) {
+            sum.add(client_set.round(plan, requests).await?);
         }
     }
-    for ((player, sum), before) in players.iter().zip(&mut sums).zip(before) {
-        sum.finish(player.server.cpu_time().saturating_sub(before));
+    for ((client_set, sum), before) in clients.iter().zip(&mut sums).zip(before) {
+        sum.finish(client_set.server.cpu_time().saturating_sub(before));
     }
     Ok(sums)
 }
@@ -278,7 +278,7 @@ fn print_pair(case: Case, floe: &Sum, dynoxide: &Sum) -> bool {
     let times = ratio(&floe.rates, &dynoxide.rates);
     let cpu = floe.cpu_micros() / dynoxide.cpu_micros();
     let (cpu_max, times_min) = (case.cpu_max(), case.times_min());
-    let ok = cpu_max.is_none_or(|most| cpu <= most) && times_min.is_none_or(|least| times >= least);
+    let ok = cpu_max.is_none_or(|max| cpu <= max) && times_min.is_none_or(|min| times >= min);
     println!(
         "bench=wire case={} {} {} times={times:.2} cpu={cpu:.2} floor_times={} floor_cpu={} goal_cpu={} ok={ok}",
         case.name(),

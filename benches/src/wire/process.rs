@@ -1,6 +1,6 @@
-//! The servers, as processes of their own: what they cost can be told apart from what the client costs.
+//! The servers, as separate processes, so that their CPU time does not include that of the client.
 //!
-//! Whatever happens to the benchmark, they do not outlive it: dropping a [`Server`] kills it.
+//! They do not outlive the benchmark, even if it fails: dropping a [`Server`] kills it.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,25 +14,25 @@ use super::dynoxide;
 use crate::Fallible;
 use crate::measure;
 
-/// How long a server that tells nothing may take until it listens.
+/// Maximum time until a server that prints no address listens.
 const LISTENS_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is looked whether it does.
+/// Interval between checks whether it listens.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Stands in the command of another server for the port that it is to listen on.
+/// Placeholder for the port in the command of another server.
 pub(super) const PORT: &str = "{port}";
 
-/// Which of them a server is.
+/// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Side {
     Floe,
     Dynoxide,
-    /// Whatever the caller wants to see beside it.
+    /// The server of `--beside`.
     #[value(skip)]
     Other,
 }
 
 impl Side {
-    /// The two that stand beside each other unless something else is asked for.
+    /// The default sides.
     pub(super) const ALL: [Self; 2] = [Self::Floe, Self::Dynoxide];
 
     pub(super) fn name(self) -> &'static str {
@@ -48,13 +48,13 @@ impl Side {
 pub(super) struct Server {
     process: Child,
     pub(super) address: SocketAddr,
-    /// Kept open, so that what it may still say breaks no pipe.
+    /// Kept open, so that later output of the server does not fail with a broken pipe.
     _stdout: Option<BufReader<ChildStdout>>,
 }
 
 impl Server {
-    /// Starts a server in memory, or on a directory, and waits until it tells its address. The command of the caller's is
-    /// that of the other side.
+    /// Starts a server in memory or in a directory, and waits until it prints its address. `other` is the command for
+    /// the other side.
     pub(super) async fn start(
         side: Side,
         program: &Path,
@@ -70,15 +70,15 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("cannot start a server: side={side:?} error={error}"))?;
+            .map_err(|error| format!("cannot start the server: side={side:?} error={error}"))?;
         Self::listen(spawned, side)
     }
 
-    /// Starts a server by a command of the caller's, on a port that is free, and waits until it listens.
+    /// Starts a server by a command on a free port, and waits until it listens.
     async fn start_other(command: &str) -> Fallible<Self> {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let command = command.replace(PORT, &address.port().to_string());
-        // In the place of the shell, so that the time on a core is that of the server.
+        // `exec` replaces the shell, so that the measured process is the server.
         let process = Command::new("sh")
             .args(["-c", &format!("exec {command}")])
             .stdin(Stdio::null())
@@ -90,12 +90,12 @@ impl Server {
             address,
             _stdout: None,
         };
-        let began = Instant::now();
+        let start = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(status) = server.process.try_wait()? {
-                return Err(format!("the server has ended: {status}: command={command}").into());
+                return Err(format!("the server exited: status={status} command={command}").into());
             }
-            if began.elapsed() > LISTENS_WITHIN {
+            if start.elapsed() > LISTENS_WITHIN {
                 return Err(format!("the server does not listen: command={command}").into());
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -104,7 +104,7 @@ impl Server {
     }
 
     fn listen(mut process: Child, side: Side) -> Fallible<Self> {
-        let stdout = process.stdout.take().ok_or("a server has no output")?;
+        let stdout = process.stdout.take().ok_or("the server has no output")?;
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
@@ -115,16 +115,16 @@ impl Server {
                 _stdout: Some(stdout),
             }),
             (read, _) => {
-                // Both fail only when it has ended already.
+                // Both fail only if the process has exited already.
                 drop(process.kill());
                 drop(process.wait());
                 read?;
-                Err(format!("a server told no address: side={side:?} line={line:?}").into())
+                Err(format!("the server printed no address: side={side:?} line={line:?}").into())
             }
         }
     }
 
-    /// The time that its threads have been on a core so far.
+    /// The CPU time of its threads.
     pub(super) fn cpu_time(&self) -> Duration {
         measure::cpu_time(self.process.id())
     }
@@ -137,7 +137,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has exited already.
         drop(self.process.kill());
         drop(self.process.wait());
     }
@@ -153,13 +153,13 @@ fn floe(program: &Path, folder: Option<&Path>) -> Command {
     command
 }
 
-/// The address in what a server says when it is ready.
+/// Finds the address in the first line of a server.
 fn address(line: &str) -> Option<SocketAddr> {
     let mut words = line.split(|c: char| c.is_whitespace() || "/=".contains(c));
     words.find_map(|word| word.parse().ok())
 }
 
-/// The program `floe` that cargo has put beside this one.
+/// The program `floe` in the directory of this program.
 pub(super) fn program() -> Fallible<PathBuf> {
     let own = std::env::current_exe()?;
     let program = own.with_file_name(format!("floe{}", std::env::consts::EXE_SUFFIX));
@@ -167,7 +167,7 @@ pub(super) fn program() -> Fallible<PathBuf> {
         return Ok(program);
     }
     Err(format!(
-        "build it with `cargo build --release --package floe-cli`: missing={}",
+        "the program `floe` is missing: build it with `cargo build --release --package floe-cli`: path={}",
         program.display()
     )
     .into())
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_found_in_what_is_said() {
+    fn address_is_found_in_the_ready_line() {
         let expected: SocketAddr = "127.0.0.1:8000".parse().unwrap();
         for line in [
             "127.0.0.1:8000\n",

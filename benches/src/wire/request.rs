@@ -1,37 +1,37 @@
-//! Requests as an SDK puts them on the wire, made before the measuring begins.
+//! Requests as an SDK sends them, prepared before the measurement.
 
 use std::cell::Cell;
 
 use super::data::{Call, FRESH, Operation, Picker};
 
-/// The requests of an operation that the connections walk through.
+/// The requests of an operation. Connections send them in turn.
 #[derive(Debug)]
 pub(super) struct Pool(Vec<Prepared>);
 
-/// A request, and where in it a number belongs that is new each time.
+/// A request, and the offsets of the numbers that must be new each time.
 #[derive(Debug)]
 pub(super) struct Prepared {
     bytes: Vec<u8>,
     fresh: Vec<usize>,
 }
 
-/// Numbers that were never given out before.
+/// A source of numbers that were not used before.
 #[derive(Debug, Default)]
 pub(super) struct Fresh(Cell<u32>);
 
 impl Pool {
-    /// How many there are: enough to touch many items, few enough to stay in a cache.
+    /// Number of requests: enough to use many items, few enough to stay in a cache.
     const LEN: usize = 512;
 
-    /// Requests of one operation.
+    /// Creates the requests of one operation.
     pub(super) fn new(operation: Operation) -> Self {
         let picker = Picker::new(1);
         let request = |_| Prepared::new(http(&operation.call(&picker)));
         Self((0..Self::LEN).map(request).collect())
     }
 
-    /// The requests in a circle, from a place of its own for each connection.
-    pub(super) fn walk(&self, connection: usize) -> impl Iterator<Item = &Prepared> {
+    /// The requests in a cycle, with a different start for each connection.
+    pub(super) fn requests_from(&self, connection: usize) -> impl Iterator<Item = &Prepared> {
         let skipped = connection * 67 % Self::LEN;
         self.0.iter().cycle().skip(skipped)
     }
@@ -45,7 +45,7 @@ impl Prepared {
         Self { bytes, fresh }
     }
 
-    /// The bytes to send, which are put into a buffer if they are new.
+    /// The bytes to send. A request with new numbers is built in the buffer.
     pub(super) fn bytes<'a>(&'a self, fresh: &Fresh, buffer: &'a mut Vec<u8>) -> &'a [u8] {
         if self.fresh.is_empty() {
             return &self.bytes;
@@ -62,7 +62,7 @@ impl Prepared {
 }
 
 impl Fresh {
-    /// The digits of the next one.
+    /// The digits of the next number.
     fn next(&self) -> [u8; FRESH.len()] {
         let mut number = self.0.get();
         self.0.set(number.wrapping_add(1));
@@ -75,7 +75,7 @@ impl Fresh {
     }
 }
 
-/// A request of HTTP/1.1 with the headers that an SDK sends. The signature has the form of one.
+/// An HTTP/1.1 request with the headers of an SDK. The signature is well-formed, but not valid.
 pub(super) fn http(call: &Call) -> Vec<u8> {
     let Call { operation, body } = call;
     format!(
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_write_brings_something_new() {
+    fn every_write_contains_new_numbers() {
         let (fresh, mut buffer) = (Fresh::default(), Vec::new());
         for (operation, numbers) in [
             (Operation::Get, 0),
@@ -110,7 +110,7 @@ mod tests {
             (Operation::Transact, 3),
         ] {
             let pool = Pool::new(operation);
-            let request = pool.walk(3).next().unwrap();
+            let request = pool.requests_from(3).next().unwrap();
             assert_eq!(request.fresh.len(), numbers, "{operation:?}");
             let first = request.bytes(&fresh, &mut buffer).to_vec();
             let second = request.bytes(&fresh, &mut buffer).to_vec();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_counted_on() {
+    fn numbers_increase() {
         let fresh = Fresh(Cell::new(12_345_678));
         assert_eq!([fresh.next(), fresh.next()], [*b"112345678", *b"112345679"]);
     }

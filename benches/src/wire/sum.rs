@@ -1,4 +1,4 @@
-//! What a server has done in all rounds of a case.
+//! The results of a server in all rounds of a case.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use super::client::Round;
 use super::process::Side;
 use crate::measure::median;
 
-/// The figures of a server in a case.
+/// The results of a server in a case.
 #[derive(Default)]
 pub(super) struct Sum {
-    /// Answers in a second, of each round.
+    /// Responses per second in each round.
     pub(super) rates: Vec<f64>,
-    /// How long each answer of all rounds took, in microseconds.
+    /// Latency of each response of all rounds, in microseconds.
     latencies: Vec<u32>,
-    /// The time that the server was on a core, from the first round to the last. What it did while the other
-    /// one was asked is in it: work that was put off is work too.
+    /// CPU time of the server, from the first round to the last. It includes the rounds of the other server, because
+    /// deferred work may run then.
     cpu: Duration,
 }
 
@@ -25,26 +25,26 @@ impl Sum {
         self.latencies.append(&mut round.latencies);
     }
 
-    /// Ends the case.
+    /// Completes the case.
     pub(super) fn finish(&mut self, cpu: Duration) {
         self.cpu = cpu;
         self.latencies.sort_unstable();
     }
 
-    /// The time that the server was on a core for each request, in microseconds.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    /// CPU time of the server per request, in microseconds.
+    #[expect(clippy::cast_precision_loss, reason = "a printed number")]
     pub(super) fn cpu_micros(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.latencies.len().max(1) as f64
     }
 
-    /// The latency that so many of a hundred answers do not exceed.
+    /// The latency that this percentage of responses does not exceed.
     fn percentile(&self, percent: usize) -> u32 {
         let last = self.latencies.len().saturating_sub(1);
         let at = last * percent / 100;
         self.latencies.get(at).copied().unwrap_or(0)
     }
 
-    /// The figures as `key=value`, each key beginning with the side.
+    /// Formats the results as `key=value`, each key beginning with the side.
     pub(super) fn shown(&self, side: Side) -> String {
         let side = side.name();
         format!(
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_taken_from_all_answers() {
+    fn percentiles_cover_all_responses() {
         let mut sum = Sum {
             latencies: (0..=100).rev().collect(),
             ..Sum::default()

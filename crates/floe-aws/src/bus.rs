@@ -17,13 +17,13 @@ pub struct EventBridge {
 }
 
 impl EventBridge {
-    /// The bus of this name, or of this resource name; `default` is the one that every account has. Of the options it takes
-    /// region, credentials, endpoint, timeouts and retries.
+    /// Connects to the bus with this name or ARN; `default` is the bus that every account has. Uses the region,
+    /// credentials, endpoint, timeouts and retries of the options.
     ///
     /// # Errors
     ///
-    /// [`Validation`](floe_store::Error::Validation) when no region is known. Whether the bus can be reached shows with the
-    /// first entry.
+    /// [`Validation`](floe_store::Error::Validation) if no region is configured. The bus is contacted with the first
+    /// entry only.
     pub async fn connect(options: ConnectOptions, bus: impl Into<String>) -> Result<Self> {
         Ok(Self {
             client: BusClient::new(&options, bus.into()).await?,
@@ -35,7 +35,7 @@ impl EventBridge {
 impl EventBus for EventBridge {
     fn put_events(&self, entries: Vec<BusEntry>) -> BoxFuture<'_, Result<Vec<Result<(), String>>>> {
         Box::pin(async move {
-            // Events come at least once: one that comes twice does no harm.
+            // Delivery is at least once: a duplicate event is acceptable.
             let put = || self.client.put(&entries);
             self.retry.run(Effect::None, put).await
         })

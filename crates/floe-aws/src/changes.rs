@@ -1,7 +1,6 @@
-//! Change streams, as DynamoDB has them. Which shard to read when is for those who read.
+//! Change streams of DynamoDB. Which shard is read when is up to the reader.
 //!
-//! Streams, shards, iterators and sequence numbers have names that the store has made up; whether they are good
-//! is for it to say.
+//! ARNs, shard ids, iterators and sequence numbers are opaque and validated by the store.
 
 use floe_store::Result;
 use floe_store::limits::LIST_STREAMS_MAX;
@@ -13,11 +12,11 @@ use floe_store::op::{
 use crate::ops::Operations;
 
 impl Operations {
-    /// A page of the streams of our tables. The store lists those of all tables, so several pages of it may make
-    /// one.
+    /// Returns a page of the streams of tables with our prefix. The store lists streams of all tables, so one page may
+    /// need several requests.
     pub(crate) async fn list_streams(&self, input: ListStreams) -> Result<ListStreamsOutput> {
         input.validate()?;
-        self.need_streams()?;
+        self.require_streams()?;
         let limit = input.limit.unwrap_or(LIST_STREAMS_MAX);
         let mut output = ListStreamsOutput::default();
         let mut request = input;
@@ -35,7 +34,7 @@ impl Operations {
     }
 
     fn own_stream(&self, stream: StreamSummary) -> Option<StreamSummary> {
-        let table_name = self.client.names.inside(&stream.table_name)?;
+        let table_name = self.client.names.without_prefix(&stream.table_name)?;
         Some(StreamSummary {
             table_name: table_name.to_owned(),
             ..stream
@@ -43,21 +42,21 @@ impl Operations {
     }
 
     pub(crate) async fn describe_stream(&self, input: DescribeStream) -> Result<StreamDescription> {
-        self.need_streams()?;
+        self.require_streams()?;
         self.read(|| self.client.describe_stream(&input)).await
     }
 
     pub(crate) async fn get_shard_iterator(&self, input: GetShardIterator) -> Result<String> {
-        self.need_streams()?;
+        self.require_streams()?;
         self.read(|| self.client.get_shard_iterator(&input)).await
     }
 
     pub(crate) async fn get_records(&self, input: GetRecords) -> Result<GetRecordsOutput> {
-        self.need_streams()?;
+        self.require_streams()?;
         self.read(|| self.client.get_records(&input)).await
     }
 
-    fn need_streams(&self) -> Result<()> {
-        self.need(self.capabilities.streams, "change streams")
+    fn require_streams(&self) -> Result<()> {
+        self.require(self.capabilities.streams, "change streams")
     }
 }

@@ -1,4 +1,4 @@
-//! The DynamoDB engine: Amazon DynamoDB, or anything that speaks its protocol, through the official SDK.
+//! The DynamoDB engine: Amazon DynamoDB, or any server with its protocol, through the official SDK.
 //!
 //! ```no_run
 //! use floe_aws::{AwsEngine, ConnectOptions};
@@ -14,35 +14,35 @@
 //! # }
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - **A request is checked before it is sent**, by the same rules and in the same words as on every engine.
-//! - **A write is applied once or its outcome is told as unknown.** Nothing is repeated that may have been
-//!   applied, unless it carries a token; see [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
-//! - **What the store cannot do is refused before anything is sent**:
-//!   [`Unsupported`](floe_store::Error::Unsupported), as [`ConnectOptions::capabilities`] says.
-//! - **The table prefix is seen by nobody above**, but in the names of resources (ARNs).
-//! - **Nothing is lost on the way**: numbers keep their 38 digits, bytes stay bytes, sets stay sets.
+//! - **Requests are validated before they are sent**, with the same rules and messages as on every engine.
+//! - **A write is applied once, or its outcome is reported as unknown.** A request that may have been applied is not
+//!   retried unless it has an idempotency token; see [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
+//! - **Operations that the store does not support are rejected before anything is sent**, with
+//!   [`Unsupported`](floe_store::Error::Unsupported), according to [`ConnectOptions::capabilities`].
+//! - **The table prefix is invisible to callers**, except in ARNs.
+//! - **No data is lost in conversion**: numbers keep 38 digits, bytes stay bytes, sets stay sets.
 //!
 //! # Credentials
 //!
-//! In this order: those of [`ConnectOptions::credentials`], the environment, the profile (keys, roles, a process;
-//! with the feature `sso` also IAM Identity Center), a web identity, the container's role, the machine's role.
+//! In this order: [`ConnectOptions::credentials`], the environment, the profile (keys, roles, a process; with the
+//! feature `sso` also IAM Identity Center), a web identity, the container's role, the machine's role.
 //!
-//! # What is where
+//! # Modules
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | `options` | where and as whom to connect |
-//! | `ops` | the operations: check, send, send again, put answers together |
+//! | `options` | endpoint, credentials and settings of a connection |
+//! | `ops` | the operations: validate, send, retry, combine responses |
 //! | `changes` | change streams |
 //! | `bus` | Amazon EventBridge as an event bus, with the feature `eventbridge` |
-//! | `retry` | what is sent again, after which pauses |
+//! | `retry` | which requests are retried, and after which pauses |
 //! | `names` | the prefix of table names |
-//! | `convert` | between Floe's words and the SDK's: the only place where types of the SDK appear |
+//! | `convert` | conversion between types of Floe and of the SDK; only this module uses the SDK |
 //!
-//! What is not here: the meaning of operations and their checks (`floe-store`), and what to do about an unknown
-//! outcome (`floe`).
+//! Not part of this crate: the meaning and validation of operations (`floe-store`), and the reconciliation of unknown
+//! outcomes (`floe`).
 
 #![forbid(unsafe_code)]
 
@@ -62,20 +62,19 @@ pub use options::ConnectOptions;
 use floe_store::{BoxFuture, Capabilities, Engine, Result, Timestamp, each_operation};
 use ops::Operations;
 
-/// An engine on Amazon DynamoDB, or on anything that speaks its protocol.
+/// An engine on Amazon DynamoDB, or on any server with its protocol.
 ///
-/// Cheap to clone: copies share their connections.
+/// Cheap to clone: clones share connections.
 #[derive(Clone, Debug)]
 pub struct AwsEngine(Operations);
 
 impl AwsEngine {
-    /// Finds out the region and makes ready to send. Whether the store can be reached, and whether it knows the
-    /// credentials, shows with the first request.
+    /// Resolves the region and creates the clients. Whether the store is reachable and accepts the credentials becomes
+    /// known with the first request.
     ///
     /// # Errors
     ///
-    /// [`Validation`](floe_store::Error::Validation) when no region is known, or when the prefix is none that a
-    /// table's name can begin with.
+    /// [`Validation`](floe_store::Error::Validation) if no region is configured, or if the table prefix is invalid.
     pub async fn connect(options: ConnectOptions) -> Result<Self> {
         Operations::connect(options).await.map(Self)
     }
@@ -102,7 +101,7 @@ impl Engine for AwsEngine {
     each_operation!(operate; list_streams, describe_stream, get_shard_iterator, get_records);
 }
 
-/// The program for the SDK in the book compiles.
+/// Compiles the SDK example of the book.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/using-with-aws-sdks.md")]
 struct SdkExamples;

@@ -1,4 +1,4 @@
-//! The settings of a connection.
+//! The options of a connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use floe_store::env::Timer;
 use floe_store::{BoxFuture, Capabilities, Env};
 
-/// Where and as whom to connect. What is not said comes from where the AWS tools take it: environment, profile,
-/// role of the container or of the machine.
+/// Endpoint, credentials and settings of a connection. Defaults come from where the AWS tools look: the environment,
+/// the profile, the role of the container or machine.
 ///
 /// ```
 /// use floe_aws::ConnectOptions;
@@ -41,7 +41,7 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Keys that were given, not found.
+/// Credentials set explicitly.
 #[derive(Clone)]
 pub(crate) struct Credentials {
     pub(crate) access_key: String,
@@ -67,7 +67,7 @@ impl Default for ConnectOptions {
     }
 }
 
-/// Setters that do nothing but set: the option, what they take, and what becomes of it.
+/// Declares plain setters: the option, its parameter type, and the stored value.
 macro_rules! setters {
     ($( $(#[$doc:meta])* $option:ident: $taken:ty = $value:expr; )+) => {$(
         $(#[$doc])*
@@ -80,13 +80,13 @@ macro_rules! setters {
 }
 
 impl ConnectOptions {
-    /// Amazon DynamoDB, as the environment says.
+    /// Returns the options for Amazon DynamoDB, as configured by the environment.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A server nearby that asks for no keys, as `floe serve` and DynamoDB Local do: the requests are signed with
-    /// made-up ones.
+    /// Returns the options for a local server without authentication, such as `floe serve` or DynamoDB Local. Requests
+    /// are signed with dummy credentials.
     pub fn local(endpoint: impl Into<String>) -> Self {
         Self::new()
             .endpoint(endpoint)
@@ -95,41 +95,42 @@ impl ConnectOptions {
     }
 
     setters! {
-        /// The region, instead of that of the environment or the profile.
+        /// The region. Default: that of the environment or profile.
         region: impl Into<String> = Some(region.into());
 
-        /// The profile of `~/.aws/config`, instead of `AWS_PROFILE` or the default one.
+        /// The profile in `~/.aws/config`. Default: `AWS_PROFILE`, or the default profile.
         profile: impl Into<String> = Some(profile.into());
 
-        /// The address of the service, as `http://127.0.0.1:8000`: a Floe server, DynamoDB Local, Alternator, or an
-        /// endpoint of one's own network.
+        /// The URL of the service, for example `http://127.0.0.1:8000`: a Floe server, DynamoDB Local, Alternator, or a
+        /// VPC endpoint.
         endpoint: impl Into<String> = Some(endpoint.into());
 
-        /// What the names of all tables begin with in the store. Nobody above sees it, and tables without it are not
-        /// seen either: several applications or stages can share an account.
+        /// The prefix of all table names in the store. It is invisible to callers, and so are tables without it:
+        /// several applications or stages can share an account.
         table_prefix: impl Into<String> = table_prefix.into();
 
-        /// How long to wait for a connection. By default 3 seconds.
+        /// Timeout for establishing a connection. Default: 3 seconds.
         connect_timeout: Duration = connect_timeout;
 
-        /// How long to wait for the answer to a request, each time it is sent. By default 10 seconds. A write that
-        /// takes longer is [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
+        /// Timeout for each attempt of a request. Default: 10 seconds. A write that takes longer fails with
+        /// [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown).
         request_timeout: Duration = request_timeout;
 
-        /// How often a request is sent again, where that is safe and may help. By default 3 times.
+        /// Maximum number of retries of a request, where a retry is safe and may help. Default: 3.
         retries: u32 = retries;
 
-        /// What the store can do, if it is not Amazon's. What it cannot is refused before anything is sent.
+        /// The capabilities of a store other than Amazon DynamoDB. Operations that it does not support are rejected
+        /// before anything is sent.
         capabilities: Capabilities = capabilities;
 
-        /// Where the time and the length of pauses come from.
+        /// The source of time and of the jitter of pauses.
         env: Env = env;
 
-        /// What lets the pauses before a repeated request pass.
+        /// The timer for pauses between retries.
         timer: Arc<dyn Timer> = timer;
     }
 
-    /// These keys, instead of those of the environment.
+    /// Uses these credentials instead of those of the environment.
     #[must_use]
     pub fn credentials(
         mut self,
@@ -144,7 +145,7 @@ impl ConnectOptions {
         self
     }
 
-    /// These keys for a time, as a role gives them out.
+    /// Uses these temporary credentials, for example of a role.
     #[must_use]
     pub fn temporary_credentials(
         self,
@@ -159,8 +160,8 @@ impl ConnectOptions {
         options
     }
 
-    /// ScyllaDB's Alternator: no transactions over several items, no change streams, one attribute per key of an
-    /// index.
+    /// Sets the capabilities of ScyllaDB's Alternator: no transactions, no change streams, and single-attribute index
+    /// keys.
     #[must_use]
     pub fn alternator(mut self) -> Self {
         self.capabilities.transactions = false;
@@ -170,7 +171,7 @@ impl ConnectOptions {
     }
 }
 
-/// Secrets stay out of logs.
+/// Omits secrets.
 impl fmt::Debug for ConnectOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access_key = self.credentials.as_ref().map(|keys| &keys.access_key);

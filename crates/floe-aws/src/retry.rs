@@ -1,9 +1,9 @@
-//! Sending again: which requests, after which failures, after which pauses.
+//! Retries: of which requests, after which failures, after which pauses.
 //!
-//! The SDK sends nothing again on its own. What may be repeated is decided here, by what a second sending
-//! would do: a read does nothing, a transaction with a token is applied once, any other write is applied each
-//! time it arrives. So a write whose answer was lost is not repeated; it is told as
-//! [`OutcomeUnknown`](Error::OutcomeUnknown), and who wrote it settles it by a token, a condition or a stamp.
+//! The SDK does not retry. This module decides by the effect of a request that arrives twice: a read has none, a
+//! transaction with a token is applied once, and any other write is applied each time. A write whose response was lost
+//! is therefore not retried; it fails with [`OutcomeUnknown`](Error::OutcomeUnknown), and the caller determines the
+//! outcome by a token, a condition or a stamp.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,39 +14,40 @@ use floe_store::{Env, Error, Result};
 
 use crate::ConnectOptions;
 
-/// The first pause, which doubles from then on: what the SDKs wait for DynamoDB.
+/// The first pause, which doubles with every retry, as in the AWS SDKs.
 const PAUSE_INITIAL: Duration = Duration::from_millis(25);
-/// The longest pause.
+/// Maximum pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What became of a request that was not answered with success.
+/// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Failure {
-    /// No connection was made, so nothing was sent.
-    Unsent(String),
-    /// It was sent, and there is no answer, or none that can be read.
-    Lost(String),
-    /// The store answered that it did not do it, or that it failed.
-    Refused(Error),
+    /// No connection was established, so nothing was sent.
+    NotSent(String),
+    /// The request was sent, but there is no readable response.
+    ResponseLost(String),
+    /// The store rejected the request, or failed.
+    Rejected(Error),
 }
 
-/// What became of a request that was sent once.
-pub(crate) type Answer<T> = Result<T, Failure>;
+/// The result of one attempt.
+pub(crate) type AttemptResult<T> = Result<T, Failure>;
 
 impl Failure {
     fn may_have_applied(&self) -> bool {
         match self {
-            Self::Unsent(_) => false,
-            Self::Lost(_) => true,
-            Self::Refused(error) => error.may_have_applied(),
+            Self::NotSent(_) => false,
+            Self::ResponseLost(_) => true,
+            Self::Rejected(error) => error.may_have_applied(),
         }
     }
 
-    /// Whether it may pass by itself. What others must do something about, as a conflict, is theirs to repeat.
-    fn passes(&self) -> bool {
+    /// Whether the failure may be transient. Failures that require action by the caller, such as conflicts, are not
+    /// retried here.
+    fn is_transient(&self) -> bool {
         match self {
-            Self::Unsent(_) | Self::Lost(_) => true,
-            Self::Refused(error) => matches!(
+            Self::NotSent(_) | Self::ResponseLost(_) => true,
+            Self::Rejected(error) => matches!(
                 error,
                 Error::Throttling(_)
                     | Error::ProvisionedThroughputExceeded(_)
@@ -56,51 +57,51 @@ impl Failure {
         }
     }
 
-    /// What the caller is told; `in_doubt` if the answer to an earlier sending was lost.
+    /// Converts the failure to an error; `in_doubt` if the response of an earlier attempt was lost.
     fn into_error(self, effect: Effect, in_doubt: bool) -> Error {
         match self {
-            Self::Unsent(message) | Self::Lost(message) if effect == Effect::None => {
+            Self::NotSent(message) | Self::ResponseLost(message) if effect == Effect::None => {
                 Error::Unreachable(message)
             }
-            Self::Unsent(message) if !in_doubt => Error::Unreachable(message),
-            Self::Unsent(message) | Self::Lost(message) => Error::OutcomeUnknown(message),
-            // Only an answer that is final tells something about the sending before.
-            Self::Refused(error) if in_doubt && error.is_retryable() => {
+            Self::NotSent(message) if !in_doubt => Error::Unreachable(message),
+            Self::NotSent(message) | Self::ResponseLost(message) => Error::OutcomeUnknown(message),
+            // Only a final error reveals the outcome of the earlier attempt.
+            Self::Rejected(error) if in_doubt && error.is_retryable() => {
                 Error::OutcomeUnknown(error.to_string())
             }
-            Self::Refused(error) => error,
+            Self::Rejected(error) => error,
         }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
-/// What a request does to the store if it arrives twice.
+/// The effect of a request that arrives twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It reads.
+    /// None: it reads.
     None,
-    /// It writes once: it carries a token.
+    /// It is applied once: it has a token.
     Once,
-    /// It writes each time.
+    /// It is applied each time.
     EachTime,
 }
 
-/// Sends requests until they are answered or it makes no sense to go on.
+/// Sends requests, with retries.
 #[derive(Clone)]
 pub(crate) struct Retry {
     pub(crate) env: Env,
     pub(crate) timer: Arc<dyn Timer>,
-    /// How often a request may be sent after the first time.
+    /// Maximum number of retries.
     pub(crate) retries: u32,
 }
 
 impl Retry {
-    /// As the settings say.
+    /// Returns the retry policy of the options.
     pub(crate) fn new(options: &ConnectOptions) -> Self {
         Self {
             env: options.env.clone(),
@@ -109,21 +110,21 @@ impl Retry {
         }
     }
 
-    /// Sends a request, again where that is safe and may help.
+    /// Sends a request, retrying where it is safe and may help.
     pub(crate) async fn run<T, F>(&self, effect: Effect, send: impl Fn() -> F + Send) -> Result<T>
     where
         T: Send,
-        F: Future<Output = Answer<T>> + Send,
+        F: Future<Output = AttemptResult<T>> + Send,
     {
         let (mut sent, mut in_doubt) = (0, false);
         loop {
             let failure = match send().await {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             sent += 1;
-            let is_settled = !failure.may_have_applied() || effect != Effect::EachTime;
-            if sent > self.retries || !failure.passes() || !is_settled {
+            let is_safe_to_retry = !failure.may_have_applied() || effect != Effect::EachTime;
+            if sent > self.retries || !failure.is_transient() || !is_safe_to_retry {
                 return Err(failure.into_error(effect, in_doubt));
             }
             in_doubt |= failure.may_have_applied() && effect == Effect::Once;
@@ -131,7 +132,7 @@ impl Retry {
         }
     }
 
-    /// Lets time pass before something is tried for the next time, counted from 1.
+    /// Pauses before a retry, counted from 1.
     pub(crate) async fn pause(&self, tried: u32) {
         self.timer.sleep(pause(tried, self.env.next_u64())).await;
     }
@@ -145,7 +146,7 @@ impl fmt::Debug for Retry {
     }
 }
 
-/// The pause after so many tries: doubled each time up to the longest, of which at least half, by the seed.
+/// Returns the pause before a retry: doubled each time up to the maximum, with random jitter of at most half.
 fn pause(tried: u32, seed: u64) -> Duration {
     let doubled = 1_u32
         .checked_shl(tried.saturating_sub(1))

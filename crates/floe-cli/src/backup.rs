@@ -1,11 +1,11 @@
-//! `floe backup` and `floe restore`: a store, copied whole.
+//! `floe backup` and `floe restore`: copies of a whole store.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::{
-    Failure, IfMissing, Opened, Output, Progress, Result, bytes, check_store, grouped, print,
+    Failure, IfMissing, OpenStore, Output, Progress, Result, bytes, check_store, grouped, print,
     write_members,
 };
 
@@ -16,14 +16,14 @@ Examples:
   floe backup ./backups/monday --data ./shop
   floe backup ./backups/monday --data ./shop --json
 
-The copy is of one moment, and a store like any other: `floe serve --data ./backups/monday` serves it. It appears under its \
-name only when it is complete and on the disk. A directory that `floe serve` has open cannot be copied by another program: \
-export its tables with --endpoint, or stop it first.")]
+The copy is a consistent snapshot and a complete store: `floe serve --data ./backups/monday` serves it. It appears under its \
+name only when it is complete and synced to disk. A directory that `floe serve` has open cannot be copied: export its tables \
+with --endpoint, or stop the server first.")]
 pub(super) struct Backup {
-    /// Where the copy goes: a directory that is not there yet, or empty
+    /// Directory of the copy; must not exist, or be empty
     target: PathBuf,
 
-    /// The store
+    /// Directory of the store
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
@@ -31,19 +31,20 @@ pub(super) struct Backup {
     output: Output,
 }
 
-/// Make a store of a backup
+/// Create a store from a backup
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe restore ./backups/monday --data ./shop-again
 
-The directory must not be there, or be empty: nothing is ever overwritten. It appears under its name only when it is complete \
-and on the disk; until then its name ends with .tmp. If it was stopped, run it again: what is left of it is cleared away.")]
+The target directory must not exist, or be empty: nothing is overwritten. It appears under its name only when it is complete \
+and synced to disk; until then its name ends with .tmp. If the command was interrupted, run it again: the partial copy is \
+removed.")]
 pub(super) struct Restore {
-    /// The backup
+    /// Directory of the backup
     backup: PathBuf,
 
-    /// Where the store goes: a directory that is not there yet, or empty
+    /// Directory of the new store; must not exist, or be empty
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
@@ -63,9 +64,9 @@ impl Restore {
     }
 }
 
-fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result {
+fn copy(source: &Path, target: &Path, verb: &str, output: Output) -> Result {
     check_store(source)?;
-    let opened = Opened::of_directory(source, IfMissing::Refuse)?;
+    let opened = OpenStore::of_directory(source, IfMissing::Fail)?;
     let Some(engine) = &opened.local else {
         return Ok(());
     };
@@ -73,20 +74,20 @@ fn copy(source: &Path, target: &Path, done: &str, output: Output) -> Result {
     progress.only_step("copying entries");
     let copied = engine.backup_with(target, |report| progress.at(report.entries, None));
     progress.end();
-    let report = copied.map_err(Failure::broken)?;
+    let report = copied.map_err(Failure::failed)?;
     let shown = target.display();
     let (tables, entries, size) = (report.tables, grouped(report.entries), bytes(report.bytes));
     output.either(
         &|w| {
             let (entries, bytes) = (report.entries, report.bytes);
             w.object(|w| {
-                w.name(done).string(&shown.to_string());
+                w.name(verb).string(&shown.to_string());
                 write_members!(w; "tables": tables, "entries": entries, "bytes": bytes);
             });
         },
         &|| {
             print(format!(
-                "{done}: {tables} tables, {entries} entries, {size} in {shown}"
+                "{verb}: {tables} tables, {entries} entries, {size} in {shown}"
             ));
         },
     );

@@ -1,4 +1,4 @@
-//! `floe bench`: what this machine does, measured in a few seconds.
+//! `floe bench`: measures this machine in a few seconds.
 
 mod measure;
 
@@ -12,35 +12,36 @@ use floe_store::table::KeyKind;
 use floe_store::{Engine, TableDef};
 
 use crate::{
-    EVENT_INTERVAL, Failure, Output, Progress, Result, Table, grouped, note, object, threads,
+    EVENT_INTERVAL, Failure, Output, Progress, Result, Table, grouped, multi_thread_runtime, note,
+    object,
 };
-use measure::{Kind, Measured, TABLE};
+use measure::{Measurement, RequestKind, TABLE};
 
-/// The store of the benchmark, in the directory that was given.
+/// The directory of the benchmark's store, in the directory of `--data`.
 const FOLDER: &str = "floe-bench-store";
 
 /// Measure puts, gets, queries and transactions on this machine
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # on the disk that will hold the data
+  # measure the disk that will hold the data
   floe bench --data /var/lib/floe
   floe bench --data . --tasks 64 --seconds 5
   floe bench --memory --json
 
-A store of its own is made in the directory, filled, measured and removed; a store that is there is not touched. Every write \
-is answered when it is on the disk, so the rate of writes grows with the number of tasks that write at once, which share the \
-cost of a sync. Items have 6 attributes and about 200 bytes; a query reads 20 of them; a transaction updates 2 and puts 1. \
-The numbers are those of this machine, this disk and this moment, in the same process: a server adds the way over HTTP.")]
+Creates a temporary store in the directory, fills, measures and removes it; an existing store is not touched. Every write is \
+synced to disk before it is acknowledged, so the write rate grows with the number of concurrent tasks, which share syncs. Items \
+have 6 attributes and about 200 bytes; a query reads 20 items; a transaction updates 2 and puts 1. The engine runs in the same \
+process: a server adds the cost of HTTP.")]
 pub(super) struct Bench {
     #[command(flatten)]
     target: Target,
 
-    /// How many tasks ask at once
+    /// Number of concurrent tasks
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     tasks: u32,
 
-    /// How many seconds each kind of request is measured
+    /// Duration of the measurement of each kind of request, in seconds
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
 
@@ -48,34 +49,34 @@ pub(super) struct Bench {
     output: Output,
 }
 
-/// What is measured.
+/// The store to measure.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// On the disk of this directory, which must be there
+    /// Measure a store in this existing directory
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// In memory
+    /// Measure a store in memory
     #[arg(long)]
     memory: bool,
 }
 
 impl Bench {
     pub(super) fn run(&self) -> Result {
-        let runtime = threads(EVENT_INTERVAL)?;
+        let runtime = multi_thread_runtime(EVENT_INTERVAL)?;
         let Some(data) = &self.target.data else {
             let engine = Arc::new(LocalEngine::memory()?);
             return runtime.block_on(Box::pin(self.measure(engine)));
         };
-        let folder = folder_in(data)?;
+        let folder = store_directory(data)?;
         let engine = LocalEngine::open(&folder).map(Arc::new)?;
         let measured = runtime.block_on(Box::pin(self.measure(Arc::clone(&engine))));
-        let closed = engine.close().map_err(Failure::broken);
+        let closed = engine.close().map_err(Failure::failed);
         drop((runtime, engine));
         let removed = std::fs::remove_dir_all(&folder).map_err(|error| {
-            Failure::broken(format!(
-                "the store of the benchmark is left, {error}: path={}",
+            Failure::failed(format!(
+                "the benchmark's store could not be removed, {error}: path={}",
                 folder.display()
             ))
         });
@@ -89,7 +90,7 @@ impl Bench {
         engine.create_table(table.into()).await?;
         let mut progress = Progress::new(!self.output.json);
         let mut all = Vec::new();
-        for kind in Kind::ALL {
+        for kind in RequestKind::ALL {
             progress.step(&format!("measuring {}", kind.name()));
             let span = Duration::from_secs(self.seconds);
             let measured = measure::measure(&engine, kind, self.tasks, span).await?;
@@ -100,7 +101,7 @@ impl Bench {
         Ok(())
     }
 
-    fn print(&self, all: &[(Kind, Measured)]) {
+    fn print(&self, all: &[(RequestKind, Measurement)]) {
         self.output.rows(
             all,
             |w, (kind, measured)| {
@@ -118,30 +119,30 @@ impl Bench {
             },
         );
         if !self.output.json {
-            let place = match &self.target.data {
-                Some(path) => format!("synced to the disk of {}", path.display()),
+            let medium = match &self.target.data {
+                Some(path) => format!("synced to disk at {}", path.display()),
                 None => "in memory".to_owned(),
             };
             let (tasks, seconds) = (self.tasks, self.seconds);
-            note(&format!("tasks={tasks} seconds={seconds} each, {place}"));
+            note(&format!("tasks={tasks} seconds={seconds} each, {medium}"));
         }
     }
 }
 
-/// A folder for the store, which is not there yet.
-fn folder_in(data: &Path) -> Result<PathBuf> {
+/// The directory of the store. Fails if it exists.
+fn store_directory(data: &Path) -> Result<PathBuf> {
     if !data.is_dir() {
-        return Err(Failure::broken(format!(
-            "there is no such directory: path={}; make it first, or name another",
+        return Err(Failure::failed(format!(
+            "there is no such directory: path={}; create it first",
             data.display()
         )));
     }
     let folder = data.join(FOLDER);
-    match folder.exists() {
-        false => Ok(folder),
-        true => Err(Failure::broken(format!(
-            "the store of an earlier benchmark is there: path={}; remove it",
+    if folder.exists() {
+        return Err(Failure::failed(format!(
+            "the store of an earlier benchmark exists: path={}; remove it",
             folder.display()
-        ))),
+        )));
     }
+    Ok(folder)
 }

@@ -1,4 +1,4 @@
-//! `floe changes`: what was inserted, changed and removed in a table.
+//! `floe changes`: change streams of tables, and dead letters of their consumers.
 
 mod parked;
 mod tail;
@@ -6,7 +6,7 @@ mod tail;
 use crate::commands;
 
 commands! {
-    /// Follow the changes of tables, and look after those that consumers did not get on with
+    /// Follow changes of tables, and manage the dead letters of their consumers
     #[command(after_help = "\
 Examples:
   floe changes tail orders --endpoint http://127.0.0.1:8000
@@ -14,10 +14,10 @@ Examples:
   floe changes parked mailer --data ./shop
   floe changes replay mailer --all --data ./shop
 
-A table tells of its changes if it has a change stream: `floe table create … --stream new-and-old-images`.")]
+Changes are recorded if the table has a change stream: `floe table create … --stream new-and-old-images`.")]
     ChangesCommand:
-    Tail(tail::Tail) in at,
-    Parked(parked::ParkedCommand) in at,
-    Replay(parked::ReplayCommand) in at,
-    Discard(parked::DiscardCommand) in at,
+    Tail(tail::Tail) in target,
+    Parked(parked::ParkedCommand) in target,
+    Replay(parked::ReplayCommand) in target,
+    Discard(parked::DiscardCommand) in target,
 }

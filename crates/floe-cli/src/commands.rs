@@ -1,7 +1,7 @@
-//! Commands that are made of other commands.
+//! Declares groups of subcommands.
 
-/// Declares the commands below a command, and what runs the one that was called: on its own, or in the place that a field of
-/// it names, which gives it what stands there and closes the store whatever has come of that.
+/// Declares the subcommands of a command, and runs the selected one. A subcommand declared with `in field` is run by that
+/// field, which opens the store, passes the command its input, and closes the store afterwards, even after a failure.
 macro_rules! commands {
     (run $command:ident) => { $command.run() };
 

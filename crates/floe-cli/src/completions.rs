@@ -1,4 +1,4 @@
-//! `floe completions` and `floe man`: what a shell and `man` know of the program.
+//! `floe completions` and `floe man`: shell completions and man pages.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::{Failure, Floe, Result, print};
 
-/// Write what a shell needs to complete the commands and options of floe
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,19 +15,19 @@ Examples:
   floe completions zsh > ~/.zfunc/_floe
   floe completions fish > ~/.config/fish/completions/floe.fish")]
 pub(super) struct Completions {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }
 
-/// Write the man pages of floe and of all its commands
+/// Write the man pages of all commands
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe man ~/.local/share/man/man1
   man floe-serve")]
 pub(super) struct Man {
-    /// Into this directory, which must be there
+    /// Existing directory to write to
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -45,13 +45,13 @@ impl Man {
     pub(super) fn run(&self) -> Result {
         let shown = self.folder.display();
         if !self.folder.is_dir() {
-            return Err(Failure::broken(format!(
-                "there is no such directory: path={shown}; make it first, or name another"
+            return Err(Failure::failed(format!(
+                "there is no such directory: path={shown}; create it first"
             )));
         }
         clap_mangen::generate_to(Floe::command(), &self.folder).map_err(|error| {
-            Failure::broken(format!(
-                "the pages could not be written, {error}: path={shown}"
+            Failure::failed(format!(
+                "the man pages could not be written, {error}: path={shown}"
             ))
         })?;
         print(format!("written: man pages in {shown}"));

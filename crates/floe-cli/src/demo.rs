@@ -1,4 +1,4 @@
-//! `floe demo`: a small shop in an embedded store, filled through the patterns, described, and served.
+//! `floe demo`: fills an embedded store with a small shop through all patterns, prints a summary, and serves it.
 
 mod shop;
 
@@ -12,45 +12,47 @@ use floe_server::{Options, ServeError, Server, Service};
 use floe_store::env::Stopwatch;
 
 use super::serve::{parse_listen, serve_bound};
-use crate::{ACCOUNT, EVENT_INTERVAL, Failure, Result, Signals, print, refuse_file, threads};
+use crate::{
+    ACCOUNT, EVENT_INTERVAL, Failure, Result, Signals, check_not_file, multi_thread_runtime, print,
+};
 
-/// Where the demo listens, if that is free.
+/// The default address.
 const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
 
-/// Fill a store through all patterns, tell what was done, and serve it
+/// Fill a store with example data of all patterns, and serve it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe demo
-  # keep the shop in a directory
+  # store the shop in a directory
   floe demo --data ./shop
   floe demo --no-serve --data ./shop
 
-A shop of models, streams of events, a graph and a registry is filled: each purchase is one commit over the first three, a \
-change of a price one over the product and the next version of the price list. Then the store is served over DynamoDB's \
-protocol, so that every command of floe, the AWS CLI and any SDK can look at it. Ctrl-C ends it; \
-without --data nothing is left behind.")]
+The demo fills a shop with models, event streams, a graph and a registry. Each purchase is one commit over the first three; a \
+price change is one commit over the product and the next version of the price list. The store is then served over DynamoDB's \
+protocol, so that you can explore it with floe, the AWS CLI and any SDK. Ctrl-C stops the server. Without --data, nothing is \
+stored on disk.")]
 pub(super) struct Demo {
-    /// Keep the shop in this directory, which must not be there yet or be empty [default: in memory]
+    /// Directory of the store; must not exist, or be empty [default: in memory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Where to listen: a port of this machine, or an address and a port [default: 8000, or any that is free]
+    /// Port, or address and port, to listen on [default: 8000, or any free port]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
 
-    /// End when the shop is filled
+    /// Exit when the shop is filled
     #[arg(long, conflicts_with = "listen")]
     no_serve: bool,
 }
 
 impl Demo {
     pub(super) fn run(&self) -> Result {
-        let runtime = threads(EVENT_INTERVAL)?;
+        let runtime = multi_thread_runtime(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
-        let done = runtime.block_on(Box::pin(self.show(&engine)));
-        done.and(engine.close().map_err(Failure::broken))
+        let result = runtime.block_on(Box::pin(self.fill_and_serve(&engine)));
+        result.and(engine.close().map_err(Failure::failed))
     }
 
     fn open(&self) -> Result<LocalEngine> {
@@ -58,28 +60,29 @@ impl Demo {
             .region("us-east-1")
             .account(ACCOUNT);
         let Some(path) = &self.data else {
-            return LocalEngine::memory_with(options).map_err(Failure::broken);
+            return LocalEngine::memory_with(options).map_err(Failure::failed);
         };
-        refuse_file(path)?;
-        let is_used = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-        if is_used {
-            return Err(Failure::broken(format!(
-                "the directory is not empty, and the demo is for a new one: path={}; name another with --data",
+        check_not_file(path)?;
+        let is_not_empty =
+            std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if is_not_empty {
+            return Err(Failure::failed(format!(
+                "the directory is not empty: path={}; choose another with --data",
                 path.display()
             )));
         }
-        LocalEngine::open_with(path, options).map_err(Failure::broken)
+        LocalEngine::open_with(path, options).map_err(Failure::failed)
     }
 
-    async fn show(&self, engine: &Arc<LocalEngine>) -> Result {
+    async fn fill_and_serve(&self, engine: &Arc<LocalEngine>) -> Result {
         let watch = Stopwatch::start();
         let db = Db::with_engine(Arc::clone(engine) as _);
         let filled = shop::fill(db).await?;
         print(format!(
-            "A shop was filled in {} ms, {}.\n",
+            "Filled a shop in {} ms, {}.\n",
             watch.elapsed().as_millis(),
             match &self.data {
-                Some(path) => format!("in the directory {}", path.display()),
+                Some(path) => format!("in directory {}", path.display()),
                 None => "in memory".to_owned(),
             }
         ));
@@ -92,11 +95,11 @@ impl Demo {
         }
         let server = self.bind(engine).await?;
         print_commands(&format!("--endpoint http://{}", server.local_addr()));
-        serve_bound(server, &**engine, "Ctrl-C ends it", Signals::new()?).await;
+        serve_bound(server, &**engine, "stop with Ctrl-C", Signals::new()?).await;
         Ok(())
     }
 
-    /// Takes the address that was asked for, or the usual one, or any that is free.
+    /// Listens on the requested address; without one, on the default address or any free port.
     async fn bind(&self, engine: &Arc<LocalEngine>) -> Result<Server> {
         let bind = async |address: SocketAddr| {
             let service = Service::new(Arc::clone(engine) as _);
@@ -104,52 +107,62 @@ impl Demo {
             service.set_endpoint(server.local_addr().to_string());
             Ok::<_, ServeError>(server)
         };
-        let asked = self.listen.unwrap_or(LISTEN);
-        match bind(asked).await {
+        match bind(self.listen.unwrap_or(LISTEN)).await {
             Ok(server) => Ok(server),
-            Err(error) if self.listen.is_some() => Err(Failure::broken(format!(
+            Err(error) if self.listen.is_some() => Err(Failure::failed(format!(
                 "{error}; choose another with --listen"
             ))),
             Err(_) => {
                 let any = SocketAddr::new(LISTEN.ip(), 0);
-                bind(any).await.map_err(Failure::broken)
+                bind(any).await.map_err(Failure::failed)
             }
         }
     }
 }
 
-/// Prints how to look at the shop.
-fn print_commands(place: &str) {
-    print("\nLook at it, from another terminal:");
-    for (command, what) in COMMANDS {
-        print(format!("\n  # {what}\n  floe {command} {place}"));
+/// Prints commands to explore the shop with.
+fn print_commands(store_option: &str) {
+    print("\nExplore it from another terminal:");
+    for (command, description) in COMMANDS {
+        print(format!(
+            "\n  # {description}\n  floe {command} {store_option}"
+        ));
     }
 }
 
-/// Commands to begin with, and what they show.
+/// Example commands, and what they print.
 const COMMANDS: [(&str, &str); 12] = [
     ("table list", "all tables"),
-    ("scan Product", "a model, as its items are stored"),
+    ("scan Product", "the stored items of a model"),
     (
         "query Purchase --key-condition '#c = :c' --names '{\"#c\":\"_id\"}' --values '{\":c\":\"ada\"}'",
-        "what Ada bought",
+        "purchases of Ada",
     ),
-    ("events read Account-ada", "what happened, event by event"),
-    ("events stats", "streams and events by category"),
-    ("feed tail --last 5 --once", "the end of the feed"),
-    ("feed verify", "whether the feed tells every event once"),
+    ("events read Account-ada", "the events of a stream"),
+    ("events stats", "number of streams and events by category"),
+    (
+        "feed tail --last 5 --once",
+        "the last five events of the feed",
+    ),
+    ("feed verify", "check that the feed has every event once"),
     (
         "graph related shop customer ada",
-        "what Ada leads to in the graph",
+        "products that Ada bought, from the graph",
     ),
-    ("graph lookup shop by_city Oslo", "customers by an index"),
+    (
+        "graph lookup shop by_city Oslo",
+        "customers in Oslo, from an index",
+    ),
     (
         "registry latest PriceList market=north",
-        "what everything costs now",
+        "the current price list",
     ),
     (
         "registry history PriceList market=north",
-        "and what it has cost before",
+        "all versions of the price list",
     ),
-    ("tables --format terraform", "the tables as code"),
+    (
+        "tables --format terraform",
+        "the tables as infrastructure code",
+    ),
 ];

@@ -1,17 +1,16 @@
-//! `floe doctor`: reads everything that is stored, reports what is wrong with it, repairs it on request, and copies what
-//! is intact out of a store that cannot be opened.
+//! `floe doctor`: checks everything in a store, repairs it on request, and salvages a damaged store.
 
 use std::path::{Path, PathBuf};
 
-use floe_local::doctor::{self, Finding, Progress as Examined, Report, SalvageReport, Stage};
+use floe_local::doctor::{self, DoctorProgress as Examined, Finding, Report, SalvageReport, Stage};
 use floe_store::json::Writer;
 
 use crate::{
-    Each, Failure, Output, Progress, Result, Table, Text, bytes, check_store, grouped, note,
+    AsArray, AsText, Failure, Output, Progress, Result, Table, bytes, check_store, grouped, note,
     note_recovery, object, print,
 };
 
-/// Examine a store, and repair it on request
+/// Check a store, and repair it on request
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,23 +19,23 @@ Examples:
   floe doctor --data ./shop --salvage ./shop-salvaged
   floe doctor --data ./shop --json | jq -r '.findings[].what'
 
-Items are the truth. Entries of indexes, expiry and counters follow from them: they are worked out anew and compared, and \
-with --repair made anew. What follows from nothing (items, change records, the catalog) is told and left alone.
+Index entries, expiry entries and counters are derived from the items: they are recomputed and compared, and rewritten with \
+--repair. Faults in items, change records and the catalog cannot be repaired and are only reported.
 
---salvage copies everything intact into a new store, and lists what is lost. It only reads the damaged store, and needs \
-neither its FORMAT file nor its lists of files: data/ is enough.
+--salvage copies everything intact into a new store, and lists what is lost. It only reads the damaged store, and needs only its \
+data/ directory.
 
-The exit code is 0 if nothing is wrong or all of it was repaired, and 1 if something is or, with --salvage, is lost.")]
+Exit codes: 0 if nothing is wrong or everything was repaired; 1 if something is wrong, or lost with --salvage.")]
 pub(super) struct Doctor {
-    /// The store, which no other program may have open meanwhile
+    /// Directory of the store; no other process may have it open
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
-    /// Make anew what follows from the items
+    /// Rewrite everything that is derived from the items
     #[arg(long)]
     repair: bool,
 
-    /// Copy everything intact into a new store in this directory, and list what is lost
+    /// Directory of a new store to copy everything intact into
     #[arg(long, value_name = "TARGET", conflicts_with = "repair")]
     salvage: Option<PathBuf>,
 
@@ -50,44 +49,44 @@ impl Doctor {
             return self.salvage(target);
         }
         check_store(&self.data)?;
-        let report = self.watched(|watch| doctor::examine(&self.data, self.repair, watch))?;
+        let report = self.with_progress(|watch| doctor::examine(&self.data, self.repair, watch))?;
         note_recovery(report.recovery);
         if let Some(error) = &report.unsealed {
             note(&format!(
-                "nothing is lost, but the store is as if its process had died: {error}"
+                "nothing is lost, but the store could not be closed cleanly: {error}"
             ));
         }
         let output = self.output;
         output.either(&|w| write(w, &report), &|| print_report(&report));
-        match report.is_repaired() {
-            true => Ok(()),
-            false => Err(Failure::broken(format!(
-                "something is wrong with the store: findings={} repaired={}{}",
-                report.findings_total,
-                report.repaired_total,
-                if self.repair { "" } else { "; see --repair" }
-            ))),
+        if report.is_repaired() {
+            return Ok(());
         }
+        Err(Failure::failed(format!(
+            "the store has faults: findings={} repaired={}{}",
+            report.findings_total,
+            report.repaired_total,
+            if self.repair { "" } else { "; see --repair" }
+        )))
     }
 
     fn salvage(&self, target: &Path) -> Result {
-        let report = self.watched(|watch| doctor::salvage(&self.data, target, watch))?;
+        let report = self.with_progress(|watch| doctor::salvage(&self.data, target, watch))?;
         self.output.either(&|w| write_salvaged(w, &report), &|| {
             print_salvaged(&report, target);
         });
-        match report.is_complete() && report.findings.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::broken(format!(
-                "not everything could be salvaged: lost={} uncertain={} findings={}",
-                report.lost_total,
-                report.uncertain,
-                report.findings.len()
-            ))),
+        if report.is_complete() && report.findings.is_empty() {
+            return Ok(());
         }
+        Err(Failure::failed(format!(
+            "not everything could be salvaged: lost={} uncertain={} findings={}",
+            report.lost_total,
+            report.uncertain,
+            report.findings.len()
+        )))
     }
 
-    /// Shows how far something is while it is done.
-    fn watched<T>(
+    /// Shows the progress of a check or a salvage.
+    fn with_progress<T>(
         &self,
         work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
     ) -> Result<T> {
@@ -97,13 +96,13 @@ impl Doctor {
             progress.at(examined.checked.entries, None);
         });
         progress.end();
-        done.map_err(Failure::broken)
+        done.map_err(Failure::failed)
     }
 }
 
 fn print_salvaged(report: &SalvageReport, target: &Path) {
-    let mut facts = Table::of_facts();
-    facts.fact("new store", target.display());
+    let mut summary = Table::key_value();
+    summary.entry("new store", target.display());
     for (name, count) in [
         ("tables", report.tables),
         ("items", report.items),
@@ -111,9 +110,9 @@ fn print_salvaged(report: &SalvageReport, target: &Path) {
         ("lost", report.lost_total),
         ("uncertain keys", report.uncertain),
     ] {
-        facts.fact(name, grouped(count));
+        summary.entry(name, grouped(count));
     }
-    facts.print();
+    summary.print();
     for lost in &report.lost {
         print(format!("lost: {lost}"));
     }
@@ -130,12 +129,12 @@ fn write_salvaged(w: &mut Writer, report: &SalvageReport) {
     object!(w;
         "tables": report.tables, "items": report.items, "entries": report.entries,
         "uncertain": report.uncertain, "lost_total": report.lost_total, "lost": report.lost,
-        "findings": Each(&report.findings, write_finding)
+        "findings": AsArray(&report.findings, write_finding)
     );
 }
 
 fn step(examined: &Examined<'_>) -> String {
-    let what = match examined.stage {
+    let step = match examined.stage {
         Stage::Files => "comparing files with their checksums",
         Stage::Catalog => "reading the catalog",
         Stage::Table => "reading the table",
@@ -147,15 +146,15 @@ fn step(examined: &Examined<'_>) -> String {
         _ => "examining",
     };
     match examined.table {
-        Some(table) => format!("{what} {table}"),
-        None => what.to_owned(),
+        Some(table) => format!("{step} {table}"),
+        None => step.to_owned(),
     }
 }
 
 fn print_report(report: &Report) {
     let (checked, dropped) = (&report.checked, report.recovery.dropped_bytes);
     let repaired = (!report.is_clean()).then(|| grouped(report.repaired_total));
-    let mut facts = Table::of_facts();
+    let mut summary = Table::key_value();
     for (name, text) in [
         ("tables", Some(grouped(checked.tables))),
         ("items", Some(grouped(checked.items))),
@@ -167,9 +166,9 @@ fn print_report(report: &Report) {
         ("dropped", (dropped > 0).then(|| bytes(dropped))),
         ("repaired", repaired),
     ] {
-        facts.fact_if_any(name, text);
+        summary.entry_if_some(name, text);
     }
-    facts.print();
+    summary.print();
     print_findings(&report.findings);
 }
 
@@ -181,13 +180,13 @@ fn write(w: &mut Writer, report: &Report) {
         "entries": checked.entries, "file_bytes": checked.file_bytes,
         "dropped_bytes": report.recovery.dropped_bytes, "findings_total": report.findings_total,
         "repaired_total": report.repaired_total,
-        "findings": Each(&report.findings, write_finding)
+        "findings": AsArray(&report.findings, write_finding)
     );
 }
 
 fn write_finding(w: &mut Writer, finding: &Finding) {
     object!(w;
-        "kind": Text(&finding.kind), "what": finding.what, "table": finding.table,
+        "kind": AsText(&finding.kind), "what": finding.what, "table": finding.table,
         "index": finding.index, "key": finding.key, "repaired": finding.repaired
     );
 }

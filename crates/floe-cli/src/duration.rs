@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Parses a duration of more than nothing, such as `500ms`, `30m` or `7d`.
+/// Parses a positive duration such as `500ms`, `30m` or `7d`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ms = match text.strip_prefix(digits) {
         Some("ms") => Some(1),
         Some("s") => Some(1_000),
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_a_unit() {
+    fn duration_is_a_positive_integer_with_a_unit() {
         for (text, seconds) in [
             ("1s", 1),
             ("2m", 120),

@@ -1,4 +1,4 @@
-//! `floe events`: streams of events.
+//! `floe events`: event streams.
 
 mod append;
 mod prune;
@@ -10,7 +10,7 @@ use floe::events::{EventStore, StreamName};
 use crate::{Failure, Result, commands};
 
 commands! {
-    /// Read, append to, count and prune streams of events
+    /// Read, append to, count and prune event streams
     #[command(after_help = "\
 Examples:
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
@@ -19,20 +19,20 @@ Examples:
   floe events stats --data ./shop
   floe events prune Cart-7 --before 100 --data ./shop --yes
 
-A stream is named Category-id. It is kept as Equinox keeps it; the table is `events`, unless --table names another.")]
+A stream is named Category-id. Streams are stored in the format of Equinox, in the table `events` unless --table is set.")]
     EventsCommand:
-    Read(read::Read) in at,
+    Read(read::Read) in target,
     Append(append::Append),
-    Stats(stats::Stats) in at,
-    Prune(prune::Prune) in at,
+    Stats(stats::Stats) in target,
+    Prune(prune::Prune) in target,
 }
 
-/// The name of a stream.
+/// Parses the name of a stream.
 fn parse_stream(text: &str) -> Result<StreamName, String> {
-    StreamName::parse(text).map_err(|_| "not the name of a stream, such as Cart-7".to_owned())
+    StreamName::parse(text).map_err(|_| "expected the name of a stream, such as Cart-7".to_owned())
 }
 
-/// How many events a stream has. Fails if there is no such stream.
+/// The version of a stream. Fails if the stream does not exist.
 async fn version(store: &EventStore, stream: &StreamName, table: &str) -> Result<u64> {
     match store.version(stream).await? {
         0 => Err(Failure::unmet(format!(

@@ -1,17 +1,17 @@
-//! `floe export`: a table as lines of JSON.
+//! `floe export`: writes a table as JSON lines.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use floe_local::{ExportOptions, ExportReport};
-use floe_server::json::{Moment, write_table};
+use floe_server::json::{TableLifecycle, write_table};
 use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
-use crate::{Failure, Opened, Progress, Result, StoreArgs, bytes, grouped, note, object};
+use crate::{Failure, OpenStore, Progress, Result, StoreArgs, bytes, grouped, note, object};
 
-/// Write a table as lines of JSON
+/// Export a table as JSON lines
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,44 +21,44 @@ Examples:
   # for DynamoDB's import from S3
   floe export orders --data ./shop --items-only | gzip > orders.json.gz
 
-A file is called as --to says only when it is complete; until then its name ends with .part. An export that was killed \
-leaves that file behind; remove it before the next one. The first line is the table, then comes a line for each item, as DynamoDB's export to S3 has them, and the last tells how \
-many there were. Of a directory they are the items of one moment; behind a server they are read page by page, while others \
-may write.")]
+The first line defines the table, each further line is an item in the format of DynamoDB's export to S3, and the last line has \
+the number of items. The export of a directory is a consistent snapshot; a server is read page by page, so items written \
+meanwhile may be included or not. The file of --to appears under its name only when it is complete; until then its name ends \
+with .part. If the command is killed, this file remains: remove it before the next export.")]
 pub(super) struct Export {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// Into this file, which must not be there yet [default: the standard output]
+    /// File to write; must not exist [default: standard output]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 
-    /// Only the lines of items, without the table and the end
+    /// Write only the items, without the first and last line
     #[arg(long)]
     items_only: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-/// Gives a file its name, and replaces nothing.
-fn give_name(part: &Path, path: &Path) -> std::io::Result<()> {
+/// Renames a file, but never replaces one.
+fn rename_without_replacing(part: &Path, path: &Path) -> std::io::Result<()> {
     match std::fs::hard_link(part, path) {
         Ok(()) => std::fs::remove_file(part),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(error),
-        // Not every file system has links.
+        // Not all file systems have hard links.
         Err(_) => std::fs::rename(part, path),
     }
 }
 
 impl Export {
     pub(super) fn run(&self) -> Result {
-        if self.at.output.json && self.to.is_none() {
+        if self.target.output.json && self.to.is_none() {
             return Err(Failure::usage(
-                "--json tells what was done, and the lines go to the standard output; say where they go with --to",
+                "--json needs --to: without it, standard output has the export itself",
             ));
         }
-        self.at.run(async |opened| {
+        self.target.run(async |opened| {
             opened.table(&self.table).await?;
             let exported = match &self.to {
                 Some(path) => self.export_to(opened, path).await?,
@@ -72,22 +72,22 @@ impl Export {
         })
     }
 
-    /// Writes the file under another name first: half of a table must not be taken for a whole one.
-    async fn export_to(&self, opened: &Opened, path: &Path) -> Result<ExportReport> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
+    /// Writes the file under a temporary name first: an incomplete export must not look like a complete one.
+    async fn export_to(&self, opened: &OpenStore, path: &Path) -> Result<ExportReport> {
+        let failed = |message: &str, error: &dyn std::fmt::Display| {
             let shown = path.display();
-            Failure::broken(format!("{what}, {error}: path={shown}"))
+            Failure::failed(format!("{message}, {error}: path={shown}"))
         };
         if path.exists() {
-            return Err(failed("the file cannot be made", &"it is there already"));
+            return Err(failed("the file cannot be created", &"it already exists"));
         }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
-        // One that is there may be an export that was interrupted, or something else: it is not ours to remove.
+        // An existing file may be an interrupted export, or something else: never remove it.
         let file = File::create_new(&part).map_err(|error| {
             let part = part.display();
             failed(
-                "the file cannot be made",
+                "the file cannot be created",
                 &format!("{error}: remove {part} first"),
             )
         })?;
@@ -95,7 +95,7 @@ impl Export {
         let written = exported.and_then(|exported| {
             let named = file
                 .sync_all()
-                .and_then(|()| give_name(Path::new(&part), path));
+                .and_then(|()| rename_without_replacing(Path::new(&part), path));
             named.map_err(|error| failed("the export could not be written", &error))?;
             Ok(exported)
         });
@@ -105,14 +105,15 @@ impl Export {
         written
     }
 
-    async fn export(&self, opened: &Opened, out: impl Write) -> Result<ExportReport> {
-        let progress = Progress::new(self.to.is_some() && !self.at.output.json);
+    async fn export(&self, opened: &OpenStore, out: impl Write) -> Result<ExportReport> {
+        let progress = Progress::new(self.to.is_some() && !self.target.output.json);
         progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
             Some(engine) => {
-                let options = match self.items_only {
-                    true => ExportOptions::new().items_only(),
-                    false => ExportOptions::new(),
+                let options = if self.items_only {
+                    ExportOptions::new().items_only()
+                } else {
+                    ExportOptions::new()
                 };
                 engine.export_table_with(&self.table, out, options, |report| {
                     progress.at(report.items, Some(report.items_expected));
@@ -124,19 +125,19 @@ impl Export {
         Ok(exported)
     }
 
-    /// Reads the table page by page from a server.
+    /// Exports the table of a server page by page.
     async fn export_pages(
         &self,
-        opened: &Opened,
+        opened: &OpenStore,
         mut out: impl Write,
         progress: &Progress,
     ) -> Result<ExportReport> {
         let table = opened.table(&self.table).await?;
-        let moment = Moment::Life(opened.engine().now());
+        let lifecycle = TableLifecycle::Active(opened.engine().now());
         let mut exported = ExportReport::default();
         if !self.items_only {
             write_line(&mut exported, &mut out, |w| {
-                w.object(|w| write_table(w.name("Table"), &table, moment));
+                w.object(|w| write_table(w.name("Table"), &table, lifecycle));
             })?;
         }
         let mut scan = Scan::new(self.table.as_str()).consistent();
@@ -160,15 +161,15 @@ impl Export {
                 w.object(|w| object!(w.name("End"); "ItemCount": items));
             })?;
         }
-        out.flush().map_err(unwritten)?;
+        out.flush().map_err(write_failed)?;
         Ok(exported)
     }
 
     fn print(&self, exported: ExportReport) {
         let (table, items, size) = (&self.table, exported.items, exported.bytes);
-        self.at.output.either(
+        self.target.output.either(
             &|w| object!(w; "exported": table, "items": items, "bytes": size),
-            // The standard output may be the export.
+            // Standard output may have the export.
             &|| {
                 let (items, size) = (grouped(items), bytes(size));
                 note(&format!("exported: {table}, {items} items, {size}"));
@@ -187,10 +188,13 @@ fn write_line(
     let mut line = writer.into_bytes();
     line.push(b'\n');
     exported.bytes += u64::try_from(line.len()).unwrap_or(0);
-    out.write_all(&line).map_err(unwritten)
+    out.write_all(&line).map_err(write_failed)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
-fn unwritten(error: std::io::Error) -> Failure {
-    Failure::broken(format!("the export could not be written: {error}"))
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "`map_err` passes errors by value"
+)]
+fn write_failed(error: std::io::Error) -> Failure {
+    Failure::failed(format!("the export could not be written: {error}"))
 }

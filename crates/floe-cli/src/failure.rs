@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked to: the line that is printed, the hint behind it, and the exit code.
+//! The failure of a command: its one-line message, the hint after it, and the exit code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use floe::ErrorKind;
 use floe_store::Error as StoreError;
 
-use crate::joined;
+use crate::single_line;
 
-/// Why a command did not do what it was asked to.
+/// The failure of a command.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It was called wrongly: exit code 2.
+    /// A usage error: exit code 2.
     Usage(String),
-    /// It could not be carried out: exit code 1.
-    Broken(String),
-    /// It was carried out, and what it asked for is not there or not so: exit code 3.
+    /// The command could not be completed: exit code 1.
+    Failed(String),
+    /// The command was completed with a negative result: nothing found, or a condition is false. Exit code 3.
     Unmet(String),
 }
 
@@ -24,8 +24,8 @@ impl Failure {
         Self::Usage(message.to_string())
     }
 
-    pub(super) fn broken(message: impl fmt::Display) -> Self {
-        Self::Broken(message.to_string())
+    pub(super) fn failed(message: impl fmt::Display) -> Self {
+        Self::Failed(message.to_string())
     }
 
     pub(super) fn unmet(message: impl fmt::Display) -> Self {
@@ -35,7 +35,7 @@ impl Failure {
     pub(super) fn code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::Broken(_) => ExitCode::FAILURE,
+            Self::Failed(_) => ExitCode::FAILURE,
             Self::Unmet(_) => ExitCode::from(3),
         }
     }
@@ -43,85 +43,87 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(message) | Self::Broken(message) | Self::Unmet(message)) = self;
-        // Whatever it quotes, it is one line.
-        f.write_str(&joined(message))
+        let (Self::Usage(message) | Self::Failed(message) | Self::Unmet(message)) = self;
+        // Quoted text may contain line breaks.
+        f.write_str(&single_line(message))
     }
 }
 
-/// What the store says, and what to do about it.
+/// Adds a hint to the error of a store.
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        if let Some(failure) = answered_by_another(&error) {
+        if let Some(failure) = not_dynamodb(&error) {
             return failure;
         }
-        let reported = reported(&error.to_string(), Some(&error));
+        let message = message_with_hint(&error.to_string(), Some(&error));
         match error {
-            StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(reported),
+            StoreError::Validation(_) | StoreError::Unsupported(_) => Self::Usage(message),
             StoreError::ConditionalCheckFailed { .. } => {
-                Self::Unmet("the condition does not hold, and nothing was written".to_owned())
+                Self::Unmet("the condition is false: nothing was written".to_owned())
             }
-            _ => Self::Broken(reported),
+            _ => Self::Failed(message),
         }
     }
 }
 
 impl From<floe::Error> for Failure {
     fn from(error: floe::Error) -> Self {
-        if let Some(failure) = error.store_error().and_then(answered_by_another) {
+        if let Some(failure) = error.store_error().and_then(not_dynamodb) {
             return failure;
         }
-        let reported = reported(&error.to_string(), error.store_error());
+        let message = message_with_hint(&error.to_string(), error.store_error());
         match error.kind() {
             ErrorKind::InvalidUse
             | ErrorKind::InvalidField
             | ErrorKind::InvalidCursor
             | ErrorKind::Unsupported
-            | ErrorKind::TooLarge => Self::Usage(reported),
+            | ErrorKind::TooLarge => Self::Usage(message),
             ErrorKind::NotFound
             | ErrorKind::Restricted
             | ErrorKind::AlreadyExists
             | ErrorKind::VersionConflict
-            | ErrorKind::Conflict => Self::Unmet(reported),
-            _ => Self::Broken(reported),
+            | ErrorKind::Conflict => Self::Unmet(message),
+            _ => Self::Failed(message),
         }
     }
 }
 
-/// DynamoDB reports a code with every error. What does not is something else: a web server, a proxy in between.
-fn answered_by_another(error: &StoreError) -> Option<Failure> {
+/// DynamoDB sends a code with every error. A response without one comes from something else: a web server, a proxy.
+fn not_dynamodb(error: &StoreError) -> Option<Failure> {
     let text = error.to_string();
     let (_, status) = text.split_once("no code and no message: ")?;
-    Some(Failure::Broken(format!(
-        "what answers there does not speak DynamoDB's protocol: {status}; see --endpoint"
+    Some(Failure::Failed(format!(
+        "the server does not speak DynamoDB's protocol: {status}; check --endpoint"
     )))
 }
 
-/// The words for an error, and what to do about it.
-fn reported(message: &str, error: Option<&StoreError>) -> String {
+/// The message of an error, with a hint.
+fn message_with_hint(message: &str, error: Option<&StoreError>) -> String {
     let hint = error.map_or("", hint);
     match error {
-        // The client says the same once more, in the words of its makers.
-        Some(StoreError::Unreachable(why)) => {
-            let (why, rest) = why.split_once(" (Dispatch").unwrap_or((why, ""));
-            let why = why.rsplit_once("error: ").map_or(why, |(_, why)| why);
+        // The SDK's message repeats the cause in its own terms: keep the cause and the address.
+        Some(StoreError::Unreachable(cause)) => {
+            let (cause, rest) = cause.split_once(" (Dispatch").unwrap_or((cause, ""));
+            let cause = cause
+                .rsplit_once("error: ")
+                .map_or(cause, |(_, cause)| cause);
             let address = rest.split_once("connect error\", ").map(|(_, rest)| rest);
             let address = address.and_then(|rest| rest.split(',').next());
             let address = address.map(|address| format!(": address={address}"));
             let address = address.unwrap_or_default();
-            format!("the store cannot be reached, {why}{address}{hint}")
+            format!("the store cannot be reached, {cause}{address}{hint}")
         }
         _ => format!("{message}{hint}"),
     }
 }
 
-/// What to do about an error of the store.
+/// A hint for the user about an error of the store.
 fn hint(error: &StoreError) -> &'static str {
     match error {
-        StoreError::Unreachable(_) => "; see --endpoint and --region",
-        StoreError::AccessDenied(_) => "; see --profile, or the keys in the environment",
-        StoreError::OutcomeUnknown(_) => "; look whether it was done before you do it again",
-        StoreError::ResourceNotFound(_) => "; `floe table list` tells which tables there are",
+        StoreError::Unreachable(_) => "; check --endpoint and --region",
+        StoreError::AccessDenied(_) => "; check --profile, or the credentials in the environment",
+        StoreError::OutcomeUnknown(_) => "; check whether it was applied before you repeat it",
+        StoreError::ResourceNotFound(_) => "; `floe table list` lists the tables",
         _ => "",
     }
 }

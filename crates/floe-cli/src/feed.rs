@@ -1,6 +1,6 @@
-//! `floe feed`: looks at the feed of a table of events, and moves the checkpoints of its consumers.
+//! `floe feed`: inspects the feed of an event table, and moves the checkpoints of its consumers.
 //!
-//! One file per command. What they share is here: the feed that was found, its partitions and its groups.
+//! One file per command. This file has what they share: the feed, its partitions and its groups.
 
 mod checkpoint;
 pub(super) mod event;
@@ -14,57 +14,57 @@ mod verify;
 use clap::Args;
 use floe::ErrorKind;
 use floe::events::feed::log::EpochSource;
-use floe::events::feed::{Checkpoint, Consumer, Filter, Partition, Reader, TableLog};
+use floe::events::feed::{Checkpoint, FeedConsumer, Filter, Partition, Reader, TableLog};
 use floe::events::{EventStore, StreamName};
 
-use super::indexer::explained as broken;
-use crate::{Failure, Output, Place, Result, commands, describe, note, print};
+use super::indexer::feed_failure;
+use crate::{EventTable, Failure, Output, Result, commands, describe, note, print};
 
-/// Where the checkpoints of groups are kept.
+/// The category of the streams that store checkpoints.
 const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
 
 commands! {
-    /// Look at the feed of a table of events, and move the checkpoints of its consumers
+    /// Inspect the feed of an event table, and move the checkpoints of its consumers
     #[command(after_help = "\
 Examples:
-  # partitions, groups, how far each has come
+  # partitions, and the progress of each group
   floe feed status --table shop
   floe feed read --table shop --from 3@12 --max 20 --events
   floe feed checkpoint --table shop --group mail --set start --yes
   floe feed parked --table shop --group mail
-  # what is appended from now on
+  # follow new events
   floe feed tail --table shop
-  # whether every group keeps up
+  # fail if a group is more than 1000 events behind
   floe feed lag --table shop --max 1000
-  # whether the feed tells every event once, and in order
+  # check that the feed has every event once and in order
   floe feed verify --table shop
 
-A feed is made by `floe indexer`. Each partition is a chain of epochs; a checkpoint is a place in it, written as \
+`floe indexer` creates the feed. Each partition is a chain of epochs; a checkpoint is a position in it, written as \
 epoch@offset. A group of consumers stores one checkpoint for each partition.")]
     FeedCommand:
-    Status(status::Status) in at,
-    Checkpoint(checkpoint::CheckpointCommand) in at,
-    Parked(parked::ParkedCommand) in at,
-    Read(read::ReadCommand) in at,
-    Tail(tail::Tail) in at,
-    Lag(lag::LagCommand) in at,
-    Verify(verify::Verify) in at,
+    Status(status::Status) in target,
+    Checkpoint(checkpoint::CheckpointCommand) in target,
+    Parked(parked::ParkedCommand) in target,
+    Read(read::ReadCommand) in target,
+    Tail(tail::Tail) in target,
+    Lag(lag::LagCommand) in target,
+    Verify(verify::Verify) in target,
 }
 
-/// Where the feed is, and how the result is printed.
+/// The event table of the feed, and the output format.
 #[derive(Debug, Args)]
 struct FeedArgs {
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
-    place: Place,
+    events: EventTable,
 }
 
-/// Which streams are printed.
+/// The categories to print.
 #[derive(Debug, Args)]
 struct Categories {
-    /// Of streams of this category alone; may be given several times
+    /// Print only streams of this category; can be repeated
     #[arg(long, value_name = "NAME")]
     category: Vec<String>,
 }
@@ -76,45 +76,45 @@ impl Categories {
     }
 }
 
-/// The feed of a table.
-struct FoundFeed {
+/// The feed of an event table.
+struct Feed {
     store: EventStore,
     log: TableLog,
     partitions: Vec<Partition>,
 }
 
-/// A group of consumers, and a partition of which it has stored a checkpoint.
+/// A group of consumers, and a partition for which it has stored a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Member {
+struct GroupPartition {
     group: String,
     partition: Partition,
 }
 
 impl FeedArgs {
-    fn run(&self, work: impl AsyncFnOnce(&FoundFeed) -> Result) -> Result {
-        let work = async |store: &EventStore| work(&FoundFeed::of(store).await?).await;
-        self.place.run(work)
+    fn run(&self, command: impl AsyncFnOnce(&Feed) -> Result) -> Result {
+        self.events
+            .run(async |store: &EventStore| command(&Feed::open(store).await?).await)
     }
 }
 
-impl FoundFeed {
-    async fn of(store: &EventStore) -> Result<Self> {
+impl Feed {
+    async fn open(store: &EventStore) -> Result<Self> {
         let store = store.clone();
         let index = store.feed_index();
         let table = &index.options().table;
         if describe(store.db(), table).await?.is_none() {
-            return Err(Failure::broken(format!(
-                "there is no feed, for there is no index table: table={table}; `floe indexer` makes it"
+            return Err(Failure::failed(format!(
+                "there is no feed: the index table does not exist: table={table}; `floe indexer` creates it"
             )));
         }
         let log = TableLog::new(store.db().clone(), index.options().clone());
-        let partitions = match store.feed_partitions().await.map_err(broken)? {
+        let partitions = match store.feed_partitions().await.map_err(feed_failure)? {
             Some(partitions) => partitions.all().collect(),
-            // A feed that others have begun names them itself.
+            // The feed was created by another implementation: its index lists the partitions.
             None => log
                 .read_index()
                 .await
-                .map_err(broken)?
+                .map_err(feed_failure)?
                 .partitions()
                 .collect(),
         };
@@ -125,73 +125,81 @@ impl FoundFeed {
         })
     }
 
-    /// The groups that have stored a checkpoint (of this name, or all), with the partitions of which they have. Reads the whole
-    /// index table.
-    async fn members(&self, group: Option<&str>) -> Result<Vec<Member>> {
+    /// All partitions with a stored checkpoint, of one group or of all groups. Reads the whole index table.
+    async fn group_partitions(&self, group: Option<&str>) -> Result<Vec<GroupPartition>> {
         let index = self.store.feed_index();
         let streams = index.streams(Some(CHECKPOINT_CATEGORY)).collect();
-        let streams = streams.await.map_err(broken)?;
-        let mut members = Vec::new();
+        let streams = streams.await.map_err(feed_failure)?;
+        let mut group_partitions = Vec::new();
         for stream in &streams {
-            if let Some(member) = Member::of(stream)
-                && self.can_read(&member, stream).await?
+            if let Some(group_partition) = GroupPartition::parse(stream)
+                && self.can_read(&group_partition, stream).await?
             {
-                members.push(member);
+                group_partitions.push(group_partition);
             }
         }
-        members.retain(|member| group.is_none_or(|group| member.group == group));
-        members.sort();
-        Ok(members)
+        group_partitions
+            .retain(|group_partition| group.is_none_or(|group| group_partition.group == group));
+        group_partitions.sort();
+        Ok(group_partitions)
     }
 
-    /// Whether a checkpoint is one of ours. Others keep theirs under the same category.
-    async fn can_read(&self, member: &Member, stream: &StreamName) -> Result<bool> {
-        match self.consumer(member).checkpoint().await {
+    /// Whether a checkpoint has our format. Other programs store theirs in the same category.
+    async fn can_read(
+        &self,
+        group_partition: &GroupPartition,
+        stream: &StreamName,
+    ) -> Result<bool> {
+        match self.consumer(group_partition).checkpoint().await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::InvalidEvent => {
                 note(&format!(
-                    "passing over a checkpoint of another program: stream={stream}"
+                    "ignoring a checkpoint of another program: stream={stream}"
                 ));
                 Ok(false)
             }
-            Err(error) => Err(broken(error)),
+            Err(error) => Err(feed_failure(error)),
         }
     }
 
-    /// The partitions that were asked for: this one, or all.
-    fn chosen(&self, partition: Option<u32>) -> Result<Vec<Partition>> {
+    /// The given partition, or all.
+    fn selected(&self, partition: Option<u32>) -> Result<Vec<Partition>> {
         let Some(number) = partition else {
             return Ok(self.partitions.clone());
         };
         let partition = Partition::new(number);
-        match self.partitions.contains(&partition) {
-            true => Ok(vec![partition]),
-            false => Err(Failure::usage(format!(
-                "the feed has no such partition: partition={number} partitions={}",
-                self.partitions.len()
-            ))),
+        if self.partitions.contains(&partition) {
+            return Ok(vec![partition]);
         }
+        Err(Failure::usage(format!(
+            "the feed has no such partition: partition={number} partitions={}",
+            self.partitions.len()
+        )))
     }
 
-    fn consumer(&self, member: &Member) -> Consumer {
+    fn consumer(&self, group_partition: &GroupPartition) -> FeedConsumer {
         let store = self.store.clone();
-        Consumer::new(store, member.group.as_str(), member.partition)
+        FeedConsumer::new(
+            store,
+            group_partition.group.as_str(),
+            group_partition.partition,
+        )
     }
 
     fn reader(&self, partition: Partition, from: Checkpoint) -> Reader<TableLog> {
         Reader::new(self.log.clone(), partition, from)
     }
 
-    /// Where a partition ends now.
+    /// The current end of a partition.
     async fn tail(&self, partition: Partition) -> Result<Checkpoint> {
         let reader = self.reader(partition, Checkpoint::START);
-        reader.tail().await.map_err(broken)
+        reader.tail().await.map_err(feed_failure)
     }
 }
 
-impl Member {
-    /// Whose checkpoint a stream is, by its name: the group and the partition.
-    fn of(stream: &StreamName) -> Option<Self> {
+impl GroupPartition {
+    /// Parses the group and the partition from the name of a checkpoint stream.
+    fn parse(stream: &StreamName) -> Option<Self> {
         let parts: Vec<&str> = stream.parts().collect();
         let [group, partition] = parts[..] else {
             return None;

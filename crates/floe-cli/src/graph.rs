@@ -1,4 +1,4 @@
-//! `floe graph`: looks at an entity graph, and looks after its tables.
+//! `floe graph`: inspects an entity graph, and checks its tables.
 
 mod check;
 mod get;
@@ -17,20 +17,20 @@ use crate::{
 };
 
 commands! {
-    /// Look at an entity graph, and look after its tables
+    /// Inspect an entity graph, and check its tables
     #[command(after_help = "\
 Examples:
-  # an entity of the scope `library`
+  # get an entity of the scope `library`
   floe graph get library author ann --data ./data
-  # what it leads to
+  # list its objects
   floe graph related library author ann --data ./data
-  # what leads to it
+  # list the referrers of an entity
   floe graph referrers library article a-1 --data ./data
-  # entities by an index
+  # find entities by an index
   floe graph lookup library by_tag rust --data ./data
-  # compare the three tables, and tell every difference
+  # compare the three tables and print every difference
   floe graph check --data ./data
-  # and make them agree
+  # repair the differences
   floe graph check --data ./data --repair")]
     GraphCommand:
     Get(get::Get) in entity,
@@ -40,42 +40,42 @@ Examples:
     Check(check::Check) in store,
 }
 
-/// Where a graph is, and how the result is printed.
+/// The graph, its store, and the output format.
 #[derive(Debug, Args)]
-struct GraphPlace {
+struct GraphArgs {
     #[command(flatten)]
     prefix: Prefix,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-impl GraphPlace {
+impl GraphArgs {
     /// Runs a command on the graph of a scope.
-    fn run(&self, scope: &str, work: impl AsyncFnOnce(&Graph<'static>) -> Result) -> Result {
-        self.at.run(async |opened| {
+    fn run(&self, scope: &str, command: impl AsyncFnOnce(&Graph<'static>) -> Result) -> Result {
+        self.target.run(async |opened| {
             let db = self.prefix.find(&opened.db).await?;
-            work(&db.graph(scope)).await
+            command(&db.graph(scope)).await
         })
     }
 }
 
-/// Which of several graphs it is.
+/// The table prefix of the graph.
 #[derive(Debug, Args)]
 struct Prefix {
-    /// What the names of the graph's tables begin with: `shop_` for shop_entities_master
+    /// Prefix of the graph's tables: `shop_` for shop_entities_master
     #[arg(long, default_value = "", hide_default_value = true)]
     prefix: String,
 }
 
 impl Prefix {
-    /// The store with its graph. Refuses a place in which there is no graph.
+    /// The store with its graph. Fails if a table of the graph does not exist.
     async fn find(&self, db: &Db) -> Result<Db> {
         let schema = GraphSchema::new().prefix(self.prefix.as_str());
         for table in schema.tables().map_err(Failure::usage)? {
             if describe(db, &table.name).await?.is_none() {
-                return Err(Failure::broken(format!(
-                    "there is no graph, for there is no such table: table={}; see --prefix and --table-prefix",
+                return Err(Failure::failed(format!(
+                    "there is no graph: the table does not exist: table={}; check --prefix and --table-prefix",
                     table.name
                 )));
             }
@@ -84,64 +84,64 @@ impl Prefix {
     }
 }
 
-/// An entity, and where its graph is.
+/// An entity and its graph.
 #[derive(Debug, Args)]
-struct EntityPlace {
-    /// The scope
+struct EntityArgs {
+    /// Scope of the entity
     scope: String,
 
-    /// The type
+    /// Type of the entity
     #[arg(value_name = "TYPE")]
     type_name: String,
 
-    /// The id
+    /// Id of the entity
     id: String,
 
     #[command(flatten)]
-    place: GraphPlace,
+    graph: GraphArgs,
 }
 
-impl EntityPlace {
-    /// Runs a command on the entity, if it is there.
-    fn run(&self, work: impl AsyncFnOnce((&Graph<'static>, Node)) -> Result) -> Result {
-        self.place.run(&self.scope, async |graph| {
+impl EntityArgs {
+    /// Runs a command on the entity. Fails if the entity does not exist.
+    fn run(&self, command: impl AsyncFnOnce((&Graph<'static>, Node)) -> Result) -> Result {
+        self.graph.run(&self.scope, async |graph| {
             let key = EntityKey::new(self.type_name.as_str(), self.id.as_str());
             let node = graph.get_node(&key).await?;
-            work((graph, node.ok_or_else(|| no_entity(graph, &key))?)).await
+            command((graph, node.ok_or_else(|| no_entity(graph, &key))?)).await
         })
     }
 }
 
-/// An entity of which edges are printed.
+/// An entity, and the edges of it to print.
 #[derive(Debug, Args)]
-struct EdgesOf {
-    /// Only by this predicate
+struct EdgeArgs {
+    /// Print only edges of this predicate
     #[arg(long, value_name = "NAME")]
     predicate: Option<String>,
 
     #[command(flatten)]
-    entity: EntityPlace,
+    entity: EntityArgs,
 }
 
-impl EdgesOf {
-    /// Prints the edges that are found.
+impl EdgeArgs {
+    /// Prints the edges that `find` returns.
     fn run(
         &self,
         find: impl AsyncFnOnce(
             &Graph<'static>,
             &EntityKey,
             Option<&str>,
-        ) -> Result<Vec<Led>, floe::Error>,
+        ) -> Result<Vec<LinkedEntity>, floe::Error>,
     ) -> Result {
         self.entity.run(async |(graph, node)| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
-            print_edges(self.entity.place.at.output, &found);
+            print_edges(self.entity.graph.target.output, &found);
             Ok(())
         })
     }
 }
 
-/// The failure of a call for what is not there.
+/// The failure if an entity does not exist.
 fn no_entity(graph: &Graph<'_>, key: &EntityKey) -> Failure {
     Failure::unmet(format!(
         "there is no such entity: scope={} type={} id={}",
@@ -154,15 +154,15 @@ fn no_entity(graph: &Graph<'_>, key: &EntityKey) -> Failure {
 /// Prints an entity.
 fn print_node(output: Output, node: &Node) {
     output.either(&|w| write_node(w, node), &|| {
-        let mut facts = Table::of_facts();
-        facts.fact("type", node.key.type_name());
-        facts.fact("id", node.key.id());
-        facts.fact_if_any("created", node.created.as_ref());
-        facts.fact_if_any("updated", node.updated.as_ref());
+        let mut summary = Table::key_value();
+        summary.entry("type", node.key.type_name());
+        summary.entry("id", node.key.id());
+        summary.entry_if_some("created", node.created.as_ref());
+        summary.entry_if_some("updated", node.updated.as_ref());
         for (name, value) in node.attributes.iter() {
-            facts.fact(name, cell(value));
+            summary.entry(name, cell(value));
         }
-        facts.print();
+        summary.print();
     });
 }
 
@@ -174,46 +174,47 @@ fn write_node(w: &mut Writer, node: &Node) {
 }
 
 /// An edge, and the entity at its other end.
-struct Led {
+struct LinkedEntity {
     edge: Edge,
     other: EntityKey,
     node: Option<Node>,
 }
 
-/// Prints edges and where they lead to, or come from.
-fn print_edges(output: Output, edges: &[Led]) {
-    let attributes = |led: &Led| {
-        let attributes = led.node.as_ref().map(|node| item_cell(&node.attributes));
+/// Prints edges with the entities at their other ends.
+fn print_edges(output: Output, edges: &[LinkedEntity]) {
+    let attributes = |linked: &LinkedEntity| {
+        let attributes = linked.node.as_ref().map(|node| item_cell(&node.attributes));
         attributes.unwrap_or_default()
     };
     output.rows(
         edges,
-        |w, led| {
-            let edge = &led.edge;
+        |w, linked| {
+            let edge = &linked.edge;
             let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
             object!(w;
-                "predicate": edge.predicate, "index": edge.index, "type": led.other.type_name(),
-                "id": led.other.id(), "edge_attributes": edge_attributes,
-                "attributes": led.node.as_ref().map(|node| &node.attributes)
+                "predicate": edge.predicate, "index": edge.index, "type": linked.other.type_name(),
+                "id": linked.other.id(), "edge_attributes": edge_attributes,
+                "attributes": linked.node.as_ref().map(|node| &node.attributes)
             );
         },
         Table::new(["predicate", "type", "id", "edge", "attributes"]),
-        |led| {
+        |linked| {
             [
-                led.edge.predicate.clone(),
-                led.other.type_name().to_owned(),
-                led.other.id().to_owned(),
-                cell_unless_empty(&led.edge.attributes),
-                attributes(led),
+                linked.edge.predicate.clone(),
+                linked.other.type_name().to_owned(),
+                linked.other.id().to_owned(),
+                cell_unless_empty(&linked.edge.attributes),
+                attributes(linked),
             ]
         },
     );
 }
 
-/// The cell of attributes, which is empty if there are none.
+/// The cell of attributes. Empty if there are none.
 fn cell_unless_empty(attributes: &Item) -> String {
-    match attributes.is_empty() {
-        true => String::new(),
-        false => item_cell(attributes),
+    if attributes.is_empty() {
+        String::new()
+    } else {
+        item_cell(attributes)
     }
 }

@@ -1,16 +1,16 @@
-//! Watches the health of a served engine, and logs when it changes.
+//! Watches the health of a served engine, and logs changes.
 
 use std::time::Duration;
 
 use floe_store::{Engine, Health};
 use tokio::time::MissedTickBehavior;
 
-use crate::joined;
+use crate::single_line;
 
-/// How often the engine is asked.
+/// How often the health is checked.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Logs every change of the engine's health, for as long as it is polled.
+/// Logs every change of the engine's health. Never returns.
 pub(super) async fn watch(engine: &dyn Engine, mut log: impl FnMut(&str)) {
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -25,21 +25,23 @@ pub(super) async fn watch(engine: &dyn Engine, mut log: impl FnMut(&str)) {
     }
 }
 
-/// The line for a change. Of the reason of a refusal, the facts may change without a further line.
+/// The log line for a change. `None` if only the key=value facts of a reason changed.
 fn line(before: &Health, now: &Health) -> Option<String> {
-    if kind(before) == kind(now) {
+    if logged_part(before) == logged_part(now) {
         return None;
     }
     match now {
         Health::Ready => Some("writes are accepted again".to_owned()),
-        Health::ReadOnly => Some("the file system is read-only: serving reads only".to_owned()),
-        Health::WritesRefused { reason } => Some(format!("writes are refused: {}", joined(reason))),
+        Health::ReadOnly => Some("the file system is read-only: only reads are served".to_owned()),
+        Health::WritesRefused { reason } => {
+            Some(format!("writes are refused: {}", single_line(reason)))
+        }
         _ => None,
     }
 }
 
-/// What a change of is logged: the state, and the words of a reason without its facts.
-fn kind(health: &Health) -> (std::mem::Discriminant<Health>, Vec<&str>) {
+/// The part of a health whose changes are logged: the state, and the reason without its key=value facts.
+fn logged_part(health: &Health) -> (std::mem::Discriminant<Health>, Vec<&str>) {
     let words = match health {
         Health::WritesRefused { reason } => reason
             .split_whitespace()
@@ -59,13 +61,13 @@ mod tests {
 
     use super::*;
 
-    /// An engine that reports one health after the other, and then the last one.
-    struct Reporting {
+    /// An engine that returns the given healths one after the other, then keeps returning the last.
+    struct ScriptedHealth {
         inner: LocalEngine,
         healths: Mutex<Vec<Health>>,
     }
 
-    impl Engine for Reporting {
+    impl Engine for ScriptedHealth {
         fn health(&self) -> Health {
             let mut healths = self.healths.lock().unwrap();
             if healths.len() > 1 {
@@ -85,14 +87,14 @@ mod tests {
     }
 
     async fn check(healths: &[Health], expected: &[&str]) {
-        let engine = Reporting {
+        let engine = ScriptedHealth {
             inner: LocalEngine::memory().unwrap(),
             healths: Mutex::new(healths.to_vec()),
         };
         let mut lines = Vec::new();
         let watching = watch(&engine, |line| lines.push(line.to_owned()));
-        let ended = tokio::time::timeout(INTERVAL * 20, watching).await;
-        assert!(ended.is_err());
+        let result = tokio::time::timeout(INTERVAL * 20, watching).await;
+        assert!(result.is_err(), "watch returned");
         assert_eq!(lines, expected, "{healths:?}");
     }
 
@@ -102,7 +104,7 @@ mod tests {
         check(&[Ready], &[]).await;
         check(
             &[ReadOnly],
-            &["the file system is read-only: serving reads only"],
+            &["the file system is read-only: only reads are served"],
         )
         .await;
         check(&[refused("disk\nfull")], &["writes are refused: disk full"]).await;

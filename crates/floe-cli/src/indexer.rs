@@ -1,7 +1,7 @@
-//! `floe indexer`: brings what was appended to a table of events to its feed.
+//! `floe indexer`: writes the feed of an event table.
 
-mod figures;
 mod lambda;
+mod metrics;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,149 +11,155 @@ use std::time::Duration;
 
 use floe::changes::lambda::Runtime;
 use floe::events::EventStore;
-use floe::events::feed::indexer::{Progress, Stepped};
+use floe::events::feed::indexer::{IndexerProgress, IndexerStep};
 use floe::events::feed::limits::BATCH_RECORDS_CAP;
-use floe::events::feed::{Checkpoint, Indexed, Indexer, IndexerOptions, Partition, Partitions};
+use floe::events::feed::{
+    Checkpoint, Indexer, IndexerOptions, IndexerSummary, Partition, Partitions,
+};
 use floe::{Error, ErrorKind};
-use floe_server::Running;
+use floe_server::ServerHandle;
 use floe_store::Error as StoreError;
 use floe_store::env::Stopwatch;
 
-use self::figures::Figures;
+use self::metrics::IndexerMetrics;
 use super::serve::parse_listen;
 use super::telemetry::Export;
 use crate::{
-    Failure, Place, Result, Signals, checked, describe, events_table, note, parse_duration, say,
-    wait_for,
+    EventTable, Failure, Result, Signals, block_on, describe, events_table, note, parse_duration,
+    print_status, validated,
 };
 
-/// How long there is nothing to be read of it, at least.
-const NOTES_APART: Duration = Duration::from_secs(5);
+/// Minimum time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Bring what is appended to a table of events to its feed, from which consumers read
+/// Write the feed of an event table, from which consumers read
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe indexer --table shop                       Amazon DynamoDB, as the environment says
+  floe indexer --table shop                       Amazon DynamoDB
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
   floe indexer --endpoint http://127.0.0.1:8000   a table behind `floe serve`
-  floe indexer --data ./orders --once             a directory, up to date and no further
-  floe indexer --table shop --metrics 9464        with figures for Prometheus at http://127.0.0.1:9464/metrics
+  floe indexer --data ./orders --once             a directory; exit when caught up
+  floe indexer --table shop --metrics 9464        with Prometheus metrics at http://127.0.0.1:9464/metrics
 
-The index table <NAME>-index is made if it is missing. How many partitions the feed has is said when it is begun and \
-stays so. Any number of indexers may run for a table, under one name or under several: nothing is told twice, and \
-nothing is lost when one dies.
+The index table <NAME>-index is created if it does not exist. The number of partitions is set when the feed is created and \
+never changes. Any number of indexers may run for a table, with the same or different names: no event is duplicated, and none \
+is lost when an indexer dies.
 
-DynamoDB keeps changes for a day. If no indexer ran for so long, some may be gone: the indexer says so and ends. With \
---accept-trimmed it goes on; the events of a stream that were missed are brought once something is appended to it.
+DynamoDB keeps change records for 24 hours. If no indexer ran for that long, some may be lost: the indexer reports it and \
+exits. With --accept-trimmed it continues; missed events of a stream enter the feed with the next append to the stream.
 
-In AWS Lambda the program is a custom runtime: deploy it as `bootstrap`, and give it the options in the environment \
+In AWS Lambda, the program is a custom runtime: deploy it as `bootstrap`, and set the options in the environment \
 (FLOE_TABLE, FLOE_TABLE_PREFIX, FLOE_PARTITIONS, FLOE_BATCH_MAX, FLOE_REPORT_BATCH_ITEM_FAILURES).
 
-Ctrl-C ends it. Exit codes: 0 stopped, or caught up with --once; 1 it could not go on; 2 called wrongly.")]
+Stop with Ctrl-C. Exit codes: 0 stopped, or caught up with --once; 1 failure; 2 usage error.")]
 pub(super) struct IndexerCommand {
-    /// How many partitions the feed has [default: as it was begun, or 1]
+    /// Number of partitions of the feed [default: that of the existing feed, or 1]
     #[arg(long, value_name = "N", env = "FLOE_PARTITIONS")]
     partitions: Option<NonZeroU32>,
 
-    /// What its position is stored under
+    /// Name under which the indexer stores its positions
     #[arg(long, value_name = "NAME", default_value = "0", value_parser = parse_name)]
     name: String,
 
-    /// How many changes are brought to the feed at once, at most
+    /// Maximum number of change records per step
     #[arg(long, value_name = "N", default_value = "1000", env = "FLOE_BATCH_MAX",
           value_parser = clap::value_parser!(u32).range(1..=BATCH_RECORDS_CAP as i64))]
     batch_max: u32,
 
-    /// How long to wait where there is nothing new: 500ms, 1s, 2m
+    /// Pause when there are no new change records: 500ms, 1s, 2m
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = parse_duration)]
     poll: Duration,
 
-    /// Go on where changes are gone that were not read; their events come later into the feed, or not at all
+    /// Continue after a loss of unread change records; their events enter the feed later, or never
     #[arg(long)]
     accept_trimmed: bool,
 
-    /// End when everything is in the feed that was appended before
+    /// Exit when all events appended before the start are in the feed
     #[arg(long)]
     once: bool,
 
-    /// Tell figures for Prometheus at http://ADDRESS/metrics: records, events, lag, epochs, failures; a port of this machine,
-    /// or an address and a port
+    /// Port, or address and port, on which to expose Prometheus metrics at /metrics: records, events, lag, epochs, failures
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     metrics: Option<SocketAddr>,
 
-    /// In Lambda: answer with the first change that failed, instead of failing; the mapping must have
-    /// ReportBatchItemFailures, or changes are lost
+    /// In Lambda: report the first failed change instead of failing the batch; without ReportBatchItemFailures in the
+    /// event source mapping, changes are lost
     #[arg(long, env = "FLOE_REPORT_BATCH_ITEM_FAILURES")]
     report_batch_item_failures: bool,
 
     #[command(flatten)]
-    place: Place,
+    events: EventTable,
 }
 
 impl IndexerCommand {
     pub(super) fn run(&self) -> Result {
         let export = Export::begin("floe-indexer")?;
-        let ran = match Runtime::here() {
-            Ok(here) => wait_for(Box::pin(lambda::serve(here, self))),
-            Err(_) => self.place.run(async |store| self.index(store).await),
+        let result = match Runtime::from_env() {
+            Ok(here) => block_on(Box::pin(lambda::serve(here, self))),
+            Err(_) => self.events.run(async |store| self.index(store).await),
         };
         export.end();
-        ran
+        result
     }
 
     async fn index(&self, store: &EventStore) -> Result {
         let signals = Signals::new()?;
-        check_stream(store, &self.place.table).await?;
+        check_stream(store, &self.events.table).await?;
         self.ensure_index(store).await?;
         let options = self.options(store).await?;
-        let notes = Notes::default();
-        let figures = Figures::new(&self.place.table, &self.name);
-        let serving = self.serve(&figures).await?;
+        let log = ProgressLog::default();
+        let metrics = IndexerMetrics::new(&self.events.table, &self.name);
+        let server = self.serve_metrics(&metrics).await?;
         let indexer = store.indexer(options).map_err(Failure::usage)?;
-        let mut indexer = indexer.watched_by(move |progress| {
-            figures.take(&progress);
-            notes.take(&progress);
+        let mut indexer = indexer.on_progress(move |progress| {
+            metrics.record(&progress);
+            log.record(&progress);
         });
-        let done = match self.once {
-            true => self.catch_up(&mut indexer, signals).await,
-            false => self.keep_up(&mut indexer, signals).await,
+        let result = if self.once {
+            self.catch_up(&mut indexer, signals).await
+        } else {
+            self.run_until_stopped(&mut indexer, signals).await
         };
-        if let Some(serving) = serving {
-            serving.shutdown().await;
+        if let Some(server) = server {
+            server.shutdown().await;
         }
-        done.map_err(explained)
+        result.map_err(feed_failure)
     }
 
-    /// Serves figures, if that is wanted.
-    async fn serve(&self, figures: &Figures) -> Result<Option<Running>> {
+    /// Serves the metrics, if `--metrics` was given.
+    async fn serve_metrics(&self, metrics: &IndexerMetrics) -> Result<Option<ServerHandle>> {
         let Some(listen) = self.metrics else {
             return Ok(None);
         };
-        let serving = figures.serve(listen).await?;
-        say(&format!(
-            "figures on http://{}/metrics",
-            serving.local_addr()
+        let server = metrics.serve(listen).await?;
+        print_status(&format!(
+            "metrics on http://{}/metrics",
+            server.local_addr()
         ));
-        Ok(Some(serving))
+        Ok(Some(server))
     }
 
     async fn catch_up(&self, indexer: &mut Indexer, signals: Signals) -> Result<(), Error> {
         tokio::select! {
             indexed = indexer.run_until_caught_up() => {
-                let Indexed { events, records, .. } = indexed?;
-                say(&format!("caught up: events={events} records={records}"));
+                let IndexerSummary { events, records, .. } = indexed?;
+                print_status(&format!("caught up: events={events} records={records}"));
             }
-            () = signals.stop() => note("stopped before it had caught up"),
+            () = signals.stop() => note("stopped before it caught up"),
         }
         Ok(())
     }
 
-    async fn keep_up(&self, indexer: &mut Indexer, signals: Signals) -> Result<(), Error> {
-        let table = &self.place.table;
-        say(&format!(
+    async fn run_until_stopped(
+        &self,
+        indexer: &mut Indexer,
+        signals: Signals,
+    ) -> Result<(), Error> {
+        let table = &self.events.table;
+        print_status(&format!(
             "indexing {table} into {table}-index (name: {}, {})",
-            self.name, self.place
+            self.name, self.events
         ));
         let indexed = indexer.run(signals.stop()).await?;
         let (events, records) = (indexed.events, indexed.records);
@@ -161,153 +167,155 @@ impl IndexerCommand {
         Ok(())
     }
 
-    /// Makes the index table, if it is missing.
+    /// Creates the index table, if it does not exist.
     async fn ensure_index(&self, store: &EventStore) -> Result {
         let index = store.feed_index();
         let table = &index.options().table;
         if describe(store.db(), table).await?.is_none() {
-            note(&format!(
-                "there is no index table yet, it is made: table={table}"
-            ));
+            note(&format!("creating the index table: table={table}"));
         }
-        store.ensure_feed().await.map_err(Failure::broken)
+        store.ensure_feed().await.map_err(Failure::failed)
     }
 
-    /// How to index, with the partitions that the feed has.
+    /// The options of the indexer, with the number of partitions of the existing feed.
     async fn options(&self, store: &EventStore) -> Result<IndexerOptions> {
-        let begun = store.feed_partitions().await.map_err(explained)?;
-        let partitions = match (begun, self.partitions.map(Partitions::new)) {
-            (Some(begun), Some(asked)) if begun != asked => {
+        let existing = store.feed_partitions().await.map_err(feed_failure)?;
+        let partitions = match (existing, self.partitions.map(Partitions::new)) {
+            (Some(existing), Some(requested)) if existing != requested => {
                 return Err(Failure::usage(format!(
-                    "the feed was begun with another number of partitions, which stays: \
-                     partitions={} asked={}; leave --partitions out",
-                    begun.count(),
-                    asked.count()
+                    "the number of partitions of a feed cannot be changed: \
+                                         partitions={} requested={}; omit --partitions",
+                    existing.count(),
+                    requested.count()
                 )));
             }
-            (begun, asked) => begun.or(asked).unwrap_or_default(),
+            (existing, requested) => existing.or(requested).unwrap_or_default(),
         };
         let options = IndexerOptions::new()
             .name(self.name.as_str())
             .partitions(partitions)
             .batch_max(usize::try_from(self.batch_max).unwrap_or(usize::MAX))
             .poll(self.poll);
-        Ok(match self.accept_trimmed {
-            true => options.accept_trimmed(),
-            false => options,
+        Ok(if self.accept_trimmed {
+            options.accept_trimmed()
+        } else {
+            options
         })
     }
 }
 
-/// Sees that there are events, and records of their changes.
+/// Checks that the table is an event table with a change stream that has new images.
 async fn check_stream(store: &EventStore, table: &str) -> Result {
     let described = events_table(store).await?;
-    let switch_on = "StreamEnabled=true,StreamViewType=NEW_IMAGE";
+    let specification = "StreamEnabled=true,StreamViewType=NEW_IMAGE";
     match described.definition.stream {
         Some(view) if view.has_new() => Ok(()),
-        Some(view) => Err(Failure::broken(format!(
-            "the change stream of the table has no new images: table={table} view={}; make another with {switch_on}",
+        Some(view) => Err(Failure::failed(format!(
+            "the change stream of the table has no new images: table={table} view={}; replace it by one with {specification}",
             view.as_str()
         ))),
-        // What was recorded before it was switched off can be read for a day.
+        // Change records from before it was disabled can be read for 24 hours.
         None if described.latest_stream.is_some() => {
             note(&format!(
-                "the change stream of the table is switched off, and what is appended now is lost to the feed: \
-                 table={table}"
+                "the change stream of the table is disabled: events appended now do not enter the feed: table={table}"
             ));
             Ok(())
         }
-        None => Err(Failure::broken(format!(
-            "the table has no change stream: table={table}; switch it on with \
-             aws dynamodb update-table --stream-specification {switch_on}"
+        None => Err(Failure::failed(format!(
+            "the table has no change stream: table={table}; enable it with \
+                     aws dynamodb update-table --stream-specification {specification}"
         ))),
     }
 }
 
-/// A failure, with what to do about it.
-pub(super) fn explained(error: Error) -> Failure {
+/// The failure for an error of the feed, with a hint.
+pub(super) fn feed_failure(error: Error) -> Failure {
     if let Some(StoreError::Unreachable(_)) = error.store_error() {
         return Failure::from(error);
     }
-    let advice = match error.kind() {
+    let hint = match error.kind() {
         ErrorKind::MissingEvents => {
-            "; `floe indexer --accept-trimmed` goes on, with what the streams still have"
+            "; `floe indexer --accept-trimmed` continues with the events that the streams still have"
         }
-        ErrorKind::Table => "; `floe indexer` makes the tables of a feed",
+        ErrorKind::Table => "; `floe indexer` creates the tables of a feed",
         _ => "",
     };
-    Failure::broken(format!("{error}{advice}"))
+    Failure::failed(format!("{error}{hint}"))
 }
 
-/// Notes on how far an indexer has come, some seconds apart.
+/// Logs the progress of an indexer, at most every [`LOG_INTERVAL`].
 #[derive(Default)]
-struct Notes(Mutex<Noted>);
+struct ProgressLog(Mutex<ProgressState>);
 
 #[derive(Default)]
-struct Noted {
-    /// Since the last note.
-    since: Option<Stopwatch>,
-    indexed: Indexed,
-    /// What was indexed when the last note was made.
-    noted: Indexed,
+struct ProgressState {
+    /// Started with the last line.
+    since_logged: Option<Stopwatch>,
+    indexed: IndexerSummary,
+    /// The value of `indexed` in the last line.
+    logged: IndexerSummary,
     checkpoints: BTreeMap<Partition, Checkpoint>,
 }
 
-impl Notes {
-    fn take(&self, progress: &Progress<'_>) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl ProgressLog {
+    fn record(&self, progress: &IndexerProgress<'_>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let line = match progress {
-            Progress::Stepped(stepped) => noted.step(stepped),
-            Progress::Failed { error, pause } => Some(format!(
-                "a step has failed and is tried again: pause={pause:.1?} error={error}"
+            IndexerProgress::StepCompleted(stepped) => state.step(stepped),
+            IndexerProgress::Failed { error, pause } => Some(format!(
+                "a step failed and is retried: pause={pause:.1?} error={error}"
             )),
             _ => None,
         };
         let Some(line) = line else { return };
-        let is_due = noted
-            .since
-            .is_none_or(|since| since.elapsed() >= NOTES_APART);
+        let is_due = state
+            .since_logged
+            .is_none_or(|since| since.elapsed() >= LOG_INTERVAL);
         if is_due {
-            noted.since = Some(Stopwatch::start());
-            noted.noted = noted.indexed;
+            state.since_logged = Some(Stopwatch::start());
+            state.logged = state.indexed;
             note(&line);
         }
     }
 }
 
-impl Noted {
-    /// The note on a step, if there is anything to say since the last.
-    fn step(&mut self, stepped: &Stepped) -> Option<String> {
+impl ProgressState {
+    /// Records a step. Returns the log line, if anything was indexed since the last line.
+    fn step(&mut self, stepped: &IndexerStep) -> Option<String> {
         self.indexed.events += stepped.indexed.events;
         self.indexed.records += stepped.indexed.records;
         self.checkpoints.extend(&stepped.checkpoints);
         let (events, records) = (self.indexed.events, self.indexed.records);
-        (self.noted != self.indexed).then(|| {
+        (self.logged != self.indexed).then(|| {
             format!(
                 "indexed events={events} records={records} at={} lag={}s",
-                self.places(),
+                self.checkpoints_text(),
                 stepped.lag.as_secs()
             )
         })
     }
 
-    /// Where the feed ends: `3@12`, or with several partitions `0:3@12,1:2@7`.
-    fn places(&self) -> String {
-        let mut places = Vec::new();
+    /// The checkpoints at the end of the feed: `3@12`, or with several partitions `0:3@12,1:2@7`.
+    fn checkpoints_text(&self) -> String {
+        let mut texts = Vec::new();
         for (partition, checkpoint) in &self.checkpoints {
-            places.push(match (self.checkpoints.len(), partition.number()) {
+            texts.push(match (self.checkpoints.len(), partition.number()) {
                 (1, 0) => checkpoint.to_string(),
                 _ => format!("{partition}:{checkpoint}"),
             });
         }
-        places.join(",")
+        texts.join(",")
     }
 }
 
-/// A name that a position can be stored under.
+/// Parses the name of an indexer, which becomes part of the name of a stream.
 fn parse_name(text: &str) -> Result<String, String> {
-    let is_fit = !text.is_empty() && !text.contains(['_', ' ']);
-    checked(text, is_fit, "not a name: it has no _ and no space")
+    let is_valid = !text.is_empty() && !text.contains(['_', ' ']);
+    validated(
+        text,
+        is_valid,
+        "a name cannot be empty or contain _ or spaces",
+    )
 }
 
 #[cfg(test)]
@@ -315,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_can_be_stored() {
+    fn name_cannot_be_empty_or_contain_separators() {
         assert_eq!(parse_name("eu-1"), Ok("eu-1".to_owned()));
         for text in ["", "a_b", "a b"] {
             assert!(parse_name(text).is_err(), "{text}");

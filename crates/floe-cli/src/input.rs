@@ -1,83 +1,83 @@
-//! What commands are given: items, keys and values as JSON, from the command line, a file or the standard input.
+//! The input of commands: items, keys and values as JSON, from the command line, a file or standard input.
 //!
-//! JSON comes in two forms. DynamoDB's own says the type of each value (`{"id":{"S":"a"},"n":{"N":"5"}}`), and so can
-//! say everything. Plain JSON (`{"id":"a","n":5}`) is what people write; it knows neither sets nor bytes. Which of them
-//! it is shows in the values: if each is an object whose only name is a type, it is DynamoDB's; if none is, it is plain;
-//! anything between is refused, and `--input` says what is meant.
+//! JSON comes in two formats. DynamoDB JSON has the type of each value (`{"id":{"S":"a"},"n":{"N":"5"}}`) and can express
+//! all values. Plain JSON (`{"id":"a","n":5}`) is easier to write, but cannot express sets and bytes. The format is detected
+//! from the values: if every value is an object whose only name is a type, it is DynamoDB JSON; if none is, it is plain;
+//! a mixture is rejected, unless `--input` sets the format.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use clap::{Args, ValueEnum};
 use floe_store::expr::Parser;
-use floe_store::json::{Malformed, Reader, Token, Unsound, sound_item};
+use floe_store::json::{DecodeError, Malformed, Reader, Token, decode_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Item, Name, Number, Value};
 
 use super::{Failure, Result};
 
-/// What is said below the help of commands that take items.
-const FORMS: &str = "\
-JSON is plain ({\"id\":\"a\",\"n\":5}) or DynamoDB's own ({\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"5\"}}), which alone knows sets and \
-bytes. If each value is an object whose only name is a type, it is DynamoDB's; if none is, it is plain; a mixture is \
-refused, and --input says what is meant. @FILE stands for what is in a file, - for the standard input.";
+/// The end of the help of commands that take items.
+const FORMATS: &str = "\
+JSON is plain ({\"id\":\"a\",\"n\":5}) or DynamoDB JSON ({\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"5\"}}), which also has sets and \
+bytes. The format is detected: if every value is an object whose only name is a type, it is DynamoDB JSON; if none is, it \
+is plain; a mixture is rejected, unless --input sets the format. @FILE reads a file, - reads standard input.";
 
-/// The end of the help of a command that takes items: its own, and how items are given.
-pub(super) fn with_forms(help: &str) -> String {
-    format!("{help}\n\n{FORMS}")
+/// Appends the description of the JSON formats to the help of a command that takes items.
+pub(super) fn with_formats(help: &str) -> String {
+    format!("{help}\n\n{FORMATS}")
 }
 
-/// The types by which DynamoDB's JSON differs from plain JSON.
+/// The type names of DynamoDB JSON.
 const TYPES: [&str; 10] = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];
 
-/// How JSON is meant.
+/// A format of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum Form {
-    /// What it looks like
+pub(super) enum JsonFormat {
+    /// Detected from the values
     #[default]
     Auto,
     /// Plain JSON: {"id":"a","n":5}
     Plain,
-    /// DynamoDB's JSON: {"id":{"S":"a"},"n":{"N":"5"}}
+    /// DynamoDB JSON: {"id":{"S":"a"},"n":{"N":"5"}}
     Dynamodb,
 }
 
-/// How JSON is meant.
+/// The format of JSON input.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Input {
-    /// Which JSON is given, if it is not to be told from what it looks like
+    /// Format of JSON arguments
     #[arg(long = "input", default_value = "auto")]
-    pub(super) form: Form,
+    pub(super) form: JsonFormat,
 }
 
 /// The placeholders of expressions.
 #[derive(Debug, Args)]
 pub(super) struct Placeholders {
-    /// What #names stand for: {"#s":"status"}
+    /// Values of #name placeholders: {"#s":"status"}
     #[arg(long, value_name = "JSON")]
     names: Option<String>,
 
-    /// What :values stand for: {":s":"open"}
+    /// Values of :value placeholders: {":s":"open"}
     #[arg(long, value_name = "JSON")]
     values: Option<String>,
 }
 
-/// The placeholders of expressions, as the parser takes them.
+/// The placeholders of expressions, parsed.
 #[derive(Debug, Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedPlaceholders {
     names: Option<BTreeMap<String, Name>>,
     values: Option<BTreeMap<String, Value>>,
 }
 
-impl Resolved {
-    /// A parser of expressions that know them.
+impl ResolvedPlaceholders {
+    /// A parser of expressions with these placeholders.
     pub(super) fn parser(&self) -> Parser<'_> {
         Parser::new(self.names.as_ref(), self.values.as_ref())
     }
 }
 
 impl Placeholders {
-    pub(super) fn resolve(&self, input: Input) -> Result<Resolved> {
+    pub(super) fn resolve(&self, input: Input) -> Result<ResolvedPlaceholders> {
         let names = self.names.as_deref().map(names).transpose()?;
         let values = self.values.as_deref();
         let values = values.map(|text| input.item("--values", text));
@@ -88,7 +88,7 @@ impl Placeholders {
                 .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
                 .collect()
         };
-        Ok(Resolved {
+        Ok(ResolvedPlaceholders {
             names,
             values: values.map(named),
         })
@@ -96,69 +96,74 @@ impl Placeholders {
 }
 
 impl Input {
-    /// Reads an item or a key that an option has given.
-    pub(super) fn item(self, option: &str, given: &str) -> Result<Item> {
-        let text = text(option, given)?;
+    /// Parses the item or key in the argument of an option.
+    pub(super) fn item(self, option: &str, argument: &str) -> Result<Item> {
+        let text = text(option, argument)?;
         let form = match self.form {
-            Form::Auto => guess(option, &text)?,
+            JsonFormat::Auto => detect_format(option, &text)?,
             form => form,
         };
         match form {
-            Form::Dynamodb => dynamodb(option, &text),
-            Form::Auto | Form::Plain => plain(option, &text),
+            JsonFormat::Dynamodb => dynamodb(option, &text),
+            JsonFormat::Auto | JsonFormat::Plain => plain(option, &text),
         }
     }
 }
 
-/// What an option stands for: itself, a file, or the standard input.
-pub(super) fn text(option: &str, given: &str) -> Result<String> {
-    let unread = |error: std::io::Error| {
-        Failure::broken(format!("{option} cannot be read, {error}: given={given}"))
+/// The text of an option's argument: itself, the content of a file (`@path`), or standard input (`-`).
+pub(super) fn text(option: &str, argument: &str) -> Result<String> {
+    let unreadable = |error: std::io::Error| {
+        Failure::failed(format!(
+            "{option} cannot be read, {error}: argument={argument}"
+        ))
     };
-    match given.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(unread),
-        None if given == "-" => {
+    match argument.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(unreadable),
+        None if argument == "-" => {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(unread)?;
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(unreadable)?;
             Ok(text)
         }
-        None => Ok(given.to_owned()),
+        None => Ok(argument.to_owned()),
     }
 }
 
 fn not_json(option: &str, reader: &Reader<'_>) -> Failure {
     Failure::usage(format!(
-        "{option} is not JSON: at={}; an example is {{\"id\":\"a\"}}",
+        "{option} is not valid JSON: offset={}; example: {{\"id\":\"a\"}}",
         reader.position()
     ))
 }
 
-/// Which form an object has.
-fn guess(option: &str, text: &str) -> Result<Form> {
+/// Detects the format of an object.
+fn detect_format(option: &str, text: &str) -> Result<JsonFormat> {
     let mut reader = Reader::new(text);
-    let (typed, others) = count(&mut reader).map_err(|_| not_json(option, &reader))?;
-    match (typed, others) {
-        (0, _) => Ok(Form::Plain),
-        (_, 0) => Ok(Form::Dynamodb),
+    let (typed, plain) = count_members(&mut reader).map_err(|_| not_json(option, &reader))?;
+    match (typed, plain) {
+        (0, _) => Ok(JsonFormat::Plain),
+        (_, 0) => Ok(JsonFormat::Dynamodb),
         _ => Err(Failure::usage(format!(
-            "{option} is plain JSON in part and DynamoDB's in part: plain={others} dynamodb={typed}; say which with --input"
+            "{option} mixes plain and DynamoDB JSON: plain={plain} dynamodb={typed}; set the format with --input"
         ))),
     }
 }
 
-/// How many members of an object are values of DynamoDB's JSON, and how many are not.
-fn count(reader: &mut Reader<'_>) -> Result<(usize, usize), Malformed> {
+/// Counts the members of an object that are typed values of DynamoDB JSON, and the others.
+fn count_members(reader: &mut Reader<'_>) -> Result<(usize, usize), Malformed> {
     reader.begin_object()?;
-    let (mut typed, mut others) = (0, 0);
+    let (mut typed, mut plain) = (0, 0);
     while reader.next_name()?.is_some() {
         let mut ahead = reader.revisit(reader.position());
-        match is_typed(&mut ahead) {
-            true => typed += 1,
-            false => others += 1,
+        if is_typed(&mut ahead) {
+            typed += 1;
+        } else {
+            plain += 1;
         }
         reader.skip()?;
     }
-    Ok((typed, others))
+    Ok((typed, plain))
 }
 
 fn is_typed(reader: &mut Reader<'_>) -> bool {
@@ -171,9 +176,9 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
 
 fn dynamodb(option: &str, text: &str) -> Result<Item> {
     let mut reader = Reader::new(text);
-    let item = sound_item(&mut reader).map_err(|unsound| match unsound {
-        Unsound::Malformed => not_json(option, &reader),
-        wrong => Failure::usage(format!("{option} is not DynamoDB's JSON, {wrong}")),
+    let item = decode_item(&mut reader).map_err(|unsound| match unsound {
+        DecodeError::Malformed => not_json(option, &reader),
+        unsound => Failure::usage(format!("{option} is not valid DynamoDB JSON, {unsound}")),
     })?;
     finish(option, reader)?;
     Ok(item)
@@ -181,51 +186,51 @@ fn dynamodb(option: &str, text: &str) -> Result<Item> {
 
 fn plain(option: &str, text: &str) -> Result<Item> {
     let mut reader = Reader::new(text);
-    let item = plain_item(&mut reader, 1).map_err(|fault| match fault {
-        Fault::Json => not_json(option, &reader),
-        Fault::Value(message) => Failure::usage(format!("{option}: {message}")),
+    let item = plain_item(&mut reader, 1).map_err(|error| match error {
+        PlainError::Json => not_json(option, &reader),
+        PlainError::Value(message) => Failure::usage(format!("{option}: {message}")),
     })?;
     finish(option, reader)?;
     Ok(item)
 }
 
 fn finish(option: &str, reader: Reader<'_>) -> Result {
-    let at = reader.position();
+    let offset = reader.position();
     reader.finish().map_err(|_| {
         Failure::usage(format!(
-            "{option}: something follows behind the JSON: at={at}"
+            "{option}: unexpected text after the JSON: offset={offset}"
         ))
     })
 }
 
-/// What is wrong with plain JSON.
-enum Fault {
+/// An error in plain JSON.
+enum PlainError {
     Json,
     Value(String),
 }
 
-impl From<Malformed> for Fault {
+impl From<Malformed> for PlainError {
     fn from(_: Malformed) -> Self {
         Self::Json
     }
 }
 
-fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, Fault> {
+fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, PlainError> {
     reader.begin_object()?;
     let mut item = Item::new();
     while let Some(name) = reader.next_name()? {
         let value = plain_value(reader, level)?;
         if item.insert(&*name, value).is_some() {
-            return Err(Fault::Value(format!("a name comes twice: name={name}")));
+            return Err(PlainError::Value(format!("duplicate name: name={name}")));
         }
     }
     Ok(item)
 }
 
-fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
+fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, PlainError> {
     if level > NESTING_LEVELS_MAX {
-        return Err(Fault::Value(format!(
-            "it is nested too deep: levels_max={NESTING_LEVELS_MAX}"
+        return Err(PlainError::Value(format!(
+            "nested too deeply: levels_max={NESTING_LEVELS_MAX}"
         )));
     }
     Ok(match reader.peek()? {
@@ -233,7 +238,7 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
         Token::Number => {
             let text = reader.number()?;
             let number = text.parse::<Number>();
-            Value::N(number.map_err(|error| Fault::Value(error.message(text)))?)
+            Value::N(number.map_err(|error| PlainError::Value(error.message(text)))?)
         }
         Token::Bool => Value::from(reader.bool()?),
         Token::Null => {
@@ -249,18 +254,18 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, Fault> {
             }
             Value::L(values)
         }
-        #[expect(unreachable_patterns, reason = "whatever else a reader may find")]
-        _ => return Err(Fault::Json),
+        #[expect(unreachable_patterns, reason = "`Token` may gain variants")]
+        _ => return Err(PlainError::Json),
     })
 }
 
-/// What `#names` stand for.
-fn names(given: &str) -> Result<BTreeMap<String, Name>> {
-    let item = plain("--names", &text("--names", given)?)?;
+/// Parses the values of `#name` placeholders.
+fn names(argument: &str) -> Result<BTreeMap<String, Name>> {
+    let item = plain("--names", &text("--names", argument)?)?;
     let name = |(placeholder, value): (&Name, &Value)| match value.as_s() {
         Some(name) => Ok((placeholder.as_str().to_owned(), Name::from(name))),
         None => Err(Failure::usage(format!(
-            "--names: the name of an attribute is text: placeholder={placeholder}"
+            "--names: an attribute name must be text: placeholder={placeholder}"
         ))),
     };
     item.iter().map(name).collect()
@@ -272,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    fn read(form: Form, text: &str) -> Result<Item, String> {
+    fn read(form: JsonFormat, text: &str) -> Result<Item, String> {
         let input = Input { form };
         input
             .item("--item", text)
@@ -280,60 +285,67 @@ mod tests {
     }
 
     #[test]
-    fn the_form_shows_in_the_values() {
+    fn format_is_detected_from_the_values() {
         let item = Item::new().with("id", "a").with("n", 5);
         for text in [
             r#"{"id":"a","n":5}"#,
             r#"{"id":{"S":"a"},"n":{"N":"5"}}"#,
             r#" { "id" : "a" , "n" : 5 } "#,
         ] {
-            assert_eq!(read(Form::Auto, text), Ok(item.clone()), "{text}");
+            assert_eq!(read(JsonFormat::Auto, text), Ok(item.clone()), "{text}");
         }
         let map = Item::new().with("v", Item::new().with("S", "a").with("x", 1));
-        assert_eq!(read(Form::Auto, r#"{"v":{"S":"a","x":1}}"#), Ok(map));
+        assert_eq!(read(JsonFormat::Auto, r#"{"v":{"S":"a","x":1}}"#), Ok(map));
         let set = Item::new().with("v", Set::new(["a".to_owned()]).unwrap());
-        assert_eq!(read(Form::Auto, r#"{"v":{"SS":["a"]}}"#), Ok(set));
+        assert_eq!(read(JsonFormat::Auto, r#"{"v":{"SS":["a"]}}"#), Ok(set));
     }
 
     #[test]
-    fn a_mixture_is_refused_unless_it_is_said_what_is_meant() {
+    fn mixed_formats_are_rejected_without_the_input_option() {
         let mixture = r#"{"id":"a","v":{"S":"x"}}"#;
         assert_eq!(
-            read(Form::Auto, mixture),
-            Err("--item is plain JSON in part and DynamoDB's in part: plain=1 dynamodb=1; say which with --input".to_owned())
+            read(JsonFormat::Auto, mixture),
+            Err("--item mixes plain and DynamoDB JSON: plain=1 dynamodb=1; set the format with --input".to_owned())
         );
         let plain = Item::new()
             .with("id", "a")
             .with("v", Item::new().with("S", "x"));
-        assert_eq!(read(Form::Plain, mixture), Ok(plain));
-        let refused = read(Form::Dynamodb, mixture).unwrap_err();
+        assert_eq!(read(JsonFormat::Plain, mixture), Ok(plain));
+        let refused = read(JsonFormat::Dynamodb, mixture).unwrap_err();
         assert!(
-            refused.starts_with("--item is not DynamoDB's JSON"),
+            refused.starts_with("--item is not valid DynamoDB JSON"),
             "{refused}"
         );
     }
 
     #[test]
-    fn what_cannot_be_read_is_reported_with_its_place() {
-        for (text, reported) in [
-            ("", "--item is not JSON: at=0; an example is {\"id\":\"a\"}"),
+    fn parse_errors_report_the_offset() {
+        for (text, message) in [
+            (
+                "",
+                "--item is not valid JSON: offset=0; example: {\"id\":\"a\"}",
+            ),
             (
                 "{\"id\":}",
-                "--item is not JSON: at=6; an example is {\"id\":\"a\"}",
+                "--item is not valid JSON: offset=6; example: {\"id\":\"a\"}",
             ),
             (
                 "{\"id\":\"a\"} x",
-                "--item: something follows behind the JSON: at=10",
+                "--item: unexpected text after the JSON: offset=10",
             ),
-            ("{\"a\":1,\"a\":2}", "--item: a name comes twice: name=a"),
+            ("{\"a\":1,\"a\":2}", "--item: duplicate name: name=a"),
         ] {
-            assert_eq!(read(Form::Auto, text), Err(reported.to_owned()), "{text}");
+            assert_eq!(
+                read(JsonFormat::Auto, text),
+                Err(message.to_owned()),
+                "{text}"
+            );
         }
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(40), "]".repeat(40));
         assert_eq!(
-            read(Form::Plain, &deep),
-            Err("--item: it is nested too deep: levels_max=32".to_owned())
+            read(JsonFormat::Plain, &deep),
+            Err("--item: nested too deeply: levels_max=32".to_owned())
         );
-        assert!(read(Form::Plain, r#"{"n":1e999}"#).is_err());
+        assert!(read(JsonFormat::Plain, r#"{"n":1e999}"#).is_err());
     }
 }

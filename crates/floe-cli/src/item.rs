@@ -1,4 +1,4 @@
-//! `floe item`: one item of a table.
+//! `floe item`: reads and writes one item.
 
 mod delete;
 mod get;
@@ -10,12 +10,12 @@ use floe_store::expr::{Condition, Parser};
 use floe_store::op::{ReturnValues, WriteItem};
 
 use crate::{
-    Input, Placeholders, Result, StoreArgs, commands, object, print, print_item, with_forms,
+    Input, Placeholders, Result, StoreArgs, commands, object, print, print_item, with_formats,
 };
 
 commands! {
     /// Get, put, update and delete items
-    #[command(after_help = with_forms("\
+    #[command(after_help = with_formats("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
@@ -30,10 +30,10 @@ Examples:
     Delete(delete::Delete),
 }
 
-/// What all writes have in common.
+/// The arguments of all writes.
 #[derive(Debug, Args)]
-struct Writing {
-    /// Write only if this holds of the item as it stands: attribute_not_exists(id)
+struct WriteArgs {
+    /// Write only if this condition holds for the stored item: attribute_not_exists(id)
     #[arg(long, value_name = "EXPRESSION")]
     condition: Option<String>,
 
@@ -44,16 +44,16 @@ struct Writing {
     input: Input,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-impl Writing {
+impl WriteArgs {
     fn condition(&self) -> Result<Option<Condition>> {
         let (condition, ()) = self.parse(|_| Ok(()))?;
         Ok(condition)
     }
 
-    /// Parses the condition, and another expression beside it.
+    /// Parses the condition and another expression, with shared placeholders.
     fn parse<T>(
         &self,
         other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
@@ -67,12 +67,12 @@ impl Writing {
         Ok((condition, other))
     }
 
-    /// Writes, and prints what was returned of the item.
+    /// Sends the write, and prints the returned item.
     fn run(&self, table: &str, write: WriteItem, done: &str) -> Result {
-        self.at.run(async |opened| {
+        self.target.run(async |opened| {
             let key = opened.table(table).await?.definition.key;
             let item = opened.engine().write_item(write).await?.attributes;
-            self.at.output.either(
+            self.target.output.either(
                 &|w| object!(w; "done": done, "item": item),
                 &|| match &item {
                     Some(item) => print_item(item, &key),
@@ -84,19 +84,20 @@ impl Writing {
     }
 }
 
-/// Whether the item that was there is printed.
+/// Whether the previous item is printed.
 #[derive(Clone, Copy, Debug, Args)]
-struct Before {
-    /// Tell the item that was there before
+struct ReturnOld {
+    /// Print the previous item
     #[arg(long)]
     old: bool,
 }
 
-impl Before {
-    const fn returned(self) -> ReturnValues {
-        match self.old {
-            true => ReturnValues::AllOld,
-            false => ReturnValues::None,
+impl ReturnOld {
+    const fn return_values(self) -> ReturnValues {
+        if self.old {
+            ReturnValues::AllOld
+        } else {
+            ReturnValues::None
         }
     }
 }

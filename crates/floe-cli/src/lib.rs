@@ -1,11 +1,11 @@
-//! The program `floe`: one file per command, each with its flags, its help and what it does.
+//! The program `floe`: one file per command, with its flags, its help and its implementation.
 
-mod ask;
 mod backup;
 mod bench;
 mod changes;
 mod commands;
 mod completions;
+mod confirm;
 mod demo;
 mod doctor;
 mod duration;
@@ -19,20 +19,20 @@ mod import;
 mod indexer;
 mod input;
 mod item;
-mod moment;
 mod out;
 mod pages;
-mod place;
 mod query;
 mod registry;
 mod scan;
 mod secrets;
 mod serve;
 mod signals;
+mod store;
 mod table;
 mod tables;
 mod telemetry;
 mod umask;
+mod utc;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -40,43 +40,44 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use ask::confirm;
 use commands::commands;
+use confirm::confirm;
 use duration::parse_duration;
 use failure::Failure;
-use input::{Form, Input, Placeholders, Resolved, with_forms};
+use input::{Input, JsonFormat, Placeholders, ResolvedPlaceholders, with_formats};
 use out::items::{print_item, print_items};
-use out::json::{Each, Text, members, object, write_members};
+use out::json::{AsArray, AsText, members, object, write_members};
 use out::progress::Progress;
 use out::table::escaped;
 use out::value::{cell, item_cell};
 use out::{Output, Table, bytes, grouped, print, print_json};
-use place::{
-    EVENT_INTERVAL, EventsArgs, IfMissing, Opened, Place, Store, StoreArgs, check_store, describe,
-    events_table, missing_table, refuse_file, threads, wait_for,
-};
 use signals::Signals;
+use store::{
+    EVENT_INTERVAL, EventTable, EventsArgs, IfMissing, OpenStore, Store, StoreArgs, block_on,
+    check_not_file, check_store, describe, events_table, missing_table, multi_thread_runtime,
+};
 
-/// The account that stands in resource names. One of zeros is what programs name that mean somebody else's.
+/// The account in resource names. Not all zeros: programs use 000000000000 as a placeholder for other accounts.
 const ACCOUNT: &str = "100000000001";
 
-/// What came of something that fails in words for people.
+/// A result whose error is a message for the user.
 type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 const AFTER_HELP: &str = "\
-Begin with:
-  # a shop to look at, filled and served
+Get started:
+  # fill and serve an example store
   floe demo
-  # DynamoDB's protocol on a directory, for any AWS SDK
+  # serve a directory over DynamoDB's protocol, for any AWS SDK
   floe serve --data ./shop
-  # what is in a store
+  # list the tables of a store
   floe table list --data ./shop
 
-A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB as the environment says (--region, --profile). \
-Results go to the standard output: tables for people, JSON with --json. Notes and errors go to the standard error.
+A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB (--region, --profile, or the AWS environment \
+variables). Results are written to standard output: as text, or as JSON with --json. Notes and errors are written to \
+standard error.
 
-Exit codes: 0 done; 1 it could not be done; 2 called wrongly; 3 done, and what was asked for is not there or not so (no such \
-item, a condition that does not hold, a stream at another version).";
+Exit codes: 0 success; 1 failure; 2 usage error; 3 negative result: the item does not exist, the condition is false, the \
+stream is at another version.";
 
 /// The data layer for DynamoDB applications, from the command line.
 #[derive(Debug, Parser)]
@@ -116,7 +117,7 @@ pub fn main() -> ExitCode {
     umask::restrict();
     let floe = match Floe::try_parse_from(arguments()) {
         Ok(floe) => floe,
-        Err(error) => return refuse(&error),
+        Err(error) => return report_usage_error(&error),
     };
     match floe.command.run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -127,19 +128,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The arguments of this process. AWS Lambda starts a program without any, and it is the indexer there.
+/// The arguments of this process. AWS Lambda starts the program without arguments: there it runs the indexer.
 fn arguments() -> Vec<OsString> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    if arguments.len() == 1 && floe::changes::lambda::Runtime::is_here() {
+    if arguments.len() == 1 && floe::changes::lambda::Runtime::is_lambda() {
         return arguments.into_iter().chain(["indexer".into()]).collect();
     }
     arguments
 }
 
-/// Answers arguments that are not understood, in one line, and those that ask for help, at length.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints a usage error in one line, or the help text if it was requested.
+fn report_usage_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A reader that has gone away has read enough.
+        // A closed pipe is not an error: the reader has read enough.
         drop(error.print());
         return ExitCode::SUCCESS;
     }
@@ -148,7 +149,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     let text = error.to_string();
-    let paragraphs: Vec<_> = text.split("\n\n").map(joined).collect();
+    let paragraphs: Vec<_> = text.split("\n\n").map(single_line).collect();
     let lines = paragraphs.iter().filter_map(|part| {
         let is_tip = part.starts_with("tip: ").then_some(part.as_str());
         part.strip_prefix("error: ").or(is_tip)
@@ -157,13 +158,13 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let usage = paragraphs
         .iter()
         .find_map(|part| part.strip_prefix("Usage: "));
-    let command = usage.map_or_else(called, command_of);
+    let command = usage.map_or_else(command_in_arguments, command_in_usage);
     note(&format!("{}; see {command} --help", lines.join("; ")));
     ExitCode::from(2)
 }
 
-/// The command that was called, by the names at the beginning of the arguments.
-fn called() -> String {
+/// The command named by the leading arguments.
+fn command_in_arguments() -> String {
     let arguments = arguments().into_iter().skip(1);
     let names = arguments.map_while(|word| word.into_string().ok());
     let names = names.take_while(|word| !word.starts_with('-'));
@@ -171,50 +172,49 @@ fn called() -> String {
     names.join(" ")
 }
 
-/// The text of an argument, if it is fit. Says what it must be if not.
-fn checked(text: &str, is_fit: bool, unfit: &str) -> Result<String, String> {
-    is_fit
+/// Returns the text of an argument if it is valid, the message otherwise.
+fn validated(text: &str, is_valid: bool, message: &str) -> Result<String, String> {
+    is_valid
         .then(|| text.to_owned())
-        .ok_or_else(|| unfit.to_owned())
+        .ok_or_else(|| message.to_owned())
 }
 
-/// What stands in an address behind the protocol of the web.
-fn site(address: &str) -> Option<&str> {
+/// The part of a URL after `http://` or `https://`. `None` for other schemes.
+fn without_scheme(address: &str) -> Option<&str> {
     let plain = address.strip_prefix("http://");
     plain.or_else(|| address.strip_prefix("https://"))
 }
 
-/// Text in one line.
-fn joined(text: &str) -> String {
+/// Joins the words of a text into one line.
+fn single_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The names of commands at the beginning of a line of usage.
-fn command_of(usage: &str) -> String {
+/// The command named at the beginning of a usage line.
+fn command_in_usage(usage: &str) -> String {
     let is_name = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_lowercase());
     let names: Vec<_> = usage.split(' ').take_while(is_name).collect();
     names.join(" ")
 }
 
-/// Prints what a program may read.
-fn say(line: &str) {
+/// Prints a status line to standard output, for programs that wait for it.
+fn print_status(line: &str) {
     let mut stdout = std::io::stdout().lock();
     drop(writeln!(stdout, "floe: {line}").and_then(|()| stdout.flush()));
 }
 
-/// Reports what opening a store has dropped, if it has.
+/// Reports the bytes that were dropped when the store was opened, if any.
 fn note_recovery(recovery: floe_local::Recovery) {
     let dropped = recovery.dropped_bytes;
     if dropped > 0 {
         note(&format!(
-            "the last process did not close the store: dropped the end of its journal, which was never acknowledged: \
-             bytes={dropped}"
+            "the store was not closed cleanly: dropped the unacknowledged end of its journal: bytes={dropped}"
         ));
     }
 }
 
-/// Prints what is meant for people.
+/// Prints a note to standard error, for the user.
 fn note(line: &str) {
     drop(writeln!(std::io::stderr().lock(), "floe: {line}"));
 }

@@ -1,4 +1,4 @@
-//! What `floe query` and `floe scan` have in common: what is printed of which items, page by page.
+//! The shared part of `floe query` and `floe scan`: selects items, and prints them page by page.
 
 mod cursor;
 
@@ -9,48 +9,48 @@ use floe_store::table::TableDef;
 use floe_store::{Item, Result as StoreResult};
 
 use crate::{
-    Each, Input, Opened, Placeholders, Resolved, Result, StoreArgs, grouped, note, object, print,
-    print_items, print_json,
+    AsArray, Input, OpenStore, Placeholders, ResolvedPlaceholders, Result, StoreArgs, grouped,
+    note, object, print, print_items, print_json,
 };
 
-/// Which items are printed, and what of them.
+/// The selection of items and attributes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
-    /// The table
+    /// Name of the table
     pub(super) table: String,
 
-    /// Of this index
+    /// Index to read
     #[arg(long, value_name = "NAME")]
     index: Option<String>,
 
-    /// Only items of which this holds: quantity > :q
+    /// Filter expression: quantity > :q
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
 
-    /// Only these parts of them: product, address.city
+    /// Print only these attributes: product, address.city
     #[arg(long, value_name = "EXPRESSION")]
     projection: Option<String>,
 
     #[command(flatten)]
     placeholders: Placeholders,
 
-    /// The most items
+    /// Maximum number of items
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Go on where an earlier call has ended
+    /// Resume after an earlier page, at its cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 
-    /// All items, however many
+    /// Print all items
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
-    /// Only how many they are
+    /// Print only the number of items
     #[arg(long, conflicts_with = "projection")]
     count: bool,
 
-    /// See every write that was answered before
+    /// Use strongly consistent reads
     #[arg(long)]
     consistent: bool,
 
@@ -58,28 +58,28 @@ pub(super) struct Selection {
     input: Input,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-/// What is asked of the store.
+/// The request for a page.
 #[derive(Clone, Debug)]
-pub(super) enum Reading {
+pub(super) enum PageRequest {
     Query(Query),
     Scan(Scan),
 }
 
-/// Calls the same on a query and on a scan.
-macro_rules! of_either {
-    ($reading:expr, $one:ident => $call:expr) => {
-        match $reading {
-            Reading::Query($one) => $call,
-            Reading::Scan($one) => $call,
+/// Runs an expression on the inner request, for the fields that queries and scans share.
+macro_rules! with_request {
+    ($request:expr, $inner:ident => $body:expr) => {
+        match $request {
+            PageRequest::Query($inner) => $body,
+            PageRequest::Scan($inner) => $body,
         }
     };
 }
 
-impl Reading {
-    async fn page(&self, opened: &Opened) -> StoreResult<Page> {
+impl PageRequest {
+    async fn page(&self, opened: &OpenStore) -> StoreResult<Page> {
         match self {
             Self::Query(query) => opened.engine().query(query.clone()).await,
             Self::Scan(scan) => opened.engine().scan(scan.clone()).await,
@@ -87,92 +87,92 @@ impl Reading {
     }
 }
 
-/// How much was found so far.
+/// The counts of all pages so far.
 #[derive(Default)]
-struct Found {
+struct Totals {
     count: usize,
     scanned: usize,
 }
 
 impl Selection {
-    pub(super) fn placeholders(&self) -> Result<Resolved> {
+    pub(super) fn placeholders(&self) -> Result<ResolvedPlaceholders> {
         self.placeholders.resolve(self.input)
     }
 
-    pub(super) fn run(&self, mut parser: Parser<'_>, mut reading: Reading) -> Result {
+    pub(super) fn run(&self, mut parser: Parser<'_>, mut request: PageRequest) -> Result {
         let filter = self.filter.as_deref();
         let filter = filter.map(|text| parser.filter(text)).transpose()?;
         let projection = self.projection.as_deref();
         let projection = projection.map(|text| parser.projection(text)).transpose()?;
         parser.finish()?;
-        let start = self.cursor.as_deref().map(cursor::open).transpose()?;
-        of_either!(&mut reading, one => {
-            one.filter = filter;
-            one.start_key = start;
-            one.index_name.clone_from(&self.index);
-            one.consistent = self.consistent;
+        let start = self.cursor.as_deref().map(cursor::decode).transpose()?;
+        with_request!(&mut request, inner => {
+            inner.filter = filter;
+            inner.start_key = start;
+            inner.index_name.clone_from(&self.index);
+            inner.consistent = self.consistent;
             if self.count {
-                one.select = Some(Select::Count);
+                inner.select = Some(Select::Count);
             }
         });
-        self.at
-            .run(async |opened| self.read(opened, reading, projection).await)
+        self.target
+            .run(async |opened| self.read(opened, request, projection).await)
     }
 
     async fn read(
         &self,
-        opened: &Opened,
-        mut reading: Reading,
+        opened: &OpenStore,
+        mut request: PageRequest,
         projection: Option<Paths>,
     ) -> Result {
         let table = opened.table(&self.table).await?.definition;
-        // What is cut off is found again by its key, which a projection of the store might leave out.
-        let projected_here = match self.filter.is_some() && !self.all {
-            true => projection.clone(),
-            false => {
-                of_either!(&mut reading, one => one.projection.clone_from(&projection));
-                None
-            }
+        // A truncated page is resumed at the key of its last item, which a projection by the store might omit.
+        let local_projection = if self.filter.is_some() && !self.all {
+            projection.clone()
+        } else {
+            with_request!(&mut request, inner => inner.projection.clone_from(&projection));
+            None
         };
-        let mut found = Found::default();
+        let mut totals = Totals::default();
         let mut gathered = Vec::new();
         loop {
-            let left = self.left(&found);
-            // With a filter the store must not know how many are wanted: it would read as few and find none.
-            let limit = left.filter(|_| self.filter.is_none());
-            of_either!(&mut reading, one => one.limit = limit);
-            let mut page = reading.page(opened).await?;
-            let cut = left.filter(|left| *left < page.items.len());
-            if let Some(left) = cut {
-                page.items.truncate(left);
-                page.count = left;
+            let remaining = self.remaining(&totals);
+            // The store applies the limit before the filter, so with a filter pages would be almost empty.
+            let limit = remaining.filter(|_| self.filter.is_none());
+            with_request!(&mut request, inner => inner.limit = limit);
+            let mut page = request.page(opened).await?;
+            let truncated = remaining.filter(|remaining| *remaining < page.items.len());
+            if let Some(count) = truncated {
+                page.items.truncate(count);
+                page.count = count;
                 page.last_key = page.items.last().and_then(|item| self.key_of(&table, item));
             }
-            if let Some(paths) = &projected_here {
+            if let Some(paths) = &local_projection {
                 page.items = page.items.iter().map(|item| paths.project(item)).collect();
             }
-            found.count += page.count;
-            found.scanned += page.scanned_count;
+            totals.count += page.count;
+            totals.scanned += page.scanned_count;
             let next = page.last_key.clone();
-            let is_end = next.is_none() || self.left(&found) == Some(0);
-            match self.at.output.json {
-                true => self.print_page(&page, is_end),
-                false => gathered.append(&mut page.items),
+            let is_end = next.is_none() || self.remaining(&totals) == Some(0);
+            if self.target.output.json {
+                self.print_page(&page, is_end);
+            } else {
+                gathered.append(&mut page.items);
             }
             if is_end {
-                return self.print_end(&table, &gathered, &found, next.as_ref());
+                return self.print_end(&table, &gathered, &totals, next.as_ref());
             }
-            of_either!(&mut reading, one => one.start_key = next);
+            with_request!(&mut request, inner => inner.start_key = next);
         }
     }
 
-    /// How many items may still be printed; `None` if there is no end.
-    fn left(&self, found: &Found) -> Option<usize> {
+    /// The number of items that may still be printed. `None` if there is no limit.
+    fn remaining(&self, totals: &Totals) -> Option<usize> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        (!self.all && !self.count).then(|| limit.saturating_sub(found.count))
+        (!self.all && !self.count).then(|| limit.saturating_sub(totals.count))
     }
 
-    /// The key under which an item is found again.
+    /// The key at which reading can be resumed after an item.
     fn key_of(&self, table: &TableDef, item: &Item) -> Option<Item> {
         let mut key = table.key.key_of(item)?;
         let index = self.index.as_deref().and_then(|name| table.index(name));
@@ -184,11 +184,11 @@ impl Selection {
 
     fn print_page(&self, page: &Page, is_end: bool) {
         let cursor = page.last_key.as_ref().filter(|_| is_end);
-        let items = (!self.count).then_some(Each(&page.items, write_item));
+        let items = (!self.count).then_some(AsArray(&page.items, write_item));
         print_json(&|w| {
             object!(w;
                 "items": items, "count": page.count, "scanned": page.scanned_count,
-                "cursor": cursor.map(cursor::seal)
+                "cursor": cursor.map(cursor::encode)
             );
         });
     }
@@ -197,22 +197,22 @@ impl Selection {
         &self,
         table: &TableDef,
         items: &[Item],
-        found: &Found,
+        totals: &Totals,
         next: Option<&Item>,
     ) -> Result {
-        if self.at.output.json {
+        if self.target.output.json {
             return Ok(());
         }
         if self.count {
-            print(grouped(u64::try_from(found.count).unwrap_or(u64::MAX)));
+            print(grouped(u64::try_from(totals.count).unwrap_or(u64::MAX)));
             return Ok(());
         }
         print_items(items, &table.key);
-        let mut facts = format!("items={} read={}", found.count, found.scanned);
+        let mut summary = format!("items={} read={}", totals.count, totals.scanned);
         if let Some(key) = next {
-            facts.push_str(&format!("; go on with --cursor {}", cursor::seal(key)));
+            summary.push_str(&format!("; resume with --cursor {}", cursor::encode(key)));
         }
-        note(&facts);
+        note(&summary);
         Ok(())
     }
 }

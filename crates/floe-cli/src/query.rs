@@ -1,13 +1,13 @@
-//! `floe query`: the items under one partition key, in their order.
+//! `floe query`: prints items of one partition key.
 
 use floe_store::op::Query;
 
-use super::pages::{Reading, Selection};
-use crate::{Result, with_forms};
+use super::pages::{PageRequest, Selection};
+use crate::{Result, with_formats};
 
-/// Find the items under one partition key, in their order
+/// Query the items of one partition key, in the order of the sort key
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe query orders --key-condition 'customer = :c' --values '{\":c\":\"ada\"}' \\
       --data ./shop
@@ -17,14 +17,14 @@ Examples:
       --filter 'quantity >= :q' --values '{\":p\":\"sled\",\":q\":2}' --json \\
       --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
 
-Expressions are DynamoDB's. At most --limit items are told; if there are more, a cursor is told with which --cursor goes on. \
-With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor if there is more."))]
+Options take DynamoDB's expressions. If there are more than --limit items, the output has a cursor: resume there with --cursor. \
+With --json, each line is a page: items (as DynamoDB JSON), count, scanned, and cursor if there are more items."))]
 pub(super) struct QueryCommand {
-    /// Which items: customer = :c AND placed > :p
+    /// Key condition expression: customer = :c AND placed > :p
     #[arg(long, value_name = "EXPRESSION")]
     key_condition: String,
 
-    /// The last first
+    /// Descending order of sort keys
     #[arg(long)]
     descending: bool,
 
@@ -39,7 +39,6 @@ impl QueryCommand {
         let condition = parser.key_condition(&self.key_condition)?;
         let mut query = Query::new(self.selection.table.as_str(), condition);
         query.forward = !self.descending;
-        let reading = Reading::Query(query);
-        self.selection.run(parser, reading)
+        self.selection.run(parser, PageRequest::Query(query))
     }
 }

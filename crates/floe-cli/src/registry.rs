@@ -1,16 +1,16 @@
-//! `floe registry`: looks at versioned registries, publishes and retires versions.
+//! `floe registry`: inspects versioned registries, publishes and retires versions.
 //!
-//! The program has not got the structs of users. What it knows of a registry it reads from its table, where
-//! `ensure_registries` keeps the description, or from a file.
+//! The program does not have the structs of registries. It reads their descriptions from the tables, where
+//! `ensure_registries` stores them, or from a file.
 
 mod describe;
 mod get;
 mod history;
-mod hold;
 mod latest;
 mod list;
 mod print;
 mod publish;
+mod retention;
 mod retire;
 
 use clap::Args;
@@ -19,94 +19,94 @@ use floe_store::Item;
 use floe_store::table::{KeyKind, TableDef};
 
 use super::table::list::names;
-use crate::{Failure, Opened, Result, StoreArgs, commands, input};
+use crate::{Failure, OpenStore, Result, StoreArgs, commands, input};
 
 commands! {
-    /// Look at versioned registries, publish and retire versions
+    /// Inspect versioned registries, publish and retire versions
     #[command(after_help = "\
 Examples:
-  # which registries there are
+  # list the registries of a store
   floe registry list --data ./layers
-  # the latest version of a group
+  # print the latest version of a group
   floe registry latest Layer region=eu package=numpy --data ./layers
-  # and of all regions
+  # print the latest versions of all regions
   floe registry latest Layer package=numpy --data ./layers
-  # all versions of it
+  # print all versions of a group
   floe registry history Layer region=eu package=numpy --data ./layers
-  # the next version
+  # publish the next version
   floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
       --data ./layers
-  # take one back
+  # retire a version
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
-A registry is named as its struct is. Its description is kept in its table by `ensure_registries`; for a table that was made \
-by other means, --schema gives it from a file, as `floe registry describe` prints it and `Layer::SCHEMA.describe()` tells it.")]
+A registry has the name of its struct. `ensure_registries` stores its description in its table. For tables created by other \
+tools, pass the description as a file with --schema; `floe registry describe --json` and `Layer::SCHEMA.describe()` return it.")]
     RegistryCommand:
-    List(list::List) in at,
-    Describe(describe::Describe) in place,
-    Latest(latest::Latest) in group.place,
-    Deployed(latest::Deployed) in group.place,
+    List(list::List) in target,
+    Describe(describe::Describe) in registry,
+    Latest(latest::Latest) in group.registry,
+    Deployed(latest::Deployed) in group.registry,
     Get(get::Get) in group,
     History(history::HistoryCommand) in group,
     Publish(publish::Publish),
     Retire(retire::Retire) in version.group,
-    Pin(hold::Pin) in version.group,
-    Unpin(hold::Unpin) in version.group,
-    Alias(hold::Alias) in group,
+    Pin(retention::Pin) in version.group,
+    Unpin(retention::Unpin) in version.group,
+    Alias(retention::Alias) in group,
 }
 
-/// Which registry, where it is, and how the result is printed.
+/// The registry, its store, and the output format.
 #[derive(Debug, Args)]
-struct RegistryPlace {
-    /// The registry, named as its struct is
+struct RegistryArgs {
+    /// Name of the registry: that of its struct
     #[arg(value_name = "REGISTRY", index = 1)]
     registry: String,
 
-    /// Its table [default: the one that describes a registry of this name]
+    /// Table of the registry [default: the table that describes a registry of this name]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
-    /// What it is, from this file instead of its table
+    /// File with the description of the registry, instead of its table
     #[arg(long, value_name = "FILE")]
     schema: Option<String>,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-/// Some or all names of a group, and where its registry is.
+/// Some or all key fields of a group, and its registry.
 #[derive(Debug, Args)]
-struct GroupPlace {
-    /// The names of the group, each behind the name of its field: region=eu
+struct GroupArgs {
+    /// Key fields of the group: region=eu
     #[arg(value_name = "FIELD=NAME", index = 2, value_parser = parse_name)]
     names: Vec<(String, String)>,
 
     #[command(flatten)]
-    place: RegistryPlace,
+    registry: RegistryArgs,
 }
 
-/// A version by its number, and where its registry is.
+/// The number of a version, and its group.
 #[derive(Debug, Args)]
-struct Numbered {
-    /// The number
+struct VersionArgs {
+    /// Number of the version
     #[arg(long, value_name = "N")]
     version: u64,
 
     #[command(flatten)]
-    group: GroupPlace,
+    group: GroupArgs,
 }
 
-impl GroupPlace {
+impl GroupArgs {
     fn pairs(&self) -> Vec<(&str, &str)> {
         let names = self.names.iter();
         names.map(|(field, name)| (&**field, &**name)).collect()
     }
 
-    /// Runs a command on a group of which all names are given.
-    fn run(&self, work: impl AsyncFnOnce(Called<'_>) -> Result) -> Result {
-        self.place.run(async |(schema, versions)| {
+    /// Runs a command on the group. Fails unless all key fields are given.
+    fn run(&self, command: impl AsyncFnOnce(GroupContext<'_>) -> Result) -> Result {
+        self.registry.run(async |(schema, versions)| {
             let group = &versions.group(&self.pairs())?;
-            work(Called {
+            command(GroupContext {
                 schema,
                 versions,
                 group,
@@ -116,21 +116,21 @@ impl GroupPlace {
     }
 }
 
-/// What a command on a registry is given.
-type Found<'f> = (&'static RegistrySchema, &'f Versions<'f, Item>);
+/// The input of a command on a registry.
+type RegistryContext<'f> = (&'static RegistrySchema, &'f Versions<'f, Item>);
 
-/// What a command on a group is given.
-struct Called<'c> {
+/// The input of a command on a group.
+struct GroupContext<'c> {
     schema: &'static RegistrySchema,
     versions: &'c Versions<'c, Item>,
     group: &'c Group<Item>,
 }
 
-impl Called<'_> {
-    /// The failure of a command for what is not in the group.
-    fn unmet(&self, what: &str) -> Failure {
+impl GroupContext<'_> {
+    /// The failure if something does not exist in the group.
+    fn unmet(&self, message: &str) -> Failure {
         let (registry, group) = (self.schema.name, self.group.as_str());
-        Failure::unmet(format!("{what}: registry={registry} group={group}"))
+        Failure::unmet(format!("{message}: registry={registry} group={group}"))
     }
 }
 
@@ -139,21 +139,21 @@ fn parse_name(text: &str) -> Result<(String, String), String> {
         Some((field, name)) if !field.is_empty() && !name.is_empty() => {
             Ok((field.to_owned(), name.to_owned()))
         }
-        _ => Err("not a field and a name, such as region=eu".to_owned()),
+        _ => Err("expected a field and its value, such as region=eu".to_owned()),
     }
 }
 
-impl RegistryPlace {
+impl RegistryArgs {
     /// Runs a command on the versions of the registry.
-    fn run(&self, work: impl AsyncFnOnce(Found<'_>) -> Result) -> Result {
+    fn run(&self, command: impl AsyncFnOnce(RegistryContext<'_>) -> Result) -> Result {
         let file = self.file()?;
-        self.at.run(async |opened| {
+        self.target.run(async |opened| {
             let schema = self.find(opened, file).await?;
-            work((schema, &opened.db.registry_described(schema))).await
+            command((schema, &opened.db.registry_described(schema))).await
         })
     }
 
-    /// The registry that the file describes, if one was given.
+    /// The registry described by the file of `--schema`, if given.
     fn file(&self) -> Result<Option<&'static RegistrySchema>> {
         let Some(path) = &self.schema else {
             return Ok(None);
@@ -164,18 +164,18 @@ impl RegistryPlace {
             None => RegistrySchema::from_description(&text),
         };
         let schema = schema?;
-        match schema.name == self.registry {
-            true => Ok(Some(schema)),
-            false => Err(Failure::usage(format!(
-                "--schema describes another registry: given={} described={}",
-                self.registry, schema.name
-            ))),
+        if schema.name == self.registry {
+            return Ok(Some(schema));
         }
+        Err(Failure::usage(format!(
+            "--schema describes another registry: expected={} actual={}",
+            self.registry, schema.name
+        )))
     }
 
     async fn find(
         &self,
-        opened: &Opened,
+        opened: &OpenStore,
         file: Option<&'static RegistrySchema>,
     ) -> Result<&'static RegistrySchema> {
         if let Some(schema) = file {
@@ -188,22 +188,25 @@ impl RegistryPlace {
         let mut named = all.iter().filter(|schema| schema.name == self.registry);
         match (named.next(), named.next()) {
             (Some(schema), None) => Ok(schema),
-            (None, _) => Err(Failure::broken(format!(
-                "there is no description of such a registry: registry={} known={}; ensure_registries keeps it in the \
-                 table, --schema gives it",
+            (None, _) => Err(Failure::failed(format!(
+                "there is no description of the registry: registry={} known={}; store it with ensure_registries, or pass it \
+                                 with --schema",
                 self.registry,
                 known.join(",")
             ))),
             (Some(one), Some(other)) => Err(Failure::usage(format!(
-                "two tables have a registry of this name: registry={} tables={},{}; say which with --table",
+                "two tables have a registry of this name: registry={} tables={},{}; select one with --table",
                 self.registry, one.table, other.table
             ))),
         }
     }
 }
 
-/// The registries that are described in a table, or in all of them.
-async fn described(opened: &Opened, table: Option<&str>) -> Result<Vec<&'static RegistrySchema>> {
+/// The registries described in a table, or in all tables.
+async fn described(
+    opened: &OpenStore,
+    table: Option<&str>,
+) -> Result<Vec<&'static RegistrySchema>> {
     let tables = match table {
         Some(table) => vec![table.to_owned()],
         None => names(opened).await?,

@@ -1,13 +1,13 @@
-//! `floe scan`: all items of a table, in no order.
+//! `floe scan`: prints all items of a table, in no particular order.
 
 use floe_store::op::Scan;
 
-use super::pages::{Reading, Selection};
-use crate::{Result, with_forms};
+use super::pages::{PageRequest, Selection};
+use crate::{Result, with_formats};
 
-/// Read all items of a table, or of an index
+/// Scan all items of a table or an index
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe scan orders --data ./shop
   floe scan orders --filter 'quantity > :q' --values '{\":q\":1}' --limit 20 \\
@@ -16,9 +16,9 @@ Examples:
       | jq -c '.items[]'
   floe scan orders --count --all --data ./shop
 
-A filter leaves items out after they were read and paid for. At most --limit items are told; if there are more, a cursor is \
-told with which --cursor goes on. With --json each line is a page: items (in DynamoDB's JSON), count, scanned, and cursor \
-if there is more."))]
+A filter removes items after they were read and charged. If there are more than --limit items, the output has a cursor: resume \
+there with --cursor. With --json, each line is a page: items (as DynamoDB JSON), count, scanned, and cursor if there are more \
+items."))]
 pub(super) struct ScanCommand {
     #[command(flatten)]
     selection: Selection,
@@ -29,6 +29,6 @@ impl ScanCommand {
         let resolved = self.selection.placeholders()?;
         let parser = resolved.parser();
         let scan = Scan::new(self.selection.table.as_str());
-        self.selection.run(parser, Reading::Scan(scan))
+        self.selection.run(parser, PageRequest::Scan(scan))
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps secrets away from the other users of the machine: out of the list of processes, and in private files.
+//! Keeps secrets from other users of the machine: out of the process list, and in private files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -10,14 +10,14 @@ use crate::{Failure, Result, note};
 /// The command that takes a secret.
 const COMMAND: &str = "serve";
 
-/// The flag that a secret is given with.
+/// The flag for the secret.
 const FLAG: &str = "--secret-key";
 
 /// The environment variable that is read instead of the flag.
 pub(super) const VARIABLE: &str = "FLOE_SECRET_KEY";
 
-/// Moves a secret from the arguments of this process into its environment, which other users do not see. For that the
-/// program is started anew in the same process, so this must come before everything else.
+/// Moves a secret from the arguments of this process into its environment, which other users cannot see. Re-executes the
+/// program in the same process, so this must run first.
 pub(super) fn hide() {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let Some(secret) = take_secret(&mut arguments) else {
@@ -29,7 +29,7 @@ pub(super) fn hide() {
     restart(&arguments, &secret);
 }
 
-/// Takes the flag and its secret away. Leaves arguments alone that are refused later: without a secret, or with two.
+/// Removes the flag and its secret. Does not change arguments that are rejected later: without a secret, or with two.
 fn take_secret(arguments: &mut Vec<OsString>) -> Option<OsString> {
     if arguments.get(1)? != COMMAND {
         return None;
@@ -58,13 +58,13 @@ fn is_flag(word: &OsStr) -> bool {
     rest.is_some_and(|rest| matches!(rest, [] | [b'=', ..]))
 }
 
-/// The secret in `--secret-key=SECRET`. None if it is not UTF-8, which is refused later.
+/// The secret in `--secret-key=SECRET`. `None` if it is not UTF-8, which is rejected later.
 fn attached(word: &OsStr) -> Option<OsString> {
     let rest = word.to_str()?.strip_prefix(FLAG)?;
     rest.strip_prefix('=').map(OsString::from)
 }
 
-/// Starts the program anew with other arguments. Returns only if that is not possible.
+/// Re-executes the program with other arguments. Returns only on failure.
 #[cfg(unix)]
 fn restart(arguments: &[OsString], secret: &OsStr) {
     use std::os::unix::process::CommandExt;
@@ -80,19 +80,21 @@ fn restart(arguments: &[OsString], secret: &OsStr) {
             .exec(),
         Err(error) => error,
     };
-    note(&format!("the secret stays visible: {error}"));
+    note(&format!(
+        "the secret remains visible on the command line: {error}"
+    ));
 }
 
 #[cfg(not(unix))]
 fn restart(_: &[OsString], _: &OsStr) {}
 
-/// Reads a file of secrets. Refuses one that other users can read, and anything but a regular file.
+/// Reads a file of secrets. Rejects files that other users can read, and anything but regular files.
 pub(super) fn read_private(path: &Path) -> Result<String> {
     let failed = |error| {
         let shown = path.display();
-        Failure::broken(format!("the keys cannot be read: {error}: path={shown}"))
+        Failure::failed(format!("the keys cannot be read: {error}: path={shown}"))
     };
-    // Before it is opened, because opening a pipe waits for its writer; and after, because that is what is read.
+    // Checked before opening, because opening a pipe waits for its writer, and after, because the path may have been replaced.
     check_private(path, &std::fs::metadata(path).map_err(failed)?)?;
     let mut file = File::open(path).map_err(failed)?;
     check_private(path, &file.metadata().map_err(failed)?)?;
@@ -104,19 +106,19 @@ pub(super) fn read_private(path: &Path) -> Result<String> {
 fn check_private(path: &Path, metadata: &Metadata) -> Result {
     let shown = path.display();
     if !metadata.is_file() {
-        return Err(Failure::broken(format!(
+        return Err(Failure::failed(format!(
             "the keys are not in a regular file: path={shown}"
         )));
     }
     if let Some(mode) = exposed_mode(metadata) {
-        return Err(Failure::broken(format!(
+        return Err(Failure::failed(format!(
             "other users of this machine can read the keys: path={shown} mode={mode:04o}; run `chmod 600 {shown}`"
         )));
     }
     Ok(())
 }
 
-/// The mode of a file that its group or others may use.
+/// The mode of a file, if its group or other users have access.
 #[cfg(unix)]
 fn exposed_mode(metadata: &Metadata) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
@@ -134,7 +136,7 @@ fn exposed_mode(_: &Metadata) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// What is taken from a command line, and what is left of it.
+    /// The secret removed from a command line, and the remaining line.
     fn take(line: &str) -> (Option<String>, String) {
         let mut arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let secret = take_secret(&mut arguments);
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_is_taken_in_both_forms() {
+    fn secret_is_removed_in_both_forms() {
         for line in [
             "floe serve --access-key a --secret-key x --memory",
             "floe serve --access-key a --secret-key=x --memory",
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn other_command_lines_are_left_alone() {
+    fn other_command_lines_are_unchanged() {
         for line in [
             "floe",
             "floe serve --memory",

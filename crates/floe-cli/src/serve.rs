@@ -1,4 +1,4 @@
-//! `floe serve`: DynamoDB's protocol on a directory, or on memory.
+//! `floe serve`: a server of DynamoDB's protocol, on a directory or in memory.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use floe_store::Engine;
 
 use super::telemetry::Export;
 use crate::{
-    ACCOUNT, Failure, Result, Signals, checked, health, note, note_recovery, parse_duration, say,
-    secrets, site, threads,
+    ACCOUNT, Failure, Result, Signals, health, multi_thread_runtime, note, note_recovery,
+    parse_duration, print_status, secrets, validated, without_scheme,
 };
 
-/// How many steps of tasks are taken before the sockets are looked at. A step may be a scan, and a client that has just sent a
-/// request should not have to wait for sixty of them.
+/// Task polls between two checks of the sockets. One poll may run a whole scan, and with tokio's default of 61 a new request
+/// would wait too long.
 const EVENT_INTERVAL: u32 = 8;
 
 /// Serve DynamoDB's protocol, for any AWS SDK in any language
@@ -28,53 +28,53 @@ Examples:
   floe serve --data ./orders --listen 9000
   FLOE_SECRET_KEY=… floe serve --data /var/lib/floe --listen 0.0.0.0:8000 --access-key app
 
-Then point any AWS SDK or the AWS CLI to it; without keys, any credentials will do:
+Then point any AWS SDK or the AWS CLI at it; if the server has no keys, it accepts any credentials:
   aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
 
-GET /healthz answers 200 (ready, read-only), and 503 while writes are refused; the reason is logged to the standard error.
+GET /healthz returns 200 (ready or read-only), or 503 while writes are refused; the reason is logged to standard error.
 
-With OTEL_EXPORTER_OTLP_ENDPOINT, and built with the feature otlp, it exports spans and measurements of its requests.
+If built with the feature otlp, the server exports spans and metrics of its requests to OTEL_EXPORTER_OTLP_ENDPOINT.
 
-Ctrl-C finishes what is under way and closes cleanly; a second one ends at once.")]
+Ctrl-C stops the server after the requests in progress; a second Ctrl-C stops it immediately.")]
 pub(super) struct Serve {
     #[command(flatten)]
     store: Store,
 
-    /// Where to listen: a port of this machine, or an address and a port
+    /// Port, or address and port, to listen on
     ///
-    /// An address that other machines can reach needs keys, or --insecure.
+    /// An address that other machines can reach requires keys, or --insecure.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000", value_parser = parse_listen)]
     listen: SocketAddr,
 
-    /// The region that stands in resource names; with keys, signatures for another one are refused [default:
-    /// us-east-1, and every region is accepted]
+    /// Region in resource names; with keys, signatures for other regions are rejected [default: us-east-1, and all
+    /// regions are accepted]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
 
-    /// When a write is answered: when it is on the disk, or when the system has it
+    /// When a write is acknowledged
     #[arg(long, value_enum, default_value = "sync", conflicts_with = "memory")]
     durability: DurabilityArg,
 
-    /// Memory for data that was read from the disk
+    /// Size of the read cache in MB
     #[arg(long, value_name = "MB", default_value = "128")]
     cache_mb: u32,
 
-    /// How long change records of streams are kept: 30m, 24h, 7d
+    /// Retention of change records: 30m, 24h, 7d
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = parse_duration)]
     stream_retention: Duration,
 
-    /// Free disk space in MB below which writes that store more are refused [default: 256, or an eighth of a file
+    /// Free disk space in MB below which writes that need space are refused [default: 256, or an eighth of a file
     /// system smaller than 2 GB]
     #[arg(long, value_name = "MB", conflicts_with = "memory")]
     disk_reserve: Option<u32>,
 
-    /// Connections at a time; one more takes the place of the one that has waited longest for its client
+    /// Maximum number of connections; a new one beyond it replaces the one idle for longest
     #[arg(long, value_name = "N", default_value = "4096", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
 
-    /// Tell figures for Prometheus at /metrics: requests by operation and outcome, times, capacity, connections
+    /// Expose Prometheus metrics at /metrics: requests by operation and outcome, durations, capacity, connections
     ///
-    /// They need no signature, and tell of no table and no item.
+    /// They need no signature, and contain no names of tables and no items.
     #[arg(long)]
     metrics: bool,
 
@@ -82,24 +82,24 @@ pub(super) struct Serve {
     access: Access,
 }
 
-/// What is served.
+/// The store to serve.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Store {
-    /// Keep the data in this directory, which is made if it is not there
+    /// Directory of the store; created if it does not exist
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// Keep the data in memory, until the program ends
+    /// Store the data in memory until the server stops
     #[arg(long)]
     memory: bool,
 }
 
-/// Who is let in.
+/// Access control.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Who is let in")]
+#[command(next_help_heading = "Access")]
 struct Access {
-    /// Let in only requests that are signed with this access key
+    /// Accept only requests signed with this access key
     #[arg(
         long,
         value_name = "KEY",
@@ -108,9 +108,9 @@ struct Access {
     )]
     access_key: Option<String>,
 
-    /// The secret of the access key. Set FLOE_SECRET_KEY instead: other users of the machine can see the command line
+    /// Secret of the access key. Prefer FLOE_SECRET_KEY: other users of the machine can see the command line
     ///
-    /// A secret on the command line is moved into the environment at once, and a warning is printed.
+    /// A secret on the command line is moved into the environment immediately, and a warning is printed.
     #[arg(
         long,
         value_name = "SECRET",
@@ -120,59 +120,60 @@ struct Access {
     )]
     secret_key: Option<String>,
 
-    /// Let in only requests that are signed with a key from this file: an access key and its secret per line
+    /// Accept only requests signed with a key from this file, which has an access key and its secret per line
     ///
-    /// Only its owner may be able to read the file (chmod 600).
+    /// The file must be readable by its owner only (chmod 600).
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
 
-    /// Let everybody in who can reach the address, also from other machines
+    /// Accept unsigned requests from other machines
     #[arg(long)]
     insecure: bool,
 
-    /// Let clients reach the server under this name, besides addresses and localhost; *.example.com is every name
-    /// below, * is every name
+    /// Accept requests for this host name, in addition to IP addresses and localhost; *.example.com matches all
+    /// subdomains, * all names
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
 
-    /// Let the web pages of this origin use the server (https://app.example.com); * is every page
+    /// Accept requests from web pages of this origin (https://app.example.com); * matches all origins
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     cors: Vec<String>,
 }
 
-/// When a write is answered.
+/// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DurabilityArg {
-    /// When it is on the disk: it survives the loss of power
+    /// When it is synced to disk: it survives power loss
     Sync,
-    /// When the system has it: it survives the death of the process
+    /// When it is in the operating system's cache: it survives a crash of the process
     Relaxed,
 }
 
 impl Serve {
     pub(super) fn run(&self) -> Result {
         let options = self.options()?;
-        options.check().map_err(|error| exposed(&error))?;
+        options.check().map_err(|error| exposed_address(&error))?;
         raise_file_limit();
-        let runtime = threads(EVENT_INTERVAL)?;
+        let runtime = multi_thread_runtime(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
         let export = Export::begin("floe-serve")?;
         let served = runtime.block_on(Box::pin(self.serve(options, &engine, &export)));
-        let closed = engine.close().map_err(Failure::broken);
+        let closed = engine.close().map_err(Failure::failed);
         export.end();
         served.and(closed)
     }
 
     async fn serve(&self, options: Options, engine: &Arc<LocalEngine>, export: &Export) -> Result {
         let signals = Signals::new()?;
-        let service = Service::new(export.serving(Arc::clone(engine) as _));
-        let service = match self.metrics {
-            true => service.with_metrics(),
-            false => service,
+        let service = Service::new(export.traced(Arc::clone(engine) as _));
+        let service = if self.metrics {
+            service.with_metrics()
+        } else {
+            service
         };
         let server = Server::bind(options, service.clone()).await;
         let server = server
-            .map_err(|error| Failure::broken(format!("{error}; choose another with --listen")))?;
+            .map_err(|error| Failure::failed(format!("{error}; choose another with --listen")))?;
         service.set_endpoint(server.local_addr().to_string());
         serve_bound(server, &**engine, &self.store.to_string(), signals).await;
         Ok(())
@@ -184,7 +185,7 @@ impl Serve {
             Some(path) => LocalEngine::open_with(path, options),
             None => LocalEngine::memory_with(options),
         };
-        let engine = engine.map_err(|error| unopened(&error))?;
+        let engine = engine.map_err(|error| open_failure(&error))?;
         note_recovery(engine.recovery());
         Ok(engine)
     }
@@ -224,10 +225,15 @@ impl Serve {
     }
 }
 
-/// Says where a server is, and serves until a signal asks it to stop. Logs when its engine refuses writes.
-pub(super) async fn serve_bound(server: Server, engine: &dyn Engine, what: &str, signals: Signals) {
-    say(&format!(
-        "serving DynamoDB on http://{} ({what})",
+/// Prints the address of a server, and serves until a signal stops it. Logs changes of the engine's health.
+pub(super) async fn serve_bound(
+    server: Server,
+    engine: &dyn Engine,
+    detail: &str,
+    signals: Signals,
+) {
+    print_status(&format!(
+        "serving DynamoDB on http://{} ({detail})",
         server.local_addr()
     ));
     tokio::select! {
@@ -237,7 +243,7 @@ pub(super) async fn serve_bound(server: Server, engine: &dyn Engine, what: &str,
 }
 
 impl Access {
-    /// All keys that were given; none if everybody is let in.
+    /// The keys of all options. `None` if requests need no key.
     fn keys(&self) -> Result<Option<Keys>> {
         let path = self.keys.as_deref();
         let mut pairs = path.map(read_keys).transpose()?.unwrap_or_default();
@@ -252,7 +258,7 @@ impl Access {
     }
 }
 
-/// Reads a file with an access key and its secret per line, and lines that begin with `#` between them.
+/// Reads a file with an access key and its secret per line. Lines that begin with `#` are comments.
 fn read_keys(path: &Path) -> Result<Vec<(String, String)>> {
     let shown = path.display();
     let text = secrets::read_private(path)?;
@@ -264,55 +270,56 @@ fn read_keys(path: &Path) -> Result<Vec<(String, String)>> {
             [first, ..] if first.starts_with('#') => {}
             [key, secret] => pairs.push((key.to_owned(), secret.to_owned())),
             _ => {
-                return Err(Failure::broken(format!(
-                    "a line of the keys is not an access key and its secret: path={shown} line={}",
+                return Err(Failure::failed(format!(
+                    "expected an access key and its secret: path={shown} line={}",
                     number + 1
                 )));
             }
         }
     }
     if pairs.is_empty() {
-        return Err(Failure::broken(format!(
+        return Err(Failure::failed(format!(
             "there are no keys in the file: path={shown}"
         )));
     }
     Ok(pairs)
 }
 
-/// An address: a port of this machine, or a host and a port.
+/// Parses a port of the loopback address, or a host and a port.
 pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse::<u16>() {
         return Ok(([127, 0, 0, 1], port).into());
     }
     let mut addresses = text.to_socket_addrs().map_err(|error| {
-        format!("not an address and a port, such as 127.0.0.1:8000 or 9000: {error}")
+        format!("expected a port or an address and port, such as 9000 or 127.0.0.1:8000: {error}")
     })?;
     addresses
         .next()
         .ok_or_else(|| "the name has no address".to_owned())
 }
 
-/// The origin of a page, as browsers send it.
+/// Parses an origin as browsers send it.
 fn parse_origin(text: &str) -> Result<String, String> {
-    let is_site = |site: &str| !site.is_empty() && !site.contains(['/', ' ', '*']);
-    let is_fit = site(text).is_some_and(is_site) || text == "*" || text == "null";
-    let unfit = "not an origin, such as https://app.example.com or http://localhost:3000";
-    checked(text, is_fit, unfit)
+    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', ' ', '*']);
+    let is_valid = without_scheme(text).is_some_and(is_host) || text == "*" || text == "null";
+    let message = "expected an origin, such as https://app.example.com or http://localhost:3000";
+    validated(text, is_valid, message)
 }
 
-/// Why a store cannot be opened. Where the reason does not say what to do, another directory is what is left.
-fn unopened(error: &floe_store::Error) -> Failure {
+/// The failure to open a store. Adds a hint if the error has none.
+fn open_failure(error: &floe_store::Error) -> Failure {
     let reason = error.to_string();
-    Failure::broken(match reason.contains("; ") {
-        true => reason,
-        false => format!("{reason}; choose another with --data"),
+    Failure::failed(if reason.contains("; ") {
+        reason
+    } else {
+        format!("{reason}; choose another with --data")
     })
 }
 
-fn exposed(error: &ServeError) -> Failure {
+fn exposed_address(error: &ServeError) -> Failure {
     Failure::usage(format!(
-        "{error}; set --access-key and FLOE_SECRET_KEY, or say --insecure if that is meant"
+        "{error}; set --access-key and FLOE_SECRET_KEY, or allow it with --insecure"
     ))
 }
 

@@ -1,8 +1,8 @@
-//! Requests to stop: Ctrl-C, or the signal of a service manager.
+//! Signals that stop the program: Ctrl-C, and SIGTERM from a service manager.
 
 use crate::{Failure, Result, note};
 
-/// The two ways to stop the program: Ctrl-C, and what service managers send.
+/// The signals that stop the program.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -11,12 +11,12 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From here on they no longer end the process.
+    /// Installs the handlers: from now on these signals no longer terminate the process.
     #[cfg(unix)]
     pub(super) fn new() -> Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
 
-        let failed = |error| Failure::broken(format!("signals cannot be received: {error}"));
+        let failed = |error| Failure::failed(format!("signals cannot be received: {error}"));
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
             terminate: signal(SignalKind::terminate()).map_err(failed)?,
@@ -38,16 +38,16 @@ impl Signals {
 
     #[cfg(not(unix))]
     async fn next(&mut self) {
-        // Without a way to ask it, it is ended from outside.
+        // If Ctrl-C cannot be received, the process runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits for the first; the second ends the process at once.
+    /// Waits for the first signal; a second one terminates the process immediately.
     pub(super) async fn stop(mut self) {
         self.next().await;
-        note("finishing what is under way; Ctrl-C again ends at once");
+        note("stopping after the work in progress; press Ctrl-C again to exit immediately");
         tokio::spawn(async move {
             self.next().await;
             std::process::exit(130);

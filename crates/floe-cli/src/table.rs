@@ -18,13 +18,13 @@ Examples:
   floe table describe orders --endpoint http://127.0.0.1:8000 --json
   floe table delete orders --data ./shop --yes")]
     TableCommand:
-    List(list::List) in at,
-    Describe(describe::Describe) in at,
+    List(list::List) in target,
+    Describe(describe::Describe) in target,
     Create(create::Create),
-    Delete(delete::Delete) in at,
+    Delete(delete::Delete) in target,
 }
 
-/// A key for people: `customer (S), placed (N)`.
+/// The text of a key: `customer (S), placed (N)`.
 fn key_text(key: &KeySchema) -> String {
     let text =
         |attribute: &KeyAttribute| format!("{} ({})", attribute.name, attribute.kind.as_str());

@@ -1,4 +1,4 @@
-//! `floe tables`: the tables of a store as infrastructure code.
+//! `floe tables`: prints the tables of a store as infrastructure code.
 
 use clap::{Args, ValueEnum};
 use floe::model::tables::{InfrastructureFormat, infrastructure_of};
@@ -6,7 +6,7 @@ use floe::model::tables::{InfrastructureFormat, infrastructure_of};
 use super::table::list::names;
 use crate::{Result, Store, print};
 
-/// Write the tables as CloudFormation, Terraform, or the input of the AWS CLI
+/// Print tables as CloudFormation, Terraform, or input of the AWS CLI
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,15 +16,14 @@ Examples:
   floe tables --format json --data ./shop | jq '.[0].CreateTable' > orders.json
   aws dynamodb create-table --cli-input-json file://orders.json
 
-Keys, indexes, change streams and expiry are written as they stand in the store. All tables are paid for by the request and \
-kept when the code no longer names them. The tables of models are written by a program as well, without a store: \
-floe::model::tables::infrastructure.")]
+Keys, indexes, change streams and expiry are those of the store. All tables use on-demand billing, and are retained when they \
+are removed from the code. A program can print the tables of its models without a store: floe::model::tables::infrastructure.")]
 pub(super) struct Tables {
-    /// For which tool
+    /// Format of the output
     #[arg(long, value_name = "FORMAT", value_enum)]
     format: Format,
 
-    /// Only these tables [default: all]
+    /// Names of the tables [default: all]
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
 
@@ -32,23 +31,24 @@ pub(super) struct Tables {
     store: Store,
 }
 
-/// The tools that tables are written for.
+/// The formats of infrastructure code.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A template of AWS CloudFormation, as JSON
+    /// An AWS CloudFormation template, as JSON
     Cloudformation,
-    /// Resources of Terraform
+    /// Terraform resources
     Terraform,
-    /// The input of the AWS CLI: CreateTable, and UpdateTimeToLive where items expire
+    /// Input of the AWS CLI: CreateTable, and UpdateTimeToLive if items expire
     Json,
 }
 
 impl Tables {
     pub(super) fn run(&self) -> Result {
         self.store.run(async |opened| {
-            let names = match self.tables.is_empty() {
-                true => names(opened).await?,
-                false => self.tables.clone(),
+            let names = if self.tables.is_empty() {
+                names(opened).await?
+            } else {
+                self.tables.clone()
             };
             let tables = opened.tables(&names).await?.into_iter();
             let tables = tables.map(|table| table.definition).collect();

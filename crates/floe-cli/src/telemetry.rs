@@ -1,6 +1,6 @@
-//! The export of spans and measurements, where the environment says so as OpenTelemetry's tools have it.
+//! Export of spans and metrics, configured by OpenTelemetry's environment variables.
 //!
-//! It is a feature, `otlp`, which is off unless asked for. A program without it says so, if it is asked to export.
+//! Requires the feature `otlp`, which is off by default. Without it, the program prints a note if an endpoint is set.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use floe_store::Engine;
 
 use crate::{Result, note};
 
-/// Where to export to.
+/// The environment variable with the endpoint.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// Where the environment says to export to, if it does.
+/// The endpoint to export to, if export is configured and enabled.
 fn endpoint() -> Option<String> {
     let is_off = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|is_off| is_off == "true");
     let endpoint = std::env::var(ENDPOINT).ok()?;
@@ -24,46 +24,47 @@ pub(super) use exports::Export;
 #[cfg(feature = "otlp")]
 mod exports {
     use floe::telemetry::TracedEngine;
-    use floe::telemetry::otlp::{Exporting, Otlp};
+    use floe::telemetry::otlp::{Exporter, Otlp};
 
     use super::*;
 
-    /// The export, if there is one.
-    pub(crate) struct Export(Option<Exporting>);
+    /// The running export, if export is configured.
+    pub(crate) struct Export(Option<Exporter>);
 
     impl Export {
-        /// Begins it, if the environment says so.
+        /// Starts the export, if it is configured.
         pub(crate) fn begin(service: &str) -> Result<Self> {
             let Some(endpoint) = endpoint() else {
                 return Ok(Self(None));
             };
-            let otlp = match is_named() {
-                true => Otlp::new(),
-                false => Otlp::new().service_name(service),
+            let otlp = if has_service_name() {
+                Otlp::new()
+            } else {
+                Otlp::new().service_name(service)
             };
-            let exporting = otlp.install().map_err(crate::Failure::usage)?;
+            let exporter = otlp.install().map_err(crate::Failure::usage)?;
             note(&format!("telemetry is exported: endpoint={endpoint}"));
-            Ok(Self(Some(exporting)))
+            Ok(Self(Some(exporter)))
         }
 
-        /// An engine that reports the requests which a server answers, if they are exported.
-        pub(crate) fn serving(&self, engine: Arc<dyn Engine>) -> Arc<dyn Engine> {
+        /// Wraps the engine of a server so that its requests are traced, if traces are exported.
+        pub(crate) fn traced(&self, engine: Arc<dyn Engine>) -> Arc<dyn Engine> {
             match self.0 {
                 Some(_) => Arc::new(TracedEngine::server(engine)),
                 None => engine,
             }
         }
 
-        /// Exports what is left.
+        /// Exports what is buffered, and stops.
         pub(crate) fn end(self) {
-            if let Some(Err(error)) = self.0.map(Exporting::shutdown) {
+            if let Some(Err(error)) = self.0.map(Exporter::shutdown) {
                 note(&error.to_string());
             }
         }
     }
 
-    /// Whether the environment has a name for the program.
-    fn is_named() -> bool {
+    /// Whether the environment sets the name of the service.
+    fn has_service_name() -> bool {
         let attributes = std::env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         std::env::var_os("OTEL_SERVICE_NAME").is_some() || attributes.contains("service.name=")
     }
@@ -75,16 +76,20 @@ pub(super) struct Export;
 
 #[cfg(not(feature = "otlp"))]
 impl Export {
-    #[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "fails only with the feature `otlp`"
+    )]
     pub(super) fn begin(_service: &str) -> Result<Self> {
         if endpoint().is_some() {
-            let built = "this program is built without the feature otlp, and exports nothing";
-            note(&format!("{ENDPOINT} is set, but {built}"));
+            note(&format!(
+                "{ENDPOINT} is set, but this program was built without the feature otlp and exports nothing"
+            ));
         }
         Ok(Self)
     }
 
-    pub(super) fn serving(&self, engine: Arc<dyn Engine>) -> Arc<dyn Engine> {
+    pub(super) fn traced(&self, engine: Arc<dyn Engine>) -> Arc<dyn Engine> {
         engine
     }
 

@@ -1,6 +1,6 @@
-//! The permissions of files that the program makes.
+//! The permissions of new files.
 
-/// Makes files and directories from here on private to the user: stores, backups and exports hold what others may not
+/// Makes new files and directories private to the user: stores, backups and exports hold data that other users must not
 /// read.
 #[cfg(unix)]
 pub(super) fn restrict() {
@@ -9,6 +9,6 @@ pub(super) fn restrict() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Permissions are inherited from the directory.
+/// Does nothing: permissions are inherited from the directory.
 #[cfg(not(unix))]
 pub(super) fn restrict() {}

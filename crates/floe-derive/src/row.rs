@@ -116,7 +116,7 @@ fn drop(model: &ModelDef) -> TokenStream {
         impl ::core::ops::Drop for #name<'_> {
             fn drop(&mut self) {
                 #(#reports)*
-                self.__core.hand_in();
+                self.__core.finish();
             }
         }
     }

@@ -1,9 +1,7 @@
-//! What a change of one item writes: the item, its index entries, its expiry entry, a change record,
-//! and the counters.
+//! The writes for a change of one item: the item, its index entries, its expiry entry, a change record, and the counters.
 //!
-//! It is done in two steps. [`ItemChange::prepare`] works everything out and may fail;
-//! [`ItemChange::write`] puts it into the group and cannot. So a request that changes several items
-//! prepares all of them before it writes the first.
+//! There are two steps: [`ItemChange::prepare`] computes the change and may fail; [`ItemChange::write`] adds it to the
+//! group and cannot fail. A request that changes several items prepares all of them before it writes the first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +20,7 @@ use crate::layout::record::Count;
 use crate::layout::{change, damaged, item};
 use crate::stored::StoredItem;
 
-/// A change of an item that has been worked out and can be written.
+/// A computed change of an item, ready to be written.
 pub(crate) struct ItemChange {
     table: Arc<Table>,
     key: Vec<u8>,
@@ -42,7 +40,7 @@ struct ExpiryChange {
     put: Option<Vec<u8>>,
 }
 
-/// What a change record needs; the stream is looked up when it is written.
+/// The content of a change record; the position in the stream is determined when it is written.
 struct RecordChange {
     stream: u32,
     kind: ChangeKind,
@@ -51,12 +49,12 @@ struct RecordChange {
 }
 
 impl ItemChange {
-    /// Works out the change of an item from one state to the other. `None` if nothing changes.
+    /// Computes the change of an item from `old` to `new`. `None` if nothing changes.
     ///
     /// # Errors
     ///
-    /// [`Error::ItemCollectionSizeLimitExceeded`] when the items under the partition key would weigh
-    /// too much, [`Error::Storage`] when what is stored cannot be read.
+    /// [`Error::ItemCollectionSizeLimitExceeded`] if the item collection would exceed its size limit,
+    /// [`Error::Storage`] if stored data cannot be read.
     pub(crate) fn prepare(
         group: &mut Group<'_>,
         table: &Arc<Table>,
@@ -65,10 +63,10 @@ impl ItemChange {
         new: Option<&StoredItem>,
         identity: Option<ServiceIdentity>,
     ) -> Result<Option<Self>> {
-        let change = Self::prepare_unweighed(group, table, key, old, new, identity)?;
+        let change = Self::prepare_unchecked(group, table, key, old, new, identity)?;
         let is_over = |change: &Self| {
             let grown = change.collection.as_ref().map_or(0, |(_, bytes)| *bytes);
-            change.is_overweight(group, grown)
+            change.exceeds_limit(group, grown)
         };
         if change.as_ref().is_some_and(is_over) {
             return Err(Error::ItemCollectionSizeLimitExceeded);
@@ -76,13 +74,13 @@ impl ItemChange {
         Ok(change)
     }
 
-    /// As [`prepare`](Self::prepare), for one of several changes that are
-    /// [weighed together](Self::overweight).
+    /// Like [`prepare`](Self::prepare), without the limit of the item collection, which the caller checks for several
+    /// changes [together](Self::oversized).
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when what is stored cannot be read.
-    pub(crate) fn prepare_unweighed(
+    /// [`Error::Storage`] if stored data cannot be read.
+    pub(crate) fn prepare_unchecked(
         group: &mut Group<'_>,
         table: &Arc<Table>,
         key: Vec<u8>,
@@ -111,8 +109,7 @@ impl ItemChange {
         Ok(Some(change))
     }
 
-    /// A change of a table without indexes, stream or expiry, which needs nothing of the old item but
-    /// its size.
+    /// Computes a change in a table without indexes, stream or expiry, which needs only the size of the old item.
     pub(crate) fn plain(
         table: &Arc<Table>,
         key: Vec<u8>,
@@ -137,7 +134,7 @@ impl ItemChange {
         }))
     }
 
-    /// The items under one partition key are weighed in tables that have local indexes.
+    /// Adds the growth of the item collection; collections are measured only in tables with local indexes.
     fn prepare_collection(
         &mut self,
         group: &mut Group<'_>,
@@ -162,9 +159,9 @@ impl ItemChange {
         Ok(())
     }
 
-    /// Which of these changes add to an item collection that all of them together would bring over
-    /// the limit.
-    pub(crate) fn overweight(group: &Group<'_>, changes: &[Option<Self>]) -> Vec<bool> {
+    /// Returns for each change whether it adds to an item collection that all changes together would grow beyond the
+    /// limit.
+    pub(crate) fn oversized(group: &Group<'_>, changes: &[Option<Self>]) -> Vec<bool> {
         let mut grown: HashMap<(u32, &Bytes), i64> = HashMap::new();
         for change in changes.iter().flatten() {
             if let Some((key, bytes)) = &change.collection {
@@ -174,23 +171,22 @@ impl ItemChange {
         let is_over = |change: &Self| {
             let collection = change.collection.as_ref();
             let grown = collection.and_then(|(key, _)| grown.get(&(change.table.record.id, key)));
-            change.is_overweight(group, grown.copied().unwrap_or(0))
+            change.exceeds_limit(group, grown.copied().unwrap_or(0))
         };
         let changes = changes.iter();
         changes.map(|c| c.as_ref().is_some_and(is_over)).collect()
     }
 
-    /// Whether the change adds to its item collection and that would be over the limit when it has
-    /// grown by so many bytes in all.
-    fn is_overweight(&self, group: &Group<'_>, grown: i64) -> bool {
+    /// Whether the change adds to its item collection and growing that by `grown` bytes in total exceeds the limit.
+    fn exceeds_limit(&self, group: &Group<'_>, grown: i64) -> bool {
         let Some((key, bytes)) = &self.collection else {
             return false;
         };
-        let weight = group.loaded_collection(&self.table, key).unwrap_or(0);
-        *bytes > 0 && grown > 0 && weight.saturating_add_signed(grown) > ITEM_COLLECTION_BYTES_MAX
+        let size = group.loaded_collection(&self.table, key).unwrap_or(0);
+        *bytes > 0 && grown > 0 && size.saturating_add_signed(grown) > ITEM_COLLECTION_BYTES_MAX
     }
 
-    /// Puts the change into the group.
+    /// Adds the change to the group.
     pub(crate) fn write(self, group: &mut Group<'_>) {
         let space = self.table.space();
         if let Some(record) = self.record {
@@ -274,7 +270,7 @@ fn write_record(
     new: Option<&Bytes>,
 ) {
     let created = group.now();
-    let Some((sequence, view, writes)) = group.position().next(record.stream, created) else {
+    let Some((sequence, view, writes)) = group.sequences().next(record.stream, created) else {
         return;
     };
     for (key, value) in writes {

@@ -1,7 +1,6 @@
-//! What the engine does on its own: jobs on tables, forgetting tokens, trimming change records,
-//! removing expired items.
+//! Background work of the engine: jobs on tables, removing old tokens, trimming change records, removing expired items.
 //!
-//! Everything is done in bounded steps through the committer, so that writes never wait long for it.
+//! All of it runs in bounded steps through the committer, so that writes never wait long for it.
 
 mod expire;
 mod jobs;
@@ -18,13 +17,13 @@ use crate::locks::lock;
 /// How long the thread sleeps when there is nothing to do.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Runs until the engine is closed. To be called on a thread of its own.
+/// Runs until the engine is closed. Call it on a separate thread.
 pub(crate) fn run(committer: &Committer) {
     let shared = &committer.shared;
     while !shared.background.is_stopped() {
         let done = step(committer);
         let busy = done == Ok(true);
-        // It is tried again; until then it can be asked for.
+        // The work is retried; until then `LocalEngine::background_error` returns the error.
         *lock(&shared.background_error) = done.err();
         if !busy {
             shared.background.sleep(PAUSE);
@@ -32,7 +31,7 @@ pub(crate) fn run(committer: &Committer) {
     }
 }
 
-/// Does one step of each kind of work. `true` if there may be more to do at once.
+/// Runs one step of each kind of work. Returns whether more work may be left.
 pub(crate) fn step(committer: &Committer) -> Result<bool> {
     let mut busy = jobs::step(committer)?;
     busy |= tokens::expire_tokens(committer)? > 0;

@@ -1,8 +1,7 @@
-//! Backups: a copy of the whole store into a new directory, while the engine goes on.
+//! Backups: a copy of the whole store in a new directory, made while the engine runs.
 //!
-//! The copy is of one snapshot, so it holds a beginning of the history: every commit up to some moment,
-//! whole, and nothing after it. It has the shape of any store and is opened like one. It appears under its
-//! name only when it is complete and on the disk; until then it has the name with `.tmp` behind it.
+//! The copy is of one snapshot: it contains every commit up to a point in time, complete, and none after it. It is a
+//! normal store and is opened like one. Until the copy is complete and on disk, its directory has the suffix `.tmp`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,41 +16,41 @@ use crate::dir::{Directory, Staging};
 use crate::kv::{Batch, Bytes, Direction, Kv, KvOptions, Space, Sync};
 use crate::layout::damaged;
 use crate::layout::record::INSTANCE_KEY;
-use crate::moment::Moment;
 use crate::private::{is_mount_point, sync_directory};
 use crate::shared::Shared;
+use crate::store_snapshot::StoreSnapshot;
 
-/// How many entries lie between two reports of progress.
+/// Number of entries between two progress reports.
 const PROGRESS_ENTRIES: u64 = 10_000;
 
-/// Sorted entries are written straight into files, so that little memory is needed.
+/// Sorted entries are written directly to files, which needs little memory.
 const COPY_OPTIONS: KvOptions = KvOptions {
     cache_bytes: 1 << 20,
     write_buffer_bytes: 1 << 20,
 };
 
-/// How far a backup has come, and in the end what it did.
+/// Progress of a backup, and its final result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// The tables copied so far.
+    /// Tables copied so far.
     pub tables: u64,
-    /// The entries copied so far: items, index entries, change records and all else.
+    /// Entries copied so far: items, index entries, change records and everything else.
     pub entries: u64,
-    /// Their bytes.
+    /// Bytes copied so far.
     pub bytes: u64,
 }
 
 impl LocalEngine {
-    /// Copies the whole store, as it is at one moment, into a new directory that [`open`](Self::open)
-    /// opens. Reads and writes go on meanwhile. Works for an engine in memory, too.
+    /// Copies a snapshot of the whole store to a new directory that [`open`](Self::open) can open. Reads and writes are
+    /// not blocked. Also works for an engine in memory.
     ///
-    /// It blocks until the copy is complete and on the disk. If it fails, there is no directory.
+    /// Blocks until the copy is complete and on disk. If it fails, no directory is left.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when the target is there and not empty, or when the store cannot be read or the
-    /// copy not be written.
+    /// [`Error::Storage`] if the target exists and is not empty, if the store cannot be read, or if the copy cannot be
+    /// written.
     ///
     /// ```
     /// use floe_local::LocalEngine;
@@ -66,7 +65,7 @@ impl LocalEngine {
         self.backup_with(target, |_| {})
     }
 
-    /// As [`backup`](Self::backup), and tells how far it has come.
+    /// Like [`backup`](Self::backup), and reports its progress.
     ///
     /// # Errors
     ///
@@ -89,20 +88,20 @@ fn backup(
     write_copy(target, store, |staging| copy(shared, staging, progress))
 }
 
-/// Has a copy of the store at `store` made in a directory of its own, which gets its name when it is complete and on the
-/// disk. If that fails, there is no directory.
+/// Writes a copy of the store at `store` to a staging directory, which is renamed to `target` once it is complete and
+/// on disk. If that fails, no directory is left.
 pub(crate) fn write_copy<T>(
     target: &Path,
     store: Option<&Path>,
     copy: impl FnOnce(&Staging) -> Result<T>,
 ) -> Result<T> {
-    refuse_used(target)?;
+    reject_used(target)?;
     if let Some(store) = store {
-        refuse_inside(target, store)?;
+        reject_inside(target, store)?;
     }
     let staging = Staging::create(&unfinished_path(target)?)?;
-    // Another process may have given a copy this name while it had the directory.
-    let copied = refuse_used(target).and_then(|()| copy(&staging));
+    // Another process may have published a copy under this name while it held the staging directory.
+    let copied = reject_used(target).and_then(|()| copy(&staging));
     let published = copied.and_then(|report| {
         staging.complete()?;
         publish(&staging, target).map_err(|e| match e.kind() {
@@ -112,23 +111,23 @@ pub(crate) fn write_copy<T>(
         Ok(report)
     });
     if published.is_err() {
-        // What is left carries the marker, and a later copy clears it away.
+        // Anything left carries the marker, and a later copy removes it.
         let _ = staging.remove();
     }
     published
 }
 
-/// A backup inside of its own store would be lost with it, and would be taken for a part of it.
-fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
+/// A backup inside its own store would be lost with it, and would be mistaken for a part of it.
+fn reject_inside(target: &Path, store: &Path) -> Result<()> {
     let absolute = std::path::absolute(target).map_err(|e| failed(target, &e))?;
-    // The target need not be there yet: the nearest folder that is there says where it will be.
+    // The target need not exist: its nearest existing parent determines where it will be.
     let real = absolute
         .ancestors()
         .find_map(|path| path.canonicalize().ok());
     let store = store.canonicalize().map_err(|e| failed(store, &e))?;
     if real.is_some_and(|real| real.starts_with(&store)) {
         return Err(Error::Storage(format!(
-            "a copy cannot be written into the store that it is of; choose a directory outside of it: target={} \
+            "cannot write a copy of a store into the store itself: choose a directory outside of it: target={} \
              store={}",
             target.display(),
             store.display()
@@ -137,7 +136,7 @@ fn refuse_inside(target: &Path, store: &Path) -> Result<()> {
     Ok(())
 }
 
-fn refuse_used(target: &Path) -> Result<()> {
+fn reject_used(target: &Path) -> Result<()> {
     let used = match fs::symlink_metadata(target) {
         Ok(found) if found.is_dir() => {
             if is_mount_point(target).map_err(|e| failed(target, &e))? {
@@ -157,17 +156,17 @@ fn refuse_used(target: &Path) -> Result<()> {
     };
     if used {
         return Err(Error::Storage(format!(
-            "the target is there already and not empty: target={}",
+            "the target exists and is not empty: target={}",
             target.display()
         )));
     }
     Ok(())
 }
 
-/// A copy gets its name by being renamed, which takes the place of no mount point.
+/// A copy is published by renaming it, and a rename cannot replace a mount point.
 fn mount_point(target: &Path) -> Error {
     Error::Storage(format!(
-        "the target is a mount point, which a copy cannot replace; choose a directory inside of it: target={}",
+        "the target is a mount point, which a copy cannot replace: choose a directory inside it: target={}",
         target.display()
     ))
 }
@@ -175,7 +174,7 @@ fn mount_point(target: &Path) -> Error {
 fn unfinished_path(target: &Path) -> Result<PathBuf> {
     let name = target.file_name().ok_or_else(|| {
         Error::Storage(format!(
-            "the target has no name: target={}",
+            "the target has no file name: target={}",
             target.display()
         ))
     })?;
@@ -189,14 +188,14 @@ fn copy(
     staging: &Staging,
     mut progress: impl FnMut(&BackupReport),
 ) -> Result<BackupReport> {
-    let moment = Moment::now(&shared.kv);
-    moment.check()?;
+    let store = StoreSnapshot::take(&shared.kv);
+    store.check()?;
     let target = Kv::create(&staging.data(), &COPY_OPTIONS)?;
     let mut report = BackupReport {
-        tables: moment.tables.len() as u64,
+        tables: store.tables.len() as u64,
         ..BackupReport::default()
     };
-    let counted = entries(&moment).inspect(|entry| {
+    let counted = entries(&store).inspect(|entry| {
         if let Ok((_, key, value)) = entry {
             report.entries += 1;
             report.bytes += (key.len() + value.len()) as u64;
@@ -212,37 +211,37 @@ fn copy(
     Ok(report)
 }
 
-/// Writes a first batch, which changes nothing, into the journal of a copy: one that is empty would be taken for one that
-/// was emptied.
+/// Writes a first batch, without changes, to the journal of a copy: an empty journal would look like one that was
+/// truncated.
 pub(crate) fn begin_journal(copy: &Kv) -> Result<()> {
     let instance = copy.snapshot().get(Space::Meta, INSTANCE_KEY)?;
     let instance = instance.ok_or_else(|| damaged("store without instance record"))?;
     let mut batch = Batch::default();
     batch.put(Space::Meta, INSTANCE_KEY, instance.to_vec());
     let begun = copy.commit(batch, Sync::Data);
-    begun.map_err(|e| Error::Storage(format!("the journal of a copy could not be begun: {e:?}")))
+    begun.map_err(|e| Error::Storage(format!("failed to begin the journal of a copy: {e:?}")))
 }
 
-/// Everything that is stored at one moment, in the order of spaces and keys. Of tables that are being removed, nothing.
-fn entries(moment: &Moment) -> impl Iterator<Item = Result<(Space, Bytes, Bytes)>> {
+/// All entries at one point in time, ordered by space and key, except those of tables that are being removed.
+fn entries(store: &StoreSnapshot) -> impl Iterator<Item = Result<(Space, Bytes, Bytes)>> {
     let all = || (Bound::Unbounded, Bound::Unbounded);
     let shared = [Space::Meta, Space::Changes, Space::Tokens].into_iter();
     let shared = shared.flat_map(move |space| {
-        let walk = moment.snapshot.range(space, all(), Direction::Forward);
-        walk.map(move |entry| entry.map(|(key, value)| (space, key, value)))
+        let iterator = store.snapshot.range(space, all(), Direction::Forward);
+        iterator.map(move |entry| entry.map(|(key, value)| (space, key, value)))
     });
-    let tables = moment.snapshot.tables().filter(|entry| {
-        let removed = |id: &u32| moment.removing.contains(id);
+    let tables = store.snapshot.tables().filter(|entry| {
+        let removed = |id: &u32| store.removing.contains(id);
         !entry.as_ref().is_ok_and(|(id, _, _)| removed(id))
     });
     let of_table = |(id, key, value)| (Space::Table(id), key, value);
     shared.chain(tables.map(move |entry| entry.map(of_table)))
 }
 
-/// Writes a finished copy through to the disk and gives it its name.
+/// Syncs a finished copy to disk and renames it to its final name.
 fn publish(staging: &Staging, target: &Path) -> io::Result<()> {
     sync_tree(staging.path())?;
-    // An empty directory of this name makes way; any other cannot be removed like this.
+    // Removes an empty directory of this name; a non-empty one cannot be removed like this.
     match fs::remove_dir(target) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => staging.publish(target)?,
@@ -267,7 +266,7 @@ fn sync_tree(path: &Path) -> io::Result<()> {
 
 fn failed(target: &Path, error: &io::Error) -> Error {
     Error::Storage(format!(
-        "the copy could not be written: {error}: target={}",
+        "failed to write the copy: {error}: target={}",
         target.display()
     ))
 }

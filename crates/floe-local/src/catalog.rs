@@ -1,8 +1,8 @@
-//! The tables: what they are, where they are kept, and how much is in them.
+//! The tables: definition, id, and counts.
 //!
-//! The catalog is read by every operation and changed by the committer alone, which publishes a new
-//! [`Table`] after the change is durable. A [`Table`] never changes; one that has been replaced or
-//! removed says so, and whoever still holds it looks again.
+//! Every operation reads the catalog. Only the committer changes it: it publishes a new [`Table`] after the change is
+//! durable. A [`Table`] is immutable; one that was replaced or removed is marked as retired, and callers that hold it
+//! look up the current one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +17,17 @@ use crate::locks::{lock, read, write};
 use crate::options::Options;
 use crate::streams::{stream_arn, stream_label};
 
-/// A table at one moment of its definition.
+/// One version of a table's definition.
 pub(crate) struct Table {
-    /// What the catalog stores of it.
+    /// The table's record in the catalog.
     pub(crate) record: TableRecord,
-    /// How much is in it; shared by all its definitions.
+    /// Counts of items and bytes; shared by all versions of the definition.
     counts: Arc<Mutex<Counts>>,
     retired: AtomicBool,
 }
 
 impl Table {
-    /// A table that is new to this run.
+    /// Creates a table that was not in the catalog before.
     pub(crate) fn new(record: TableRecord, counts: Counts) -> Self {
         Self {
             record,
@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// The same table under another record.
+    /// Returns the same table with another record.
     pub(crate) fn with_record(&self, record: TableRecord) -> Self {
         Self {
             record,
@@ -45,22 +45,22 @@ impl Table {
         }
     }
 
-    /// Its definition, without the indexes that are being removed.
+    /// The definition, without the indexes that are being removed.
     pub(crate) const fn definition(&self) -> &TableDef {
         &self.record.definition
     }
 
-    /// Where its items, index entries and expiry entries are.
+    /// The space of its items, index entries and expiry entries.
     pub(crate) const fn space(&self) -> Space {
         Space::Table(self.record.id)
     }
 
-    /// Its id.
+    /// The id of the table.
     pub(crate) const fn id(&self) -> u32 {
         self.record.id
     }
 
-    /// Whether the catalog holds another definition by now, or none.
+    /// Whether the catalog now holds another definition, or none.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
@@ -71,24 +71,24 @@ impl Table {
         self.record.definition.indexes.iter().zip(records)
     }
 
-    /// The id and state of an index of its definition.
+    /// The id and state of an index.
     pub(crate) fn index_record(&self, name: &str) -> Option<IndexRecord> {
         let mut indexes = self.indexes();
         indexes.find_map(|(index, record)| (index.name == name).then_some(record))
     }
 
-    /// The stream that changes enter, if it is switched on.
+    /// The stream that receives changes, if streams are enabled.
     pub(crate) fn stream(&self) -> Option<u32> {
         self.record.definition.stream?;
         self.record.latest_stream
     }
 
-    /// How much is in it.
+    /// The counts of items and bytes.
     pub(crate) fn counts(&self) -> Counts {
         lock(&self.counts).clone()
     }
 
-    /// Sets how much is in it, after a commit.
+    /// Sets the counts, after a commit.
     pub(crate) fn set_counts(&self, counts: Counts) {
         *lock(&self.counts) = counts;
     }
@@ -98,7 +98,7 @@ impl Table {
         !self.record.removing.is_empty() || self.record.indexes.iter().any(|index| index.filling)
     }
 
-    /// The table as it stands, with its newest stream.
+    /// Describes the table, with its latest stream.
     pub(crate) fn describe(
         &self,
         options: &Options,
@@ -160,12 +160,12 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// The table of that name.
+    /// The table with this name.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Table>> {
         read(&self.tables).get(name).cloned()
     }
 
-    /// The table of that id.
+    /// The table with this id.
     pub(crate) fn get_by_id(&self, id: u32) -> Option<Arc<Table>> {
         read(&self.tables)
             .values()
@@ -185,7 +185,7 @@ impl Catalog {
         names
     }
 
-    /// Publishes a table; the one of the same name before it is retired.
+    /// Publishes a table. A previous one with the same name is retired.
     pub(crate) fn insert(&self, table: Arc<Table>) {
         let name = table.definition().name.clone();
         if let Some(before) = write(&self.tables).insert(name, table) {
@@ -193,14 +193,14 @@ impl Catalog {
         }
     }
 
-    /// Takes a table out and retires it.
+    /// Removes a table and retires it.
     pub(crate) fn remove(&self, name: &str) {
         if let Some(table) = write(&self.tables).remove(name) {
             table.retired.store(true, Ordering::Release);
         }
     }
 
-    /// Publishes other tables instead of these, which are retired.
+    /// Replaces all tables by those of another catalog, and retires the old ones.
     pub(crate) fn replace(&self, other: &Self) {
         let others = std::mem::take(&mut *write(&other.tables));
         let mut tables = write(&self.tables);

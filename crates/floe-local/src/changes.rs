@@ -1,10 +1,10 @@
-//! Reading change streams: which there are, their shards, and the records in them.
+//! Reads change streams: the list of streams, their shards, and the records in them.
 //!
-//! Records are written by the commit path (`streams.rs`) in the same batch as the change that they tell
-//! of. Here they are read, each call from one snapshot, so that a reader never sees a record before
-//! those in front of it. How long they are kept is up to [`trim`].
+//! The commit path (`streams.rs`) writes a record in the same batch as the change that it describes. Each call here
+//! reads from one snapshot, so that a reader never sees a record before the ones that precede it. [`trim`] decides how
+//! long records are kept.
 
-mod position;
+mod shard_iterator;
 mod trim;
 
 use std::ops::Bound;
@@ -20,17 +20,16 @@ use floe_store::op::{
 };
 use floe_store::{Error, Result};
 
-use crate::kv::{Direction, Snapshot, Space, Walk, prefix_bounds};
+use crate::kv::{Direction, RangeIter, Snapshot, Space, prefix_bounds};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::shared::Shared;
 use crate::streams::{stream_arn, stream_label};
 
-use position::Position;
+use shard_iterator::ShardIterator;
 pub(crate) use trim::{hold_changes, trim_changes};
 
-/// Lists the streams, in the order of their resource names, so that a page can go on after a stream
-/// that is gone.
+/// Lists the streams, ordered by ARN, so that a page can continue after a stream that no longer exists.
 pub(crate) fn list_streams(shared: &Shared, input: &ListStreams) -> Result<ListStreamsOutput> {
     input.validate()?;
     let (table_name, after) = (input.table_name.as_ref(), input.start_after.as_ref());
@@ -88,7 +87,7 @@ pub(crate) fn describe_stream(
 }
 
 fn describe_shard(snapshot: &Snapshot, stream: u32, record: &ShardRecord) -> Result<Shard> {
-    // A parent that was trimmed need not be read before its child any more.
+    // A parent that was trimmed no longer has to be read before its child.
     let parent = match record.parent {
         Some(start) => find_shard(snapshot, stream, start)?,
         None => None,
@@ -101,7 +100,7 @@ fn describe_shard(snapshot: &Snapshot, stream: u32, record: &ShardRecord) -> Res
     })
 }
 
-/// A position in a shard, as a text.
+/// Returns a position in a shard as text.
 pub(crate) fn get_shard_iterator(shared: &Shared, input: &GetShardIterator) -> Result<String> {
     input.validate()?;
     let stream = find_stream(shared, &input.stream_arn)?;
@@ -118,24 +117,24 @@ pub(crate) fn get_shard_iterator(shared: &Shared, input: &GetShardIterator) -> R
     let next = match &input.kind {
         IteratorKind::TrimHorizon => shard.start.max(trimmed.saturating_add(1)),
         IteratorKind::Latest => shard.end.unwrap_or(last).saturating_add(1).max(shard.start),
-        IteratorKind::AtSequenceNumber(text) => known_sequence(&shard, last, text)?,
+        IteratorKind::AtSequenceNumber(text) => parse_sequence_in_shard(&shard, last, text)?,
         IteratorKind::AfterSequenceNumber(text) => {
-            known_sequence(&shard, last, text)?.saturating_add(1)
+            parse_sequence_in_shard(&shard, last, text)?.saturating_add(1)
         }
     };
-    check_kept(next, trimmed_in(&shard, trimmed))?;
-    let position = Position {
+    check_not_trimmed(next, trimmed_in(&shard, trimmed))?;
+    let iterator = ShardIterator {
         stream_arn: input.stream_arn.clone(),
         shard: shard.start,
         next,
         issued: shared.options.env.now(),
     };
-    Ok(position.text())
+    Ok(iterator.text())
 }
 
-/// A sequence number that a client names, if it is one that the shard can have given it.
-fn known_sequence(shard: &ShardRecord, last: u64, text: &str) -> Result<u64> {
-    // The first number is told before there is a record with it.
+/// Parses a sequence number from a client and checks that the shard can have issued it.
+fn parse_sequence_in_shard(shard: &ShardRecord, last: u64, text: &str) -> Result<u64> {
+    // The first number is returned to clients before a record with it exists.
     let newest = shard.end.unwrap_or(last).max(shard.start);
     change::parse_sequence(text)
         .filter(|sequence| (shard.start..=newest).contains(sequence))
@@ -145,27 +144,27 @@ fn known_sequence(shard: &ShardRecord, last: u64, text: &str) -> Result<u64> {
 /// Reads records from a position.
 pub(crate) fn get_records(shared: &Shared, input: &GetRecords) -> Result<GetRecordsOutput> {
     input.validate()?;
-    let position = Position::parse(&input.iterator)?;
+    let iterator = ShardIterator::parse(&input.iterator)?;
     let now = shared.options.env.now();
-    position.check_age(now)?;
-    let stream = find_stream(shared, &position.stream_arn)?;
+    iterator.check_age(now)?;
+    let stream = find_stream(shared, &iterator.stream_arn)?;
     let snapshot = shared.kv.snapshot();
     let trimmed = trimmed_sequence(&snapshot, stream.id)?;
-    let Some(shard) = find_shard(&snapshot, stream.id, position.shard)? else {
-        // The shard was closed, read to its end, and trimmed, or something is missing.
-        check_kept(position.next, trimmed)?;
+    let Some(shard) = find_shard(&snapshot, stream.id, iterator.shard)? else {
+        // Either the shard was closed, read to its end and trimmed, or records are missing.
+        check_not_trimmed(iterator.next, trimmed)?;
         return Ok(GetRecordsOutput::default());
     };
-    check_kept(position.next, trimmed_in(&shard, trimmed))?;
+    check_not_trimmed(iterator.next, trimmed_in(&shard, trimmed))?;
     let limit = input.limit.unwrap_or(GET_RECORDS_MAX);
-    let read = read_records(shared, &snapshot, stream.id, &shard, position.next, limit)?;
+    let read = read_records(shared, &snapshot, stream.id, &shard, iterator.next, limit)?;
     let at_end = shard
         .end
         .is_some_and(|end| read.exhausted || read.next > end);
-    let next = Position {
+    let next = ShardIterator {
         next: read.next,
         issued: now,
-        ..position
+        ..iterator
     };
     Ok(GetRecordsOutput {
         records: read.records,
@@ -175,9 +174,9 @@ pub(crate) fn get_records(shared: &Shared, input: &GetRecords) -> Result<GetReco
 
 struct Read {
     records: Vec<ChangeRecord>,
-    /// Where to go on.
+    /// Sequence number from which to continue.
     next: u64,
-    /// Whether nothing more is there at this moment.
+    /// Whether there are no more records at present.
     exhausted: bool,
 }
 
@@ -204,7 +203,7 @@ fn read_records(
         let (_, sequence) = change::decode_key(&key)?;
         let record = change::decode(&value, sequence, shared.instance)?;
         bytes += record.size_bytes;
-        // One record always fits, or a reader would never get past it.
+        // A single record is always returned, or a reader could never pass it.
         if bytes > GET_RECORDS_BYTES_MAX && !read.records.is_empty() {
             return Ok(read);
         }
@@ -215,8 +214,8 @@ fn read_records(
     Ok(read)
 }
 
-/// The records of a stream whose sequence numbers are between these, both included.
-fn records(snapshot: &Snapshot, stream: u32, first: u64, last: u64) -> Walk {
+/// The records of a stream with sequence numbers from `first` to `last`, inclusive.
+fn records(snapshot: &Snapshot, stream: u32, first: u64, last: u64) -> RangeIter {
     let bound = |sequence| Bound::Included(change::key(stream, sequence));
     let bounds = (bound(first), bound(last));
     snapshot.range(Space::Changes, bounds, Direction::Forward)
@@ -232,8 +231,8 @@ fn find_shard(snapshot: &Snapshot, stream: u32, start: u64) -> Result<Option<Sha
     found.map(|bytes| ShardRecord::decode(&bytes)).transpose()
 }
 
-/// The shards of a stream, oldest first: those behind the one of this id, or those whose ids come after it if there is
-/// no such shard.
+/// The shards of a stream, oldest first, after the shard with id `after`. If there is no such shard, those whose ids
+/// are greater.
 fn shards_after(
     snapshot: &Snapshot,
     stream: u32,
@@ -250,7 +249,7 @@ fn shards_after(
     Ok(shards)
 }
 
-/// The shards of a stream, oldest first: those behind the one that begins with `after`.
+/// The shards of a stream, oldest first, after the shard that starts at `after`.
 fn shards(
     snapshot: &Snapshot,
     stream: u32,
@@ -269,12 +268,12 @@ fn shards(
         .collect()
 }
 
-/// The last sequence number given out.
+/// The latest sequence number that was assigned.
 fn last_sequence(snapshot: &Snapshot) -> Result<u64> {
     read_sequence(snapshot, record::SEQUENCE_KEY)
 }
 
-/// The last sequence number that was trimmed from a stream; 0 if none was.
+/// The latest sequence number that was trimmed from a stream; 0 if none was.
 fn trimmed_sequence(snapshot: &Snapshot, stream: u32) -> Result<u64> {
     read_sequence(snapshot, &record::trimmed_key(stream))
 }
@@ -284,13 +283,13 @@ fn read_sequence(snapshot: &Snapshot, key: &[u8]) -> Result<u64> {
     found.map_or(Ok(0), |bytes| record::decode_sequence(&bytes))
 }
 
-/// The last sequence number that can have been trimmed from a shard, if this was from its stream.
+/// The latest sequence number that can have been trimmed from a shard, given that of its stream.
 fn trimmed_in(shard: &ShardRecord, trimmed: u64) -> u64 {
     shard.end.map_or(trimmed, |end| trimmed.min(end))
 }
 
-/// Checks that nothing from here on was trimmed.
-fn check_kept(next: u64, trimmed: u64) -> Result<()> {
+/// Checks that no record from `next` on was trimmed.
+fn check_not_trimmed(next: u64, trimmed: u64) -> Result<()> {
     if next > trimmed {
         return Ok(());
     }

@@ -1,19 +1,19 @@
-//! The directory of a store: which process uses it, of which format it is, and how one is made.
+//! The directory of a store: its lock, its format, and how it is created.
 //!
-//! | name | what |
+//! | name | content |
 //! |---|---|
-//! | `LOCK` | locked by the process that has the store open, and holds its id |
+//! | `LOCK` | id of the process that has the store open, which holds a lock on this file |
 //! | `FORMAT` | `floe-local` and the version of the [layout](crate::layout) |
-//! | `SEAL` | the [seal](crate::seal) of a store that was closed |
-//! | `RELAXED` | is there while writes are not synced one by one, and after a crash meanwhile |
+//! | `SEAL` | the [seal](crate::seal) of a closed store |
+//! | `RELAXED` | exists while writes are not synced individually, and after a crash in that mode |
 //! | `data/` | the key-value store |
-//! | `.floe-new/` | a store that is being made |
+//! | `.floe-new/` | a store that is being created |
 //!
-//! Opening never removes what it did not make. A new store is made in a [directory of its own](Staging) with a marker in
-//! it, and moved to its place when it is complete; only a directory with the marker is ever removed. A directory that
-//! holds anything else, and `data/` without `FORMAT`, is refused and left as it is.
+//! Opening never removes files that it did not create. A new store is created in a [staging directory](Staging) that
+//! contains a marker, and moved into place when it is complete; only a directory with the marker is ever removed. A
+//! directory with any other content, or with `data/` but no `FORMAT`, is rejected and left unchanged.
 
-mod place;
+mod data_folder;
 mod staging;
 
 use std::ffi::OsString;
@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use crate::layout::FORMAT_VERSION;
-use crate::private::{self, FileId, LockedFile, sync_directory, write_whole};
+use crate::private::{self, FileId, LockedFile, sync_directory, write_atomically};
 use crate::seal;
-use place::Place;
-use staging::Look;
+use data_folder::DataFolder;
 pub(crate) use staging::Staging;
+use staging::StagingState;
 
 pub(crate) const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
@@ -40,112 +40,114 @@ const DATA_DIR: &str = "data";
 const STAGING_DIR: &str = ".floe-new";
 const FORMAT_NAME: &str = "floe-local";
 
-/// File systems make it in their root.
+/// File systems create it in their root directory.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// A directory that this process alone uses.
+/// A directory that is locked by this process.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// None on a read-only file system.
+    /// `None` on a read-only file system.
     lock: Option<Lock>,
-    /// Where its data is; none until it is known to be a store, and on a read-only file system.
-    place: Option<Place>,
+    /// Identifies the folder of its data; `None` until it is known to contain a store, and on a read-only file system.
+    data_folder: Option<DataFolder>,
     is_read_only: bool,
 }
 
 /// The lock of a directory.
 #[derive(Debug)]
 struct Lock {
-    #[cfg_attr(not(test), expect(dead_code, reason = "held for its lock"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "keeps the file locked"))]
     file: LockedFile,
     id: FileId,
 }
 
-/// What is in a directory.
+/// The content of a directory.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     /// A store.
     Store,
-    /// Nothing, or a store that was never finished.
+    /// Nothing, or a store whose creation was not finished.
     Nothing,
-    /// A store that was finished but for its `FORMAT`.
-    Moved,
+    /// A store that is complete except for its `FORMAT`.
+    WithoutFormat,
 }
 
 impl Directory {
-    /// Locks the directory, made if it is not there, and makes a store in it if it is empty. `make` makes the key-value
-    /// store in the folder that it is given.
+    /// Locks the directory, and creates it if it does not exist. If it is empty, creates a store in it: `make` creates
+    /// the key-value store in a given folder.
     pub(crate) fn open(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<Self> {
-        let path = std::path::absolute(path).map_err(|e| failed("cannot be found", path, &e))?;
+        let path =
+            std::path::absolute(path).map_err(|e| failed("could not be resolved", path, &e))?;
         if fs::metadata(&path).is_ok_and(|found| !found.is_dir()) {
             return Err(Error::Storage(format!(
-                "the store's path is a file and not a directory: path={}",
+                "the store's path is not a directory: path={}",
                 path.display()
             )));
         }
-        private::create_dir_all(&path).map_err(|e| failed("could not be made", &path, &e))?;
-        // Before the lock, which makes a file.
+        private::create_dir_all(&path).map_err(|e| failed("could not be created", &path, &e))?;
+        // Checked before locking, because locking creates a file.
         inspect(&path)?;
         let mut directory = Self::lock(path)?;
-        // Another process may have made a store meanwhile.
+        // Another process may have created a store meanwhile.
         match inspect(&directory.path)? {
             Content::Store if directory.is_read_only => {}
-            Content::Nothing | Content::Moved if directory.is_read_only => {
+            Content::Nothing | Content::WithoutFormat if directory.is_read_only => {
                 return Err(Error::Storage(format!(
-                    "the file system is read-only and there is no store: directory={}",
+                    "the file system is read-only and contains no store: directory={}",
                     directory.path.display()
                 )));
             }
-            Content::Store => directory.clear_markers(),
-            Content::Nothing => directory.initialise(make)?,
-            Content::Moved => directory.finish()?,
+            Content::Store => directory.remove_leftovers(),
+            Content::Nothing => directory.create_store(make)?,
+            Content::WithoutFormat => directory.finish_creation()?,
         }
         if !directory.is_read_only {
             let data = directory.data();
-            let place = Place::of(&data).map_err(|e| failed("could not be read", &data, &e))?;
-            directory.place = Some(place);
+            let data_folder =
+                DataFolder::of(&data).map_err(|e| failed("could not be read", &data, &e))?;
+            directory.data_folder = Some(data_folder);
         }
         Ok(directory)
     }
 
-    /// Locks the directory of a store that is there.
+    /// Locks the directory of an existing store.
     pub(crate) fn open_existing(path: &Path) -> Result<Self> {
         if !Self::is_store(path)? {
             return Err(Error::Storage(format!(
-                "there is no store: directory={}",
+                "no store found: directory={}",
                 path.display()
             )));
         }
         Self::open(path, |_| Ok(()))
     }
 
-    /// Whether a whole store is in the directory of this path, of whatever version.
+    /// Whether the directory contains a complete store, of any version.
     pub(crate) fn is_store(path: &Path) -> Result<bool> {
         Ok(format_file(path)?.is_some_and(|found| found.is_file()))
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the key-value store is.
+    /// The folder of the key-value store.
     pub(crate) fn data(&self) -> PathBuf {
         data_of(&self.path)
     }
 
-    /// Whether nothing can be written to it.
+    /// Whether it is on a read-only file system.
     pub(crate) const fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
-    /// Whether the last writes may have reached the disk in any order.
+    /// Whether the latest writes may have reached the disk in any order.
     pub(crate) fn is_relaxed(&self) -> bool {
         fs::symlink_metadata(self.path.join(RELAXED_FILE)).is_ok()
     }
 
-    /// Says whether writes are synced one by one from now on.
+    /// Records whether writes are synced individually from now on.
     pub(crate) fn set_relaxed(&self, relaxed: bool) -> Result<()> {
         if relaxed == self.is_relaxed() {
             return Ok(());
@@ -161,7 +163,7 @@ impl Directory {
             .map_err(|e| failed("could not be written", &path, &e))
     }
 
-    /// Compares the journals with the seal, if the store was closed.
+    /// Checks the journals against the seal, if the store was closed.
     pub(crate) fn check_seal(&self) -> Result<()> {
         let path = self.path.join(SEAL_FILE);
         match fs::read_to_string(&path) {
@@ -171,7 +173,7 @@ impl Directory {
         }
     }
 
-    /// Removes the seal: the store is about to be written to.
+    /// Removes the seal, before the store is written to.
     pub(crate) fn break_seal(&self) -> Result<()> {
         let path = self.path.join(SEAL_FILE);
         match fs::remove_file(&path) {
@@ -182,38 +184,38 @@ impl Directory {
         .map_err(|e| failed("could not be removed", &path, &e))
     }
 
-    /// Seals the journals of a store that was closed.
+    /// Seals the journals of a closed store.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when its files were removed or replaced while it was open, or the seal cannot be written.
+    /// [`Error::Storage`] if its files were removed or replaced while it was open, or if the seal cannot be written.
     pub(crate) fn seal(&self) -> Result<()> {
         if !self.is_in_place(|| None) {
             return Err(Error::Storage(format!(
-                "the store is not sealed, because its files were removed or replaced while it was open: directory={}",
+                "the store was not sealed, because its files were removed or replaced while it was open: directory={}",
                 self.path.display()
             )));
         }
-        let seal = seal::make(&self.data())?;
-        // A journal that was removed must not be back after a loss of power.
+        let seal = seal::compute(&self.data())?;
+        // A removed journal must not reappear after power loss.
         sync_directory(&self.data())
             .map_err(|e| failed("could not be synced", &self.data(), &e))?;
-        write_whole(&self.path, SEAL_FILE_NEW, SEAL_FILE, &seal)
+        write_atomically(&self.path, SEAL_FILE_NEW, SEAL_FILE, &seal)
             .map_err(|e| failed("could not be sealed", &self.path, &e))
     }
 
-    /// Whether the directory is still where it was opened, with its files. `journal_count` returns how many journals the
-    /// key-value store has; none if it is closed.
+    /// Whether the directory and its files are still where they were opened. `journal_count` returns the number of
+    /// journals of the key-value store; `None` if it is closed.
     pub(crate) fn is_in_place(&self, journal_count: impl Fn() -> Option<usize>) -> bool {
         let Some(lock) = &self.lock else {
             return true;
         };
         let found = FileId::at(&self.path.join(LOCK_FILE));
-        let is_at = |place: &Place| place.is_at(&self.data(), journal_count);
-        found.is_ok_and(|found| found == lock.id) && self.place.as_ref().is_none_or(is_at)
+        let is_at = |data_folder: &DataFolder| data_folder.is_at(&self.data(), journal_count);
+        found.is_ok_and(|found| found == lock.id) && self.data_folder.as_ref().is_none_or(is_at)
     }
 
-    /// The same as on a read-only file system.
+    /// Returns the directory as if it were on a read-only file system.
     #[cfg(test)]
     pub(crate) fn into_read_only(mut self) -> Self {
         self.is_read_only = true;
@@ -224,7 +226,7 @@ impl Directory {
         match open_lock(&path.join(LOCK_FILE)) {
             Ok(mut file) => {
                 take_lock(&path, &mut file)?;
-                // The id is for people: a failure to write it does no harm.
+                // The id is only information for users, so a failed write does no harm.
                 let _ = file.set_len(0);
                 let _ = write!(file, "{}", std::process::id());
                 let found = file.metadata();
@@ -236,7 +238,7 @@ impl Directory {
                 Ok(Self {
                     path,
                     lock: Some(lock),
-                    place: None,
+                    data_folder: None,
                     is_read_only: false,
                 })
             }
@@ -244,43 +246,43 @@ impl Directory {
                 // Other processes can only read, too.
                 path,
                 lock: None,
-                place: None,
+                data_folder: None,
                 is_read_only: true,
             }),
             Err(e) => Err(failed("could not be opened", &path.join(LOCK_FILE), &e)),
         }
     }
 
-    /// Makes a store in the empty directory.
-    fn initialise(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    /// Creates a store in the empty directory.
+    fn create_store(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let staging = Staging::create(&self.path.join(STAGING_DIR))?;
         make(&staging.data())?;
         staging.complete()?;
-        self.take_over(&staging)
-            .map_err(|e| failed("could not be made into a store", &self.path, &e))?;
+        self.move_into_place(&staging)
+            .map_err(|e| failed("could not be set up as a store", &self.path, &e))?;
         staging.remove()
     }
 
-    /// Finishes a store whose data was moved to its place before the process died.
-    fn finish(&self) -> Result<()> {
-        let unfinished = |e: io::Error| failed("could not be made into a store", &self.path, &e);
+    /// Finishes a store whose data was moved into place before the process died.
+    fn finish_creation(&self) -> Result<()> {
+        let unfinished = |e: io::Error| failed("could not be set up as a store", &self.path, &e);
         let staging = Staging::find(&self.path.join(STAGING_DIR))?;
         let staging = staging.ok_or_else(|| unfinished(ErrorKind::NotFound.into()))?;
-        self.take_over(&staging).map_err(unfinished)?;
+        self.move_into_place(&staging).map_err(unfinished)?;
         staging.remove()
     }
 
-    /// Removes what a process left behind that died just after the store was complete.
-    fn clear_markers(&self) {
-        // It does no harm where it is, and what another program made there is not ours to judge.
+    /// Removes leftovers of a process that died just after the store was complete.
+    fn remove_leftovers(&self) {
+        // Errors are ignored: the marker does no harm, and files that another program put there are not ours to remove.
         let _ = staging::remove_marker(&self.path);
         if let Ok(Some(left)) = Staging::find(&self.path.join(STAGING_DIR)) {
             let _ = left.remove();
         }
     }
 
-    /// Moves a complete store to its place. A crash in between leaves the marker, by which the next opening goes on.
-    fn take_over(&self, staging: &Staging) -> io::Result<()> {
+    /// Moves a complete store into place. After a crash in between, the marker lets the next opening continue.
+    fn move_into_place(&self, staging: &Staging) -> io::Result<()> {
         let (new, data) = (staging.data(), self.data());
         if new.try_exists()? {
             if fs::symlink_metadata(&data).is_ok() {
@@ -290,25 +292,26 @@ impl Directory {
             sync_directory(staging.path())?;
             sync_directory(&self.path)?;
         }
-        // Not moved but written again: until it is on the disk, the one beside the marker says that the store is complete.
-        write_whole(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
+        // Written anew instead of moved: until this file is on disk, the one next to the marker records that the store
+        // is complete.
+        write_atomically(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
     }
 }
 
-/// Where the key-value store of the store at this path is.
+/// The folder of the key-value store of the store at this path.
 pub(crate) fn data_of(path: &Path) -> PathBuf {
     path.join(DATA_DIR)
 }
 
-/// Says what is in a directory, or refuses it. Changes and locks nothing. While another process makes a store in it,
-/// every moment of that is one that is accepted.
+/// Determines the content of a directory, or rejects it. Changes and locks nothing. Accepts every intermediate state of
+/// a store that another process is creating.
 fn inspect(path: &Path) -> Result<Content> {
     let names = private::names(path).map_err(|e| failed("could not be read", path, &e))?;
     if is_formatted(path)? {
         return Ok(Content::Store);
     }
-    let staging = Staging::look(&path.join(STAGING_DIR))?;
-    let is_moved = staging == Look::Moved && data_of(path).is_dir();
+    let staging = Staging::state(&path.join(STAGING_DIR))?;
+    let is_moved = staging == StagingState::Moved && data_of(path).is_dir();
     let is_ours = |name: &OsString| match name.to_str() {
         Some(LOST_AND_FOUND | STAGING_DIR) => true,
         Some(LOCK_FILE) => is_our_lock(&path.join(LOCK_FILE)),
@@ -323,12 +326,12 @@ fn inspect(path: &Path) -> Result<Content> {
     found.sort();
     let Some(first) = found.first() else {
         return Ok(if is_moved {
-            Content::Moved
+            Content::WithoutFormat
         } else {
             Content::Nothing
         });
     };
-    // What was there may have been a store on its way, which is finished by now.
+    // The files may have belonged to a store that was being created and is now complete.
     if is_formatted(path)? {
         return Ok(Content::Store);
     }
@@ -337,20 +340,20 @@ fn inspect(path: &Path) -> Result<Content> {
     Err(Error::Storage(
         if found.iter().any(|name| name == DATA_DIR) {
             format!(
-                "the directory holds data/ but no FORMAT, so it is not opened and nothing in it was changed: if it was a \
-             store, copy what is intact with floe doctor --data {shown} --salvage TARGET; otherwise choose another \
-             directory: found={first} names={count} directory={shown}"
+                "the directory contains data/ but no FORMAT, so it was not opened or changed: if it was a store, copy \
+                everything intact with floe doctor --data {shown} --salvage TARGET; otherwise choose another directory: \
+                found={first} names={count} directory={shown}"
             )
         } else {
             format!(
-                "the directory holds other files and no store, so nothing in it was changed; choose an empty or a new \
-             directory: found={first} names={count} directory={shown}"
+                "the directory contains other files and no store, so it was not changed: choose an empty or a new directory: \
+                found={first} names={count} directory={shown}"
             )
         },
     ))
 }
 
-/// Whether there is a file that names the format. One that names another is refused.
+/// Whether there is a format file. Rejects an unsupported format.
 fn is_formatted(path: &Path) -> Result<bool> {
     let Some(found) = format_file(path)? else {
         return Ok(false);
@@ -358,7 +361,7 @@ fn is_formatted(path: &Path) -> Result<bool> {
     check_format(path, &found).map(|()| true)
 }
 
-/// What has the name of the file that names the format, if anything has; no link is followed.
+/// Metadata of the format file, if it exists. Does not follow links.
 fn format_file(path: &Path) -> Result<Option<Metadata>> {
     let format = path.join(FORMAT_FILE);
     match fs::symlink_metadata(&format) {
@@ -372,8 +375,8 @@ fn check_format(path: &Path, found: &Metadata) -> Result<()> {
     let format = &path.join(FORMAT_FILE);
     let damaged = |what: &str| {
         Error::Storage(format!(
-            "the file that names the format {what}, so the directory is not opened; if it is a store, copy what is \
-             intact with floe doctor --data {} --salvage TARGET: path={}",
+            "the format file {what}, so the directory was not opened: if it is a store, copy everything intact with floe \
+            doctor --data {} --salvage TARGET: path={}",
             path.display(),
             format.display()
         ))
@@ -393,26 +396,26 @@ fn check_format(path: &Path, found: &Metadata) -> Result<()> {
     let shown = path.display();
     match version.cmp(&FORMAT_VERSION) {
         std::cmp::Ordering::Greater => Err(Error::Storage(format!(
-            "the directory was written by a newer version of floe, which this one cannot read: format={version} \
+            "the directory was written by a newer version of floe, which this version cannot read: format={version} \
              supported={FORMAT_VERSION} directory={shown}"
         ))),
         std::cmp::Ordering::Less => Err(Error::Storage(format!(
             "the directory was written by an older version of floe: export its tables with that version and import them \
-             with this one: format={version} supported={FORMAT_VERSION} directory={shown}"
+            with this version: format={version} supported={FORMAT_VERSION} directory={shown}"
         ))),
         std::cmp::Ordering::Equal if !data_of(path).is_dir() => Err(Error::Storage(format!(
-            "the directory names a format but has no data/: restore a backup: directory={shown}"
+            "the directory has a format file but no data/: restore a backup: directory={shown}"
         ))),
         std::cmp::Ordering::Equal => Ok(()),
     }
 }
 
-/// What `FORMAT` says.
+/// The content of `FORMAT`.
 fn format_text() -> String {
     format!("{FORMAT_NAME} {FORMAT_VERSION}\n")
 }
 
-/// Whether a file is a lock of ours: empty, or the id of a process, or zeros where a loss of power took that away.
+/// Whether a file is a lock file of floe: empty, a process id, or zeros if power loss erased the id.
 fn is_our_lock(path: &Path) -> bool {
     let is_file =
         fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() <= 10);
@@ -420,8 +423,8 @@ fn is_our_lock(path: &Path) -> bool {
     is_file && fs::read(path).is_ok_and(|id| id.iter().all(is_id))
 }
 
-/// Opens the lock file, made if it is not there, and no other file by a link. Other users cannot open it, so they
-/// cannot hold a lock on it.
+/// Opens the lock file without following links, and creates it if it does not exist. Other users cannot open it, so
+/// they cannot lock it.
 fn open_lock(path: &Path) -> io::Result<File> {
     let file = private::options().create(true).truncate(false).open(path)?;
     if !file.metadata()?.is_file() {
@@ -432,7 +435,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         if file.metadata()?.nlink() > 1 {
             return Err(io::Error::other(
-                "LOCK is a hard link, and its other name may be of something else; remove LOCK",
+                "LOCK is a hard link, whose other name may belong to something else: remove LOCK",
             ));
         }
         if file.metadata()?.permissions().mode() & 0o077 != 0 {

@@ -1,37 +1,36 @@
-//! The doctor: reads everything that is stored, says what is wrong with it, and repairs what follows
-//! from the items.
+//! The doctor: reads the whole store, reports what is wrong, and repairs derived data.
 //!
-//! Items are the truth. Index entries, expiry entries, weights of collections and counters follow from
-//! them, so they are worked out anew and compared, and can be made anew. Change records, the catalog and
-//! items themselves follow from nothing: what is wrong with them is told and left alone.
+//! Items are the source of truth. Index entries, expiry entries, collection sizes and counts are derived from them, so
+//! they can be computed again, compared and repaired. Change records, the catalog and items themselves are not derived:
+//! problems with them are only reported.
 //!
-//! | module | what it examines |
+//! | module | responsibility |
 //! |---|---|
-//! | `catalog` | the records of the catalog, and whether they agree |
-//! | `table` | the items of a table and all that follows from them |
-//! | `compare` | the same, entry by entry, where something is wrong |
-//! | `subject` | nothing itself: a table under examination, and the entries that follow from its items |
-//! | `owner` | nothing itself: looks for the item that an entry follows from |
-//! | `log` | the change log: no number missing, each record in a shard |
-//! | `walk` | nothing itself: reads on behind what cannot be read |
-//! | `repair` | nothing itself: has the committer put things right |
-//! | `salvage` | the files of a store that cannot be opened, one by one |
+//! | `catalog` | checks the records of the catalog, and whether they agree |
+//! | `table` | checks the items of a table and the data derived from them |
+//! | `compare` | compares derived entries one by one, where something is wrong |
+//! | `examined_table` | a table under examination, and the entries derived from its items |
+//! | `owner` | finds the item that an entry is derived from |
+//! | `log` | checks the change log: no number is missing, each record is in a shard |
+//! | `visit` | visits entries and skips unreadable ones |
+//! | `repair` | repairs derived data through the committer |
+//! | `salvage` | reads the files of a store that cannot be opened |
 //!
-//! An engine that runs is examined on one snapshot, which is consistent. A repair looks at the present
-//! state again before it changes anything, so writes that came since are not undone.
+//! A running engine is examined on one snapshot, which is consistent. A repair checks the present state again before it
+//! changes anything, so later writes are not undone.
 
 mod catalog;
 mod compare;
+mod examined_table;
 mod log;
 mod owner;
 mod repair;
 mod report;
 mod salvage;
-mod subject;
 mod table;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod visit;
 
 use std::path::Path;
 
@@ -40,31 +39,30 @@ use floe_store::Result;
 use crate::LocalEngine;
 use crate::commit::Committer;
 use crate::dir::Directory;
-use crate::engine::Opened;
-use crate::group::{Effect, Group};
+use crate::engine::OpenedStore;
+use crate::group::{DiskUse, Group};
 use crate::kv::{Bytes, Kv, Space};
 use crate::layout::record;
-use crate::moment::Moment;
 use crate::options::Options;
+use crate::store_snapshot::StoreSnapshot;
 
 pub use salvage::{SalvageReport, salvage};
 
-pub use report::{Checked, Finding, FindingKind, Progress, Report, Stage};
+pub use report::{Checked, DoctorProgress, Finding, FindingKind, Report, Stage};
 
-/// How many entries lie between two reports of progress.
+/// Number of entries between two progress reports.
 const PROGRESS_ENTRIES: u64 = 10_000;
 
 impl LocalEngine {
-    /// Reads everything that is stored, with all checksums, and says what is wrong with it. With
-    /// `repair`, what follows from the items is made anew where it is wrong: index entries, expiry
-    /// entries and counters.
+    /// Reads the whole store, verifies all checksums, and reports what is wrong. With `repair`, wrong derived data is
+    /// repaired: index entries, expiry entries, collection sizes and counts.
     ///
-    /// Reads and writes go on meanwhile. It blocks until everything is read.
+    /// Reads and writes are not blocked. Blocks until everything is read.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`](floe_store::Error::Storage) when there is no catalog to begin with, or when a repair cannot be written.
-    /// What is merely damaged is a [`Finding`], not an error.
+    /// [`Error::Storage`](floe_store::Error::Storage) if the catalog cannot be read at all, or if a repair cannot be
+    /// written. Damage is a [`Finding`], not an error.
     ///
     /// ```
     /// let engine = floe_local::LocalEngine::memory()?;
@@ -75,7 +73,7 @@ impl LocalEngine {
         self.doctor_with(repair, |_| {})
     }
 
-    /// As [`doctor`](Self::doctor), and tells how far it has come.
+    /// Like [`doctor`](Self::doctor), and reports its progress.
     ///
     /// # Errors
     ///
@@ -83,7 +81,7 @@ impl LocalEngine {
     pub fn doctor_with(
         &self,
         repair: bool,
-        mut progress: impl FnMut(&Progress<'_>),
+        mut progress: impl FnMut(&DoctorProgress<'_>),
     ) -> Result<Report> {
         let committer = &*self.running.committer;
         let repair = repair.then_some(committer);
@@ -93,17 +91,16 @@ impl LocalEngine {
     }
 }
 
-/// Examines the store in a directory that no engine has open, even one that cannot be opened, and
-/// repairs it on request.
+/// Examines a store that no engine has open, even one that cannot be opened, and optionally repairs it.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`](floe_store::Error::Storage) when there is no store in the directory, when it is in use, or was written by a
+/// [`Error::Storage`](floe_store::Error::Storage) if the directory contains no store, is in use, or was written by a
 /// newer version; and as [`LocalEngine::doctor`].
 pub fn examine(
     dir: impl AsRef<Path>,
     repair: bool,
-    mut progress: impl FnMut(&Progress<'_>),
+    mut progress: impl FnMut(&DoctorProgress<'_>),
 ) -> Result<Report> {
     let dir = dir.as_ref();
     let report = examine_closed(dir, &mut progress)?;
@@ -115,7 +112,7 @@ pub fn examine(
         Ok(engine) => {
             let mut repaired = engine.doctor_with(true, progress)?;
             repaired.recovery = report.recovery;
-            // Keys that belong to no table are removed in steps. What cannot be read is in the report.
+            // Keys that belong to no table are removed in steps. Unreadable keys are already in the report.
             while repaired.has(FindingKind::LeftoverKeys)
                 && engine.run_background_once() == Ok(true)
             {}
@@ -126,15 +123,15 @@ pub fn examine(
     }
 }
 
-fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result<Report> {
+fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&DoctorProgress<'_>)) -> Result<Report> {
     let directory = Directory::open_existing(dir)?;
-    let opened = match Opened::open(directory, &Options::new()) {
+    let opened = match OpenedStore::open(directory, &Options::new()) {
         Ok(opened) => opened,
         Err(error) => return Ok(Report::default().with(Finding::unopenable(&error))),
     };
     let mut examiner = Examiner::new(&opened.kv, None, progress);
     let examined = examiner.examine().map(|()| examiner.report);
-    drop(examiner.moment);
+    drop(examiner.store);
     let recovery = opened.recovery;
     let unsealed = opened.close().err().map(|error| error.to_string());
     let unopenable = |error| Report::default().with(Finding::unopenable(&error));
@@ -146,14 +143,14 @@ fn examine_closed(dir: &Path, progress: &mut dyn FnMut(&Progress<'_>)) -> Result
     })
 }
 
-/// An examination under way.
+/// An examination in progress.
 struct Examiner<'a> {
     kv: &'a Kv,
-    moment: Moment,
-    /// What commits repairs, if what is wrong is to be repaired.
+    store: StoreSnapshot,
+    /// The committer for repairs; `None` if nothing is to be repaired.
     repair: Option<&'a Committer>,
     report: Report,
-    progress: &'a mut dyn FnMut(&Progress<'_>),
+    progress: &'a mut dyn FnMut(&DoctorProgress<'_>),
     stage: Stage,
     /// The table that is being examined.
     table: Option<String>,
@@ -164,10 +161,10 @@ impl<'a> Examiner<'a> {
     fn new(
         kv: &'a Kv,
         repair: Option<&'a Committer>,
-        progress: &'a mut dyn FnMut(&Progress<'_>),
+        progress: &'a mut dyn FnMut(&DoctorProgress<'_>),
     ) -> Self {
         Self {
-            moment: Moment::now(kv),
+            store: StoreSnapshot::take(kv),
             kv,
             repair,
             report: Report::default(),
@@ -181,7 +178,7 @@ impl<'a> Examiner<'a> {
     fn examine(&mut self) -> Result<()> {
         self.examine_files();
         let catalog = self.examine_catalog()?;
-        for at in 0..self.moment.tables.len() {
+        for at in 0..self.store.tables.len() {
             self.examine_table(at, &catalog)?;
         }
         self.examine_log(&catalog)?;
@@ -189,47 +186,48 @@ impl<'a> Examiner<'a> {
         self.find_unknown_tables()
     }
 
-    /// Reads all sorted files and compares them with their checksums.
+    /// Reads all sorted files and verifies their checksums.
     fn examine_files(&mut self) {
         self.begin(Stage::Files, None);
         let checked = &mut self.report.checked;
         let damaged = self.kv.damaged_files(|bytes| checked.file_bytes += bytes);
         for (path, fault) in damaged {
             let what = format!("{fault}: path={}", path.display());
-            self.find(Finding::new(FindingKind::DamagedFile, what));
+            self.record(Finding::new(FindingKind::DamagedFile, what));
         }
     }
 
     fn examine_tokens(&mut self) -> Result<()> {
         self.begin(Stage::Tokens, None);
-        self.walk(Space::Tokens, walk::everything(), |examiner, key, value| {
+        self.visit_entries(Space::Tokens, visit::unbounded(), |examiner, key, value| {
             examiner.report.checked.entries += 1;
             if let Err(error) = record::TokenRecord::decode(&value) {
                 let finding = Finding::new(FindingKind::Undecodable, error.to_string());
-                examiner.find(finding.key(hex(&key)));
+                examiner.record(finding.key(hex(&key)));
             }
             Ok(())
         })?;
         Ok(())
     }
 
-    /// Finds keys of tables that the catalog does not have, and has them removed.
+    /// Finds keys of tables that are not in the catalog, and removes them if repairs are enabled.
     fn find_unknown_tables(&mut self) -> Result<()> {
         self.begin(Stage::Spaces, None);
         let mut from = 0;
-        // What cannot be read was found before, table by table.
-        while let Ok(Some(id)) = self.moment.snapshot.first_table(from) {
-            if !self.moment.has_table(id) && !self.moment.removing.contains(&id) {
+        // Unreadable tables were already reported.
+        while let Ok(Some(id)) = self.store.snapshot.first_table(from) {
+            if !self.store.has_table(id) && !self.store.removing.contains(&id) {
                 let what = format!("keys belong to no table: id={id}");
-                let at = self.find(Finding::new(FindingKind::LeftoverKeys, what));
-                // A record that cannot be read may be the one of this table.
-                if let Some(committer) = self.repair.filter(|_| self.moment.faults.is_empty()) {
+                let at = self.record(Finding::new(FindingKind::LeftoverKeys, what));
+                // An unreadable table record may belong to this table.
+                if let Some(committer) = self.repair.filter(|_| self.store.table_errors.is_empty())
+                {
                     let remove = move |group: &mut Group<'_>| {
-                        group.add_job(id, record::Work::RemoveTable);
+                        group.add_job(id, record::JobKind::RemoveTable);
                         Ok(())
                     };
-                    committer.run(Effect::Frees, remove).wait()?;
-                    committer.shared.background.ring();
+                    committer.run(DiskUse::Frees, remove).wait()?;
+                    committer.shared.background.notify();
                     self.report.set_repaired(at);
                 }
             }
@@ -239,7 +237,7 @@ impl<'a> Examiner<'a> {
         Ok(())
     }
 
-    /// Has the keys of findings removed that belong nowhere, and marks the findings.
+    /// Removes keys that belong nowhere, if repairs are enabled, and marks their findings.
     fn remove_keys(&mut self, space: Space, keys: Vec<(u64, Bytes)>) -> Result<()> {
         let Some(committer) = self.repair.filter(|_| !keys.is_empty()) else {
             return Ok(());
@@ -249,7 +247,7 @@ impl<'a> Examiner<'a> {
             keys.into_iter().for_each(|key| group.remove(space, key));
             Ok(())
         };
-        committer.run(Effect::Frees, remove).wait()?;
+        committer.run(DiskUse::Frees, remove).wait()?;
         for number in numbers {
             self.report.set_repaired(number);
         }
@@ -259,32 +257,32 @@ impl<'a> Examiner<'a> {
     fn begin(&mut self, stage: Stage, table: Option<String>) {
         self.stage = stage;
         self.table = table;
-        self.tell();
+        self.report_progress();
     }
 
-    /// Tells how far the examination is, now and then.
-    fn tell_now_and_then(&mut self) {
+    /// Counts a visited entry, and reports progress periodically.
+    fn count_entry(&mut self) {
         self.visited += 1;
         if self.visited.is_multiple_of(PROGRESS_ENTRIES) {
-            self.tell();
+            self.report_progress();
         }
     }
 
-    fn tell(&mut self) {
-        (self.progress)(&Progress {
+    fn report_progress(&mut self) {
+        (self.progress)(&DoctorProgress {
             stage: self.stage,
             table: self.table.as_deref(),
             checked: self.report.checked,
         });
     }
 
-    /// Notes a finding, and answers by which number it can be marked as repaired.
-    fn find(&mut self, finding: Finding) -> u64 {
+    /// Records a finding, and returns the number with which it can be marked as repaired.
+    fn record(&mut self, finding: Finding) -> u64 {
         self.report.add(finding)
     }
 }
 
-/// Bytes for people.
+/// Formats bytes as hexadecimal digits.
 fn hex(bytes: &Bytes) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Opens an engine, starts its threads, and closes it.
+//! Opening an engine, starting its threads, and closing it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use crate::commit::{Committer, run_committer};
 use crate::dir::{Directory, SEAL_FILE};
 use crate::files::check_files;
 use crate::fresh;
-use crate::journal::{Tail, trim_torn_tail};
+use crate::journal::{TailPolicy, trim_torn_tail};
 use crate::kv::{self, Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
 use crate::locks::lock;
@@ -19,42 +19,42 @@ use crate::mirror::Mirror;
 use crate::options::{Durability, Options};
 use crate::shared::Shared;
 
-/// What opening a store found.
+/// Result of the recovery when a store is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Bytes at the end of the journal that belonged to no whole commit, and were dropped: the process that had the store
-    /// open died while it wrote them, before it acknowledged them.
+    /// Bytes dropped from the end of the journal because they were not a complete commit: the process that had the
+    /// store open died while writing them, before acknowledging them.
     pub dropped_bytes: u64,
 }
 
-/// An engine that runs.
-pub(crate) struct Running {
-    /// What commits its writes.
+/// A running engine.
+pub(crate) struct RunningEngine {
+    /// Commits the engine's writes.
     pub(crate) committer: Arc<Committer>,
-    /// What opening found.
+    /// Result of the recovery when the store was opened.
     pub(crate) recovery: Recovery,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A key-value store and where it is.
-pub(crate) struct Opened {
+/// A key-value store with its directory.
+pub(crate) struct OpenedStore {
     pub(crate) directory: Directory,
     pub(crate) kv: Kv,
     mirror: Option<Mirror>,
     pub(crate) recovery: Recovery,
 }
 
-impl Running {
+impl RunningEngine {
     /// Opens the store in a directory.
     pub(crate) fn open(path: &Path, options: Options) -> Result<Self> {
-        let directory = Directory::open(path, |data| fresh::make(data, &options))?;
-        let opened = Opened::open(directory, &options)?;
-        Self::of(opened, options)
+        let directory = Directory::open(path, |data| fresh::create(data, &options))?;
+        let opened = OpenedStore::open(directory, &options)?;
+        Self::from_opened(opened, options)
     }
 
-    /// Starts on an opened store.
-    pub(crate) fn of(opened: Opened, options: Options) -> Result<Self> {
+    /// Starts an engine on an opened store.
+    pub(crate) fn from_opened(opened: OpenedStore, options: Options) -> Result<Self> {
         if !opened.directory.is_read_only() {
             let relaxed = options.durability == Durability::Relaxed;
             opened.directory.set_relaxed(relaxed)?;
@@ -64,18 +64,18 @@ impl Running {
         Ok(running)
     }
 
-    /// An empty store in memory.
+    /// Creates an empty store in memory.
     pub(crate) fn memory(options: Options) -> Result<Self> {
         let kv = Kv::memory();
         let mut batch = Batch::default();
         let instance = Instance::new(&options.env);
         batch.put(Space::Meta, record::INSTANCE_KEY, instance.encode());
         let made = kv.commit(batch, Sync::None);
-        made.map_err(|e| Error::Storage(format!("the store could not be made: {e:?}")))?;
+        made.map_err(|e| Error::Storage(format!("failed to create the store: {e:?}")))?;
         Self::start(kv, options, None, None)
     }
 
-    /// Starts on a key-value store. `directory` is where it is, if it is not in memory.
+    /// Starts an engine on a key-value store. `directory` is `None` for a store in memory.
     pub(crate) fn start(
         kv: Kv,
         options: Options,
@@ -95,7 +95,7 @@ impl Running {
         Ok(running)
     }
 
-    /// What the parts share.
+    /// The state shared by the modules.
     pub(crate) fn shared(&self) -> &Shared {
         &self.committer.shared
     }
@@ -105,12 +105,12 @@ impl Running {
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || run(&committer))
-            .map_err(|e| Error::Storage(format!("a thread could not be started: {e}")))?;
+            .map_err(|e| Error::Storage(format!("failed to start a thread: {e}")))?;
         lock(&self.threads).push(thread);
         Ok(())
     }
 
-    /// Takes no further writes, finishes those that wait, and writes everything to the disk.
+    /// Rejects new writes, completes the queued ones, and writes everything to disk.
     pub(crate) fn close(&self) -> Result<()> {
         let committer = &*self.committer;
         let (shared, gate) = (&committer.shared, &committer.gate);
@@ -125,7 +125,7 @@ impl Running {
                 ));
             }
         }
-        if committer.seat.is_poisoned() {
+        if committer.lock.is_poisoned() {
             return Err(Error::Internal("a request panicked".to_owned()));
         }
         match gate.broken() {
@@ -136,23 +136,23 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningEngine {
     fn drop(&mut self) {
         // A caller that needs the outcome calls `close`.
         let _ = self.close();
     }
 }
 
-impl Opened {
-    /// Opens the key-value store of a directory, after checking for damage that it would not notice and cutting a
-    /// torn tail off its journal. On a read-only file system, opens a mirror of it.
+impl OpenedStore {
+    /// Opens the key-value store of a directory. First checks for damage that the store itself would not notice, and
+    /// cuts a torn tail off its journal. On a read-only file system, opens a mirror of it.
     pub(crate) fn open(directory: Directory, options: &Options) -> Result<Self> {
         check_files(&directory.data())?;
         // Nothing is changed before all locks are held.
         let lock = if directory.is_read_only() {
             None
         } else {
-            Some(kv::lock::take(&directory.data())?)
+            Some(kv::lock::acquire(&directory.data())?)
         };
         directory.check_seal()?;
         let is_sealed = directory.path().join(SEAL_FILE).exists();
@@ -164,15 +164,16 @@ impl Opened {
         };
         let data = mirror.as_ref().map_or(directory.data(), Mirror::data);
         let tail = if directory.is_relaxed() {
-            Tail::Unsynced
+            TailPolicy::Unsynced
         } else {
-            Tail::LastBatch
+            TailPolicy::LastBatch
         };
         let dropped_bytes = trim_torn_tail(&data, tail, is_sealed)?;
-        // The store below takes it itself. What another process could do in between, it could have done before.
+        // The key-value store acquires the lock itself. Another process that interferes in between could have done so
+        // before.
         drop(lock);
         let kv = Kv::open(&data, &options.kv)?;
-        // What could be read is on the disk before the next write says how it will be written.
+        // Recovered data must be on disk before the next write changes how the journal is synced.
         kv.persist()?;
         Ok(Self {
             directory,

@@ -1,4 +1,4 @@
-//! Tables as text: one JSON object per line, out of the engine and into it.
+//! Export and import of tables as text, with one JSON object per line.
 //!
 //! ```text
 //! {"FloeExport":1,"Table":{"TableName":"Orders","KeySchema":[…],…}}
@@ -7,15 +7,14 @@
 //! {"End":{"ItemCount":2}}
 //! ```
 //!
-//! The lines of items are those of DynamoDB's own export to S3, whose files can be imported as they are,
-//! or behind the output of `aws dynamodb describe-table` as a first line. The definition stands in the
-//! same text as the items, in front, so that the two cannot be parted, a table can be piped into another
-//! engine, and several tables are several texts in a row. The last line tells a whole export from one
-//! that was cut off behind a line. [`ExportOptions::items_only`] leaves both out, for DynamoDB's import
-//! from S3, which knows lines of items alone.
+//! Item lines are those of DynamoDB's own export to S3, whose files can be imported unchanged, or after the output of
+//! `aws dynamodb describe-table` as the first line. The definition precedes the items in the same text, so that the two
+//! cannot be separated, a table can be piped into another engine, and several tables are simply concatenated. The last
+//! line distinguishes a complete export from one truncated at the end of a line. [`ExportOptions::items_only`] omits
+//! the definition and the last line for DynamoDB's import from S3, which accepts only item lines.
 //!
-//! An export reads one snapshot. An [import](read) puts items, many at once but each on its own, so it
-//! can be run again after it was stopped, and ends with the same table.
+//! An export reads one snapshot. An [import](read) puts items in parallel but individually, so it can be repeated after
+//! an interruption and produces the same table.
 
 mod definition;
 mod read;
@@ -33,27 +32,27 @@ use crate::layout::item;
 use crate::layout::key::Entries;
 use crate::shared::Shared;
 
-/// The version of the text, which stands in its first line.
+/// Version of the text format, contained in the first line.
 const VERSION: u64 = 1;
 
-/// How many lines lie between two reports of progress.
+/// Number of lines between two progress reports.
 const PROGRESS_LINES: u64 = 1000;
 
-/// What an export writes.
+/// Options of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportOptions {
-    /// Only the lines of items, as DynamoDB's import from S3 takes them.
+    /// Whether to write only item lines, as DynamoDB's import from S3 requires. Default: false.
     pub items_only: bool,
 }
 
 impl ExportOptions {
-    /// Everything.
+    /// Returns the defaults: export everything.
     pub const fn new() -> Self {
         Self { items_only: false }
     }
 
-    /// Leaves out the lines of the definition and of the end.
+    /// Omits the definition and the last line.
     #[must_use]
     pub const fn items_only(mut self) -> Self {
         self.items_only = true;
@@ -61,34 +60,33 @@ impl ExportOptions {
     }
 }
 
-/// How far an export has come, and in the end what it did.
+/// Progress of an export, and its final result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportReport {
-    /// The items written so far.
+    /// Items written so far.
     pub items: u64,
-    /// The items that the table had when the export began.
+    /// Items in the table when the export began.
     pub items_expected: u64,
-    /// The bytes of text written so far.
+    /// Bytes of text written so far.
     pub bytes: u64,
 }
 
-/// What an import does with what it reads.
+/// Options of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// The table to put the items into, instead of the one that the text names. Needed if the text has
-    /// no definition.
+    /// The table to import into, instead of the one named in the text. Required if the text has no definition.
     pub table_name: Option<String>,
 }
 
 impl ImportOptions {
-    /// As the text says.
+    /// Returns the defaults: import into the tables named in the text.
     pub const fn new() -> Self {
         Self { table_name: None }
     }
 
-    /// Into this table.
+    /// Imports into this table.
     #[must_use]
     pub fn table_name(mut self, name: impl Into<String>) -> Self {
         self.table_name = Some(name.into());
@@ -96,31 +94,31 @@ impl ImportOptions {
     }
 }
 
-/// How far an import has come, and in the end what it did.
+/// Progress of an import, and its final result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// The lines read so far.
+    /// Lines read so far.
     pub lines: u64,
-    /// The bytes of text read so far.
+    /// Bytes of text read so far.
     pub bytes: u64,
-    /// The items that are put for good.
+    /// Items that are durably stored.
     pub items: u64,
-    /// The tables that the import made.
+    /// Tables that the import created.
     pub tables_created: Vec<String>,
 }
 
 impl LocalEngine {
-    /// Writes a table as lines of JSON: its definition, its items as they are at one moment, and their
-    /// number. [`import`](Self::import) reads it.
+    /// Writes a table as lines of JSON: its definition, its items from one snapshot, and their number.
+    /// [`import`](Self::import) reads it.
     ///
-    /// It blocks until everything is written and flushed. The text goes out line by line: give it a
+    /// Blocks until everything is written and flushed. Writes line by line, so pass a
     /// [`BufWriter`](std::io::BufWriter).
     ///
     /// # Errors
     ///
-    /// [`Error::ResourceNotFound`] when the table is not there, [`Error::Storage`] when it cannot be
-    /// read or the text not be written.
+    /// [`Error::ResourceNotFound`] if the table does not exist, [`Error::Storage`] if it cannot be read or the text
+    /// cannot be written.
     ///
     /// ```
     /// use floe_local::LocalEngine;
@@ -149,7 +147,7 @@ impl LocalEngine {
         self.export_table_with(table_name, out, ExportOptions::new(), |_| {})
     }
 
-    /// As [`export_table`](Self::export_table), with settings, and tells how far it has come.
+    /// Like [`export_table`](Self::export_table), with options, and reports its progress.
     ///
     /// # Errors
     ///
@@ -164,22 +162,21 @@ impl LocalEngine {
         export_table(self.running.shared(), table_name, options, out, progress)
     }
 
-    /// Reads what [`export_table`](Self::export_table) wrote, for one table or several in a row: makes
-    /// the tables that are not there, and puts the items into them.
+    /// Imports one or more tables in the format of [`export_table`](Self::export_table): creates missing tables, and
+    /// puts the items.
     ///
-    /// It blocks until everything is put. Items that are there under the same key are replaced, others
-    /// are left. When it fails, the items before the line that the error names are put or will be; run
-    /// it again once the cause is gone.
+    /// Blocks until all items are stored. Existing items with the same key are replaced, others are kept. If it fails,
+    /// all items before the line in the error are stored or will be; fix the cause and run the import again.
     ///
     /// # Errors
     ///
-    /// [`Error::Validation`] with the line when the text is at fault, or when a table is there with
-    /// another key; otherwise what a write can fail with.
+    /// [`Error::Validation`] with the line if the text is invalid or a table exists with a different key; otherwise the
+    /// errors of writes.
     pub fn import(&self, input: impl BufRead) -> Result<ImportReport> {
         self.import_with(input, ImportOptions::new(), |_| {})
     }
 
-    /// As [`import`](Self::import), with settings, and tells how far it has come.
+    /// Like [`import`](Self::import), with options, and reports its progress.
     ///
     /// # Errors
     ///
@@ -201,7 +198,7 @@ fn export_table(
     out: impl Write,
     mut progress: impl FnMut(&ExportReport),
 ) -> Result<ExportReport> {
-    let (table, snapshot) = table_at_one_moment(shared, table_name)?;
+    let (table, snapshot) = table_with_snapshot(shared, table_name)?;
     let mut lines = Lines {
         out,
         report: ExportReport {
@@ -232,7 +229,7 @@ fn export_table(
         lines
             .write(|w| w.object(|w| w.name("End").object(|w| w.name("ItemCount").number(items))))?;
     }
-    lines.out.flush().map_err(|e| unwritten(&e))?;
+    lines.out.flush().map_err(|e| write_error(&e))?;
     progress(&lines.report);
     Ok(lines.report)
 }
@@ -240,7 +237,7 @@ fn export_table(
 struct Lines<W> {
     out: W,
     report: ExportReport,
-    /// The line that is being written.
+    /// The buffer of the current line.
     line: Writer,
 }
 
@@ -250,21 +247,19 @@ impl<W: Write> Lines<W> {
         write(&mut self.line);
         let mut line = std::mem::take(&mut self.line).into_bytes();
         line.push(b'\n');
-        self.out.write_all(&line).map_err(|e| unwritten(&e))?;
+        self.out.write_all(&line).map_err(|e| write_error(&e))?;
         self.report.bytes += line.len() as u64;
         self.line = Writer::reusing(line);
         Ok(())
     }
 }
 
-fn unwritten(error: &std::io::Error) -> Error {
-    Error::Storage(format!(
-        "the text of an export could not be written: {error}"
-    ))
+fn write_error(error: &std::io::Error) -> Error {
+    Error::Storage(format!("failed to write the export: {error}"))
 }
 
-/// A table, and a snapshot of a moment at which it was there with this definition.
-fn table_at_one_moment(shared: &Shared, table_name: &str) -> Result<(Arc<Table>, Snapshot)> {
+/// Returns a table, and a snapshot in which the table has this definition.
+fn table_with_snapshot(shared: &Shared, table_name: &str) -> Result<(Arc<Table>, Snapshot)> {
     loop {
         let table = shared.table(table_name)?;
         let snapshot = shared.kv.snapshot();

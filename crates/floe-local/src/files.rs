@@ -1,16 +1,15 @@
-//! Checks the files of the store below before that store opens them.
+//! Checks the files of the key-value store before it opens them.
 //!
-//! The store below removes directories that its own list does not name, removes files that look like its own, and
-//! aborts on names that it does not expect. So each name is checked here first: what could be removed or would abort is
-//! refused with its path, and what the store below ignores is ignored.
+//! The key-value store removes directories that are not in its list, removes files that look like its own, and aborts
+//! on unexpected names. So each name is checked here first: names that it would remove or abort on are rejected with
+//! their path, and names that it ignores are ignored.
 //!
-//! Each keyspace has a file `current`, which names the file with the list of its sorted files (`v7`) and holds
-//! the checksum of that list. The store below writes the checksum and does not check it: it believes what a
-//! damaged list says, or panics. So it is checked here. Sorted files and blocks have checksums that the store does
-//! check.
+//! Each keyspace has a file `current` with the name and checksum of the list of its sorted files (`v7`). The key-value
+//! store writes this checksum but does not verify it: it trusts a damaged list, or panics. So it is verified here.
+//! Sorted files and blocks have checksums that the key-value store does verify.
 //!
-//! A crash leaves lists and sorted files that the current list does not name, which the store below removes. They are
-//! left to it only if they begin as it writes them.
+//! A crash leaves lists and sorted files that are not in the current list, which the key-value store removes. That is
+//! allowed only if they start with the bytes that it writes.
 
 mod list;
 
@@ -23,7 +22,7 @@ use floe_store::{Error, Result};
 use list::CURRENT_FILE;
 pub(crate) use list::listed;
 
-/// The keyspaces by their numbers: that of the store below, and the four of [`kv`](crate::kv).
+/// Numbers of the keyspaces: the key-value store's own, and the four of [`kv`](crate::kv).
 pub(crate) const KEYSPACES: std::ops::RangeInclusive<u64> = 0..=4;
 
 /// The folder of the keyspaces.
@@ -32,24 +31,23 @@ pub(crate) const KEYSPACES_FOLDER: &str = "keyspaces";
 /// The folder of the sorted files of a keyspace.
 pub(crate) const TABLES_FOLDER: &str = "tables";
 
-/// The file that says of which version the store below is.
+/// The file with the version of the key-value store.
 const VERSION_FILE: &str = "version";
 
 /// The folder of large values, which Floe does not use.
 const BLOBS_FOLDER: &str = "blobs";
 
-/// How sorted files begin: with the header of a block.
+/// First bytes of a sorted file: a block header.
 const SORTED_FILE_START: [u8; 4] = *b"LSM\x03";
 
-/// How lists of files begin: with the version of their format, and that of the store below as a text.
+/// First bytes of a list of files: the version of its format, and the version of the key-value store as text.
 const LIST_START: [u8; 3] = *b"\x033.";
 
-/// Checks the names of all files below `data`, and the lists of files.
+/// Checks the names of all files in `data`, and the lists of files.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when something is missing, has a name that the store below does not expect, or is not as it was
-/// written.
+/// [`Error::Storage`] if something is missing, damaged, or has a name that the key-value store does not expect.
 pub(crate) fn check_files(data: &Path) -> Result<()> {
     check_top(data)?;
     let folder = data.join(KEYSPACES_FOLDER);
@@ -68,7 +66,7 @@ pub(crate) fn check_files(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Files beside the journals are ignored.
+/// Checks the top folder. Files other than journals are ignored.
 fn check_top(data: &Path) -> Result<()> {
     require_file(&data.join(VERSION_FILE))?;
     for entry in entries(data)? {
@@ -95,12 +93,12 @@ fn check_keyspace(folder: &Path) -> Result<()> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        // The store below removes files whose names begin so, but for the current one.
+        // The key-value store removes all files with this prefix except the current one.
         if !is_dir && let Some(number) = name.strip_prefix('v') {
             let number = parse_number(number).ok_or_else(|| unexpected(&entry.path()))?;
-            check_left(&entry, number == current, &LIST_START)?;
+            check_unlisted(&entry, number == current, &LIST_START)?;
         }
-        // It removes files with numbers in here, and fails on others.
+        // It removes files with numeric names from this folder, and fails on others.
         if name == BLOBS_FOLDER {
             check_blobs(&entry)?;
         }
@@ -129,11 +127,11 @@ fn check_sorted_files(keyspace: &Path) -> Result<()> {
         }
         let number = parse_number(&name).ok_or_else(|| unexpected(&entry.path()))?;
         let found = listed.iter().position(|listed| *listed == number);
-        check_left(&entry, found.is_some(), &SORTED_FILE_START)?;
+        check_unlisted(&entry, found.is_some(), &SORTED_FILE_START)?;
         if let Some(found) = found {
             listed.swap_remove(found);
             let path = entry.path();
-            // Its table of contents is at its end, with a checksum.
+            // Its table of contents is at the end, with a checksum.
             sfa::Reader::new(&path)
                 .map_err(|_| salvageable("a sorted file is damaged or cut short", &path))?;
         }
@@ -147,9 +145,9 @@ fn check_sorted_files(keyspace: &Path) -> Result<()> {
     }
 }
 
-/// Refuses a file that the current list does not name and that does not begin as the store below would write it. A crash
-/// can have cut it short or lost its first bytes, which are zeros then.
-fn check_left(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
+/// Rejects a file that is not in the current list, unless it starts with the bytes that the key-value store writes. A
+/// crash can have truncated it or zeroed its first bytes.
+fn check_unlisted(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
     let path = entry.path();
     if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
         return Err(unexpected(&path));
@@ -161,16 +159,16 @@ fn check_left(entry: &DirEntry, is_listed: bool, start: &[u8]) -> Result<()> {
     let length = start.len() as u64;
     let read = File::open(&path).and_then(|file| file.take(length).read_to_end(&mut bytes));
     read.map_err(|e| unreadable(&path, &e))?;
-    // What was written first may be lost while what was written next is there, in one sector, too.
-    let is_left = |(byte, written): (&u8, &u8)| byte == written || *byte == 0;
-    if bytes.iter().zip(start).all(is_left) {
+    // Within a sector, later bytes can be on disk while earlier ones are lost.
+    let is_plausible = |(byte, written): (&u8, &u8)| byte == written || *byte == 0;
+    if bytes.iter().zip(start).all(is_plausible) {
         Ok(())
     } else {
         Err(unexpected(&path))
     }
 }
 
-/// The number that a name is, as the store below writes numbers.
+/// Parses a number in the key-value store's notation, without leading zeros or signs.
 fn parse_number(name: &str) -> Option<u64> {
     let number: u64 = name.parse().ok()?;
     (number.to_string() == name).then_some(number)
@@ -195,7 +193,7 @@ fn require_file(path: &Path) -> Result<()> {
 
 fn unexpected(path: &Path) -> Error {
     Error::Storage(format!(
-        "the store holds something that is not part of it; move it out of the store's directory: path={}",
+        "the store contains a file that does not belong to it: move it out of the store's directory: path={}",
         path.display()
     ))
 }
@@ -211,12 +209,12 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 
 fn salvageable(what: &str, path: &Path) -> Error {
     Error::Storage(format!(
-        "{what}; restore a backup, or run floe doctor with --salvage: path={}",
+        "{what}: restore a backup, or run floe doctor with --salvage: path={}",
         path.display()
     ))
 }
 
-/// All sorted files of a keyspace, by their numbers.
+/// All sorted files of a keyspace, with their numbers.
 pub(crate) fn sorted_files(keyspace: &Path) -> Vec<(u64, PathBuf)> {
     let entries = entries(&keyspace.join(TABLES_FOLDER)).unwrap_or_default();
     let mut files: Vec<_> = entries

@@ -1,8 +1,8 @@
-//! The empty store of a new directory, made where syncing costs nothing.
+//! Creates the empty store of a new directory in memory, where syncing is free.
 //!
-//! The store below syncs some seventy times while it makes an empty store, which takes longer than everything else
-//! that opening does. None of it has to be on the disk before the store is [complete](crate::dir). So it is made in
-//! memory and copied, and each file is synced once, all at the same time.
+//! The key-value store syncs about seventy times while it creates an empty store, which takes longer than all other
+//! steps of opening. None of it has to be on disk before the store is [complete](crate::dir). So it is created in
+//! memory and copied, and each file is synced once, several at a time.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,39 +15,40 @@ use crate::kv::{Batch, Kv, Space, Sync};
 use crate::layout::record::{self, Instance};
 use crate::options::Options;
 use crate::private::{create_dir_all, create_file};
-use crate::scratch::Scratch;
+use crate::scratch::ScratchDir;
 
-/// Where files are in memory. Elsewhere the store is made in place.
+/// A file system in memory. If it does not exist, the store is created in place.
 const MEMORY: &str = "/dev/shm";
 
-/// How the names there begin.
+/// Prefix of the names of directories there.
 const PREFIX: &str = "floe-";
 
-/// How many files are synced at a time. The system writes down together what is asked for together.
+/// Number of parallel syncs. File systems combine syncs that are requested at the same time.
 const SYNCS_AT_A_TIME: usize = 8;
 
-/// Makes an empty store in the folder `data`, which is not there.
+/// Creates an empty store in the folder `data`, which must not exist.
 ///
 /// # Errors
 ///
 /// [`Error::Storage`] if it cannot be written.
-pub(crate) fn make(data: &Path, options: &Options) -> Result<()> {
-    match Scratch::make(Path::new(MEMORY), PREFIX).map(|scratch| (store_in(&scratch), scratch)) {
-        // Where there is no room for it in memory, it is made in place.
-        Ok((store, _scratch)) if make_empty(&store, options).is_ok() => copy(&store, data),
+pub(crate) fn create(data: &Path, options: &Options) -> Result<()> {
+    match ScratchDir::create(Path::new(MEMORY), PREFIX).map(|scratch| (store_in(&scratch), scratch))
+    {
+        // If it does not fit into memory, create it in place.
+        Ok((store, _scratch)) if create_empty(&store, options).is_ok() => copy(&store, data),
         _ => {
             create_dir_all(data).map_err(|e| failed(data, &e))?;
-            make_empty(data, options)
+            create_empty(data, options)
         }
     }
 }
 
-fn store_in(scratch: &Scratch) -> PathBuf {
+fn store_in(scratch: &ScratchDir) -> PathBuf {
     scratch.path().join("data")
 }
 
-/// Makes an empty store: its spaces, and the record that tells it from others.
-fn make_empty(path: &Path, options: &Options) -> Result<()> {
+/// Creates an empty store: its spaces, and the instance record that identifies it.
+fn create_empty(path: &Path, options: &Options) -> Result<()> {
     let kv = Kv::create(path, &options.kv)?;
     let instance = Instance::new(&options.env);
     let mut batch = Batch::default();
@@ -55,7 +56,7 @@ fn make_empty(path: &Path, options: &Options) -> Result<()> {
     match kv.commit(batch, Sync::Data) {
         Ok(()) => kv.persist(),
         Err(e) => Err(Error::Storage(format!(
-            "an empty store could not be written: {}",
+            "failed to write an empty store: {}",
             e.cause()
         ))),
     }
@@ -68,12 +69,12 @@ fn copy(scratch: &Path, data: &Path) -> Result<()> {
 
 fn failed(data: &Path, error: &io::Error) -> Error {
     Error::Storage(format!(
-        "an empty store could not be made: {error}: path={}",
+        "failed to create an empty store: {error}: path={}",
         data.display()
     ))
 }
 
-/// Copies a directory with all that is in it, and lists what has to be synced.
+/// Copies a directory recursively, and lists the paths that must be synced.
 fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
     create_dir_all(target)?;
     let mut paths = vec![target.to_owned()];
@@ -90,7 +91,7 @@ fn copy_all(source: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Copies a file with its length, and without reading what was never written.
+/// Copies a file with its length, without reading parts that were never written.
 pub(crate) fn copy_file(source: &Path, target: &Path) -> io::Result<()> {
     let mut copy = create_file(target)?;
     copy.write_all(&read_data(source)?)?;
@@ -107,7 +108,7 @@ fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
             .map(|share| scope.spawn(move || share.iter().try_for_each(sync)))
             .collect();
         threads.into_iter().try_for_each(|thread| {
-            let failed = |_| io::Error::other("a thread that syncs panicked");
+            let failed = |_| io::Error::other("a sync thread panicked");
             thread.join().map_err(failed)?
         })
     })
@@ -118,28 +119,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_copied_is_what_is_made_in_place() {
+    fn copied_store_equals_a_store_created_in_place() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::make(folder.path(), PREFIX).unwrap();
+        let scratch = ScratchDir::create(folder.path(), PREFIX).unwrap();
         let data = folder.path().join("data");
         let options = Options::new();
-        make_empty(&store_in(&scratch), &options).unwrap();
+        create_empty(&store_in(&scratch), &options).unwrap();
         copy(&store_in(&scratch), &data).unwrap();
         let mut files = Vec::new();
         let mut open = vec![(store_in(&scratch), data.clone())];
-        while let Some((made, copied)) = open.pop() {
-            for entry in fs::read_dir(&made).unwrap() {
+        while let Some((created, copied)) = open.pop() {
+            for entry in fs::read_dir(&created).unwrap() {
                 let name = entry.unwrap().file_name();
-                let (made, copied) = (made.join(&name), copied.join(&name));
-                if made.is_dir() {
-                    open.push((made, copied));
+                let (created, copied) = (created.join(&name), copied.join(&name));
+                if created.is_dir() {
+                    open.push((created, copied));
                 } else {
-                    files.push((fs::read(made).unwrap(), fs::read(copied).unwrap()));
+                    files.push((fs::read(created).unwrap(), fs::read(copied).unwrap()));
                 }
             }
         }
         assert!(files.len() > 5, "{}", files.len());
-        assert!(files.iter().all(|(made, copied)| made == copied));
+        assert!(files.iter().all(|(created, copied)| created == copied));
         crate::files::check_files(&data).unwrap();
         let kv = Kv::open(&data, &options.kv).unwrap();
         let instance = kv.snapshot().get(Space::Meta, record::INSTANCE_KEY);

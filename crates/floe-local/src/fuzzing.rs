@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets into the codecs of this crate. Compiled for fuzzing only.
+//! Entry points for the fuzz targets into the codecs of this crate. Only compiled for fuzzing.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -13,12 +13,12 @@ use crate::layout::record::{
 };
 use crate::layout::{change, item};
 
-/// Any bytes are an item or are refused, and an item encodes to the bytes that it came from. Likewise
-/// the records of the catalog.
+/// Any bytes either decode to an item or are rejected, and an item encodes to the bytes that it was decoded from. The
+/// same holds for the records of the catalog.
 pub fn item(bytes: &[u8]) {
     if let Ok((size, decoded)) = item::decode_sized(bytes) {
         assert_eq!(item::encode_sized(&decoded, size), bytes);
-        // Once more from the values, not from the bytes that the item came from.
+        // Again from the values instead of the packed bytes.
         let decoded: Item = decoded.into_iter().collect();
         assert_eq!(item::encode_sized(&decoded, size), bytes);
         assert_eq!(item::decode(&item::encode(&decoded)), Ok(decoded));
@@ -34,7 +34,7 @@ pub fn item(bytes: &[u8]) {
     let _expiry = decode_token_expiry(bytes);
 }
 
-/// What decodes, encodes to something that decodes to the same.
+/// Bytes that decode must encode to something that decodes to the same value.
 fn round_trip<T: PartialEq + Debug>(
     bytes: &[u8],
     decode: fn(&[u8]) -> Result<T>,
@@ -45,7 +45,7 @@ fn round_trip<T: PartialEq + Debug>(
     }
 }
 
-/// Any bytes are a key or are refused; and keys that are made of values sort as the values do.
+/// Any bytes either decode to a key or are rejected, and encoded keys sort like their values.
 pub fn key(bytes: &[u8]) {
     let _meta = decode_meta_key(bytes);
     let _change = change::decode_key(bytes);
@@ -64,7 +64,7 @@ pub fn key(bytes: &[u8]) {
     };
     let (a, b) = rest.split_at(rest.len() / 2);
     if let (Some(a), Some(b)) = (value(kind, a), value(kind, b)) {
-        sorts_like_the_values(kind, a, b);
+        check_sort_order(kind, a, b);
     }
 }
 
@@ -76,7 +76,7 @@ fn value(kind: KeyKind, bytes: &[u8]) -> Option<Value> {
     })
 }
 
-fn sorts_like_the_values(kind: KeyKind, a: Value, b: Value) {
+fn check_sort_order(kind: KeyKind, a: Value, b: Value) {
     let schema = KeySchema {
         partition: vec![KeyAttribute::new("p", KeyKind::S)],
         sort: vec![KeyAttribute::new("s", kind)],

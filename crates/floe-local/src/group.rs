@@ -1,6 +1,6 @@
-//! A group: the writes of the requests that are committed together, and the state as those requests see it.
+//! A group: the writes of requests that are committed together, and the state that those requests see.
 //!
-//! A request reads through its group, so it sees what the requests before it wrote. The [committer](crate::commit) runs
+//! Requests read through the group, so each one sees the writes of those before it. The [committer](crate::commit) runs
 //! the requests and commits the group.
 
 use std::collections::HashMap;
@@ -15,80 +15,80 @@ use crate::layout::record::{self, Counts};
 use crate::load::CommitState;
 use crate::locks::lock;
 use crate::shared::Shared;
-use crate::streams::Position;
-use crate::tokens::TokenMoment;
+use crate::streams::SequenceAllocator;
+use crate::tokens::TokenTime;
 
-/// A group takes no further request once it writes so many bytes.
+/// A group accepts no further requests once its writes reach this size.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
-/// Whether a write stores more than it removes.
+/// Whether a write adds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It stores something.
+pub(crate) enum DiskUse {
+    /// It adds data.
     Grows,
-    /// It only removes, and is accepted when the disk is almost full.
+    /// It only removes data, and is accepted when the disk is almost full.
     Frees,
 }
 
-/// Something to do when a group is durable.
+/// An effect to apply once a group is durable.
 type OnCommit = Box<dyn FnOnce(&Shared) + Send>;
 
-/// The writes of the requests that are committed together, and the state as they see it.
+/// The writes of requests that are committed together, and the state that those requests see.
 pub(crate) struct Group<'a> {
     shared: &'a Shared,
     state: &'a mut CommitState,
     now: Timestamp,
     batch: Batch,
-    /// Where in the batch the write of a key is.
-    written: HashMap<(Space, Bytes), usize>,
-    /// How much is in the tables that were written to.
+    /// The position of a key's write in the batch.
+    write_indexes: HashMap<(Space, Bytes), usize>,
+    /// Counts of the tables that were written to.
     counts: HashMap<u32, (Arc<Table>, Counts)>,
-    /// What the item collections weigh that were looked at.
+    /// Sizes of the item collections that were loaded.
     collections: HashMap<(Space, Bytes), u64>,
     sequence_before: u64,
-    token_moment: TokenMoment,
-    after: Vec<OnCommit>,
+    token_time: TokenTime,
+    on_commit_effects: Vec<OnCommit>,
 }
 
 impl<'a> Group<'a> {
-    /// An empty group, at the present moment.
+    /// Creates an empty group at the current time.
     pub(crate) fn new(shared: &'a Shared, state: &'a mut CommitState) -> Self {
         let now = shared.options.env.now();
         Self {
             now,
-            token_moment: lock(&shared.token_clock).read(&shared.options.env),
+            token_time: lock(&shared.token_clock).read(&shared.options.env),
             batch: Batch::default(),
-            written: HashMap::new(),
+            write_indexes: HashMap::new(),
             counts: HashMap::new(),
             collections: HashMap::new(),
-            sequence_before: state.position.sequence,
-            after: Vec::new(),
+            sequence_before: state.sequences.sequence,
+            on_commit_effects: Vec::new(),
             shared,
             state,
         }
     }
 
-    /// What the group reads and changes.
+    /// The state that the group reads and changes.
     pub(crate) const fn shared(&self) -> &'a Shared {
         self.shared
     }
 
-    /// The moment of the group.
+    /// The time of the group.
     pub(crate) const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The moment of the group as [tokens](crate::tokens) count it.
-    pub(crate) const fn token_moment(&self) -> TokenMoment {
-        self.token_moment
+    /// The time of the group as [tokens](crate::tokens) measure it.
+    pub(crate) const fn token_time(&self) -> TokenTime {
+        self.token_time
     }
 
-    /// Where the next change record goes.
-    pub(crate) const fn position(&mut self) -> &mut Position {
-        &mut self.state.position
+    /// The position of the next change record.
+    pub(crate) const fn sequences(&mut self) -> &mut SequenceAllocator {
+        &mut self.state.sequences
     }
 
-    /// An id that was never given out before. The group is to write something, so that it never is again.
+    /// Returns an id that was never used before. The group must write something, or the id could be used again.
     pub(crate) fn new_id(&mut self) -> u32 {
         let id = self.state.instance.next_id;
         self.state.instance.next_id += 1;
@@ -97,12 +97,12 @@ impl<'a> Group<'a> {
         id
     }
 
-    /// The value of a key as the requests so far have left it.
+    /// Returns the value of a key after the requests so far.
     pub(crate) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         if !self.batch.is_empty() {
-            // Inline up to twenty bytes, an allocation for longer keys.
+            // Keys of up to twenty bytes are stored inline; longer ones need an allocation.
             let probe = (space, Bytes::from(key));
-            if let Some(write) = self.written.get(&probe) {
+            if let Some(write) = self.write_indexes.get(&probe) {
                 return Ok(self.batch.value(*write).cloned());
             }
         }
@@ -130,7 +130,7 @@ impl<'a> Group<'a> {
     }
 
     fn write(&mut self, space: Space, key: &[u8], value: Option<Bytes>) {
-        match self.written.entry((space, space.key(key))) {
+        match self.write_indexes.entry((space, space.key(key))) {
             Entry::Occupied(entry) => self.batch.replace(*entry.get(), value),
             Entry::Vacant(entry) => {
                 let key = entry.key().1.clone();
@@ -140,55 +140,54 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// How much is in a table, to be changed with what the group writes to it.
+    /// The counts of a table, to be updated with the writes of the group.
     pub(crate) fn counts(&mut self, table: &Arc<Table>) -> &mut Counts {
         let entry = self.counts.entry(table.id());
         let (_, counts) = entry.or_insert_with(|| (table.clone(), table.counts()));
         counts
     }
 
-    /// What the item collection of this key weighs. It is remembered, so that it can be changed and
-    /// returned without another read.
+    /// Returns the size of the item collection with this key, and caches it so that it can be changed and returned
+    /// without another read.
     pub(crate) fn load_collection(&mut self, table: &Table, key: &Bytes) -> Result<u64> {
         let name = (table.space(), key.clone());
-        if let Some(weight) = self.collections.get(&name) {
-            return Ok(*weight);
+        if let Some(size) = self.collections.get(&name) {
+            return Ok(*size);
         }
         let stored = self.shared.kv.get_latest(table.space(), key)?;
-        let weight = stored.map_or(Ok(0), |bytes| record::decode_weight(&bytes))?;
-        self.collections.insert(name, weight);
-        Ok(weight)
+        let size = stored.map_or(Ok(0), |bytes| record::decode_collection_size(&bytes))?;
+        self.collections.insert(name, size);
+        Ok(size)
     }
 
-    /// Changes what an item collection weighs that was loaded.
+    /// Changes the size of a loaded item collection.
     pub(crate) fn grow_collection(&mut self, table: &Table, key: Bytes, bytes: i64) {
-        let weight = self.loaded_collection(table, &key);
-        let weight = weight.unwrap_or(0).saturating_add_signed(bytes);
-        self.collections
-            .insert((table.space(), key.clone()), weight);
-        match weight {
+        let size = self.loaded_collection(table, &key);
+        let size = size.unwrap_or(0).saturating_add_signed(bytes);
+        self.collections.insert((table.space(), key.clone()), size);
+        match size {
             0 => self.remove(table.space(), key),
-            _ => self.put(table.space(), key, record::encode_weight(weight)),
+            _ => self.put(table.space(), key, record::encode_collection_size(size)),
         }
     }
 
-    /// What the item collection of this key weighs, if it was loaded.
+    /// The size of the item collection with this key, if it was loaded.
     pub(crate) fn loaded_collection(&self, table: &Table, key: &Bytes) -> Option<u64> {
         let name = (table.space(), key.clone());
         self.collections.get(&name).copied()
     }
 
-    /// Does this when the group is durable, before anybody is answered.
+    /// Runs `effect` once the group is durable, before the responses are sent.
     pub(crate) fn on_commit(&mut self, effect: impl FnOnce(&Shared) + Send + 'static) {
-        self.after.push(Box::new(effect));
+        self.on_commit_effects.push(Box::new(effect));
     }
 
-    /// Whether it has grown so far that the next request should wait for the next group.
+    /// Whether the group is so large that the next request should go into another group.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.bytes() >= GROUP_BYTES_MAX
     }
 
-    /// How many keys the group writes.
+    /// Number of keys that the group writes.
     #[cfg(test)]
     pub(crate) fn writes(&self) -> usize {
         self.batch.len()
@@ -201,7 +200,7 @@ impl<'a> Group<'a> {
             self.batch
                 .put(meta, record::counts_key(*id), counts.encode());
         }
-        let sequence = self.state.position.sequence;
+        let sequence = self.state.sequences.sequence;
         if sequence != self.sequence_before {
             let value = record::encode_sequence(sequence);
             self.batch.put(meta, record::SEQUENCE_KEY, value);
@@ -212,7 +211,7 @@ impl<'a> Group<'a> {
         for (table, counts) in self.counts.into_values() {
             table.set_counts(counts);
         }
-        for effect in self.after {
+        for effect in self.on_commit_effects {
             effect(self.shared);
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! Index entries: which an item has, and what a change of the item does to them.
+//! Index entries: the entries of an item, and how a change of the item affects them.
 //!
-//! Local and global indexes are kept alike. An entry's key is the index key followed by the table key,
-//! its value the part of the item that the index copies. An index that copies everything stores the
-//! very bytes of the item.
+//! Local and global indexes are stored the same way. The key of an entry is the index key followed by the table key;
+//! its value is the part of the item that the index projects. An index that projects everything stores the item's bytes
+//! unchanged.
 
 use floe_store::Result;
 use floe_store::size::item_size;
@@ -17,15 +17,15 @@ use crate::stored::StoredItem;
 
 /// An entry of an index.
 pub(crate) struct IndexEntry {
-    /// Its key.
+    /// The stored key.
     pub(crate) key: Vec<u8>,
-    /// The bytes of what the index copies.
+    /// The encoded projection.
     pub(crate) value: Bytes,
-    /// The size of that as DynamoDB counts it.
+    /// The size of the projection by DynamoDB's rules.
     pub(crate) size: usize,
 }
 
-/// The entry of an item in an index, if the index holds it.
+/// Returns the entry of an item in an index, if the index contains the item.
 pub(crate) fn entry(
     table: &Table,
     index: &IndexDef,
@@ -48,22 +48,22 @@ pub(crate) fn entry(
     Some(IndexEntry { key, value, size })
 }
 
-/// What a change of an item does to one index.
+/// The change of one index caused by a change of an item.
 pub(crate) struct EntryChange {
-    /// The index.
+    /// The id of the index.
     pub(crate) index: u32,
-    /// The entry that goes.
+    /// The entry to remove.
     pub(crate) remove: Option<Vec<u8>>,
-    /// The entry that comes, or that gets another value.
+    /// The entry to add or overwrite.
     pub(crate) put: Option<(Vec<u8>, Bytes)>,
-    /// By how much the number of entries grows.
+    /// Growth in number of entries.
     pub(crate) items: i64,
-    /// By how much their size grows.
+    /// Growth in bytes.
     pub(crate) bytes: i64,
 }
 
-/// What a change of an item does to its indexes. `is_stored` tells whether an entry is there; it is
-/// asked only for an index that is still being filled, which may not have come to the item yet.
+/// Returns the changes of all indexes caused by a change of an item. `is_stored` checks whether an entry exists; it is
+/// called only for an index that is still being filled and may not contain the item yet.
 pub(crate) fn entry_changes(
     table: &Table,
     item_key: &[u8],
@@ -91,13 +91,13 @@ fn entry_change(
     old: Option<IndexEntry>,
     new: Option<IndexEntry>,
 ) -> Option<EntryChange> {
-    let weigh = |entry: &IndexEntry| i64::try_from(entry.size).unwrap_or(i64::MAX);
+    let signed_size = |entry: &IndexEntry| i64::try_from(entry.size).unwrap_or(i64::MAX);
     let mut change = EntryChange {
         index: record.id,
         remove: None,
         put: None,
         items: i64::from(new.is_some()) - i64::from(old.is_some()),
-        bytes: new.as_ref().map_or(0, weigh) - old.as_ref().map_or(0, weigh),
+        bytes: new.as_ref().map_or(0, signed_size) - old.as_ref().map_or(0, signed_size),
     };
     match (old, new) {
         (None, None) => return None,

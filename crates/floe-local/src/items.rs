@@ -1,7 +1,7 @@
-//! Reads and writes of single items, alone and in batches.
+//! Reads and writes of items, single and in batches.
 //!
-//! A read takes the published snapshot and runs on the caller's thread. A write is checked and encoded
-//! there as far as it does not depend on what is stored, and then waits for the committer.
+//! A read uses the published snapshot and runs on the caller's thread. A write is validated and encoded on that thread,
+//! as far as it does not depend on stored data, and then sent to the committer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use floe_store::op::{
 };
 use floe_store::{Error, Item, Result, TableDef};
 
-use crate::answer::Answer;
 use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::{Bytes, Snapshot};
 use crate::layout::item::{decode_sized, encode_sized};
 use crate::layout::key::{collection_key, item_key};
 use crate::locks::lock;
 use crate::request::Work;
+use crate::response::PendingResponse;
 use crate::shared::Shared;
 use crate::stored::StoredItem;
 use crate::tokens::WriteToken;
 use floe_store::size::item_size;
 
 impl Shared {
-    /// The table of that name.
+    /// The table with this name.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<Table>> {
         self.catalog.get(name).ok_or_else(missing_table)
     }
 
-    /// The tables that a request names.
+    /// The existing tables that a request names.
     pub(crate) fn tables<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,
@@ -54,20 +54,20 @@ impl Shared {
     }
 }
 
-/// Looks a definition up for the checks of a request over several tables.
+/// Returns a lookup of table definitions, for validating a request on several tables.
 pub(crate) fn definitions<'t>(
     tables: &'t BTreeMap<String, Arc<Table>>,
 ) -> impl Fn(&str) -> Option<&'t TableDef> {
     |name| tables.get(name).map(|table| table.definition())
 }
 
-/// The stored key of an item of a table. The request has been checked, so that it has one.
+/// The stored key of an item. A validated request always has one.
 pub(crate) fn key_of(table: &Table, item: &Item) -> Result<Vec<u8>> {
     item_key(&table.definition().key, item)
         .ok_or_else(|| Error::validation("The provided key element does not match the schema"))
 }
 
-/// The item under a key, with its size.
+/// Reads the item under a key, with its size.
 pub(crate) fn read(
     snapshot: &Snapshot,
     table: &Table,
@@ -94,12 +94,12 @@ pub(crate) fn get_item(shared: &Shared, get: &GetItem) -> Result<GetItemOutput> 
         )
     });
     Ok(GetItemOutput {
-        item: found.map(|(_, item)| get.answer(item)),
+        item: found.map(|(_, item)| get.response_item(item)),
         consumed,
     })
 }
 
-/// Reads many items, each on its own, up to 16 MB of them.
+/// Reads many items independently, up to 16 MB in total.
 pub(crate) fn batch_get_item(
     shared: &Shared,
     mut batch: BatchGetItem,
@@ -115,16 +115,17 @@ pub(crate) fn batch_get_item(
         let items = output.items.entry(name.clone()).or_default();
         let (mut sizes, mut unread) = (Vec::new(), Vec::new());
         for key in std::mem::take(&mut request.keys) {
-            let found = match room {
-                0 => None,
-                _ => Some(read(&snapshot, table, &key_of(table, &key)?)?),
+            let found = if room == 0 {
+                None
+            } else {
+                Some(read(&snapshot, table, &key_of(table, &key)?)?)
             };
             match found {
                 Some(None) => sizes.push(0),
                 Some(Some((size, item))) if size <= room => {
                     room -= size;
                     sizes.push(size);
-                    items.push(request.answer(item));
+                    items.push(request.response_item(item));
                 }
                 _ => {
                     room = 0;
@@ -148,13 +149,13 @@ pub(crate) fn batch_get_item(
 pub(crate) fn write_item(
     committer: &Committer,
     write: WriteItem,
-) -> Result<Answer<WriteItemOutput>> {
+) -> Result<PendingResponse<WriteItemOutput>> {
     write.validate()?;
     let table = committer.shared.table(write.table_name())?;
     write.check(table.definition())?;
     let token = write.token();
     let token = token.map(|text| WriteToken::new(text, write.fingerprint()));
-    Ok(committer.submit(Write {
+    Ok(committer.submit(ItemWrite {
         key: key_of(&table, write.key_item())?,
         encoded: match &write {
             WriteItem::Put(put) => Some(encode(&put.item)),
@@ -171,28 +172,28 @@ fn encode(item: &Item) -> (Bytes, usize) {
     (encode_sized(item, size).into(), size)
 }
 
-/// A write that has been checked against its table.
-struct Write {
+/// A write that was validated against its table.
+struct ItemWrite {
     write: WriteItem,
     table: Arc<Table>,
     token: Option<WriteToken>,
     key: Vec<u8>,
-    /// The item of a put, encoded where it costs the committer nothing.
+    /// The item of a put, encoded on the caller's thread to relieve the committer.
     encoded: Option<(Bytes, usize)>,
 }
 
-impl Work for Write {
+impl Work for ItemWrite {
     type Output = WriteItemOutput;
 
-    fn effect(&self) -> Effect {
+    fn disk_use(&self) -> DiskUse {
         match &self.write {
-            WriteItem::Delete(_) => Effect::Frees,
-            _ => Effect::Grows,
+            WriteItem::Delete(_) => DiskUse::Frees,
+            _ => DiskUse::Grows,
         }
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<WriteItemOutput> {
-        self.renew(group)?;
+        self.revalidate(group)?;
         match self.token.take() {
             Some(token) => self.write_once(group, token),
             None => self.write(group).map(|done| done.output),
@@ -200,16 +201,16 @@ impl Work for Write {
     }
 }
 
-/// What a write did.
-struct Written {
+/// The result of a write.
+struct WriteResult {
     output: WriteItemOutput,
     /// The larger of the item's sizes before and after.
     size: usize,
 }
 
-impl Write {
-    /// Checks the request again if the table has changed since it was checked.
-    fn renew(&mut self, group: &Group<'_>) -> Result<()> {
+impl ItemWrite {
+    /// Validates the request again if the table has changed since.
+    fn revalidate(&mut self, group: &Group<'_>) -> Result<()> {
         if self.table.is_retired() {
             self.table = group.shared().table(self.write.table_name())?;
             self.write.check(self.table.definition())?;
@@ -218,12 +219,12 @@ impl Write {
         Ok(())
     }
 
-    /// Applies the write once, however often it is sent.
+    /// Applies the write only once, even if it is sent repeatedly.
     fn write_once(&mut self, group: &mut Group<'_>, token: WriteToken) -> Result<WriteItemOutput> {
         let detail = self.write.return_capacity();
-        let uptime = group.token_moment().uptime;
+        let uptime = group.token_time().uptime;
         let tokens = &group.shared().write_tokens;
-        if let Some(written) = lock(tokens).recall(token, uptime)? {
+        if let Some(written) = lock(tokens).find(token, uptime)? {
             let (name, sizes) = (self.write.table_name(), std::iter::once(written.size));
             let cost = || read_cost(name, sizes, Consistency::Strong, detail);
             return Ok(WriteItemOutput {
@@ -234,11 +235,11 @@ impl Write {
         }
         let written = self.write(group)?;
         let returned = written.output.attributes.clone();
-        lock(tokens).remember(token, uptime, written.size, returned);
+        lock(tokens).record(token, uptime, written.size, returned);
         Ok(written.output)
     }
 
-    fn write(&mut self, group: &mut Group<'_>) -> Result<Written> {
+    fn write(&mut self, group: &mut Group<'_>) -> Result<WriteResult> {
         let old = group.get(self.table.space(), &self.key)?;
         if self.is_plain() {
             return self.write_plain(group, old.as_ref());
@@ -246,9 +247,10 @@ impl Write {
         let old = old.map(StoredItem::decode).transpose()?;
         let (detail, wants_collection) =
             (self.write.return_capacity(), self.write.return_collection());
-        let collection = match wants_collection {
-            true => Collection::load(group, &self.table, self.write.key_item())?,
-            false => None,
+        let collection = if wants_collection {
+            Collection::load(group, &self.table, self.write.key_item())?
+        } else {
+            None
         };
         let definition = self.table.definition();
         let applied = self
@@ -267,7 +269,7 @@ impl Write {
         if let Some(change) = change {
             change.write(group);
         }
-        Ok(Written {
+        Ok(WriteResult {
             size: before
                 .map_or(0, |s| s.size)
                 .max(after.map_or(0, |s| s.size)),
@@ -279,8 +281,8 @@ impl Write {
         })
     }
 
-    /// Whether neither the request nor the table needs the old item: no condition, nothing returned,
-    /// no index, stream or expiry.
+    /// Whether neither the request nor the table needs the old item: no condition, no return values, no index, stream
+    /// or expiry.
     fn is_plain(&self) -> bool {
         let table = &self.table;
         let (condition, returned) = match &self.write {
@@ -297,7 +299,7 @@ impl Write {
             && table.record.expiry.is_none()
     }
 
-    fn write_plain(&mut self, group: &mut Group<'_>, old: Option<&Bytes>) -> Result<Written> {
+    fn write_plain(&mut self, group: &mut Group<'_>, old: Option<&Bytes>) -> Result<WriteResult> {
         let old_size = old.map_or(Ok(0), |old| crate::layout::item::decode_size(old))?;
         let new_size = self.encoded.as_ref().map_or(0, |(_, size)| *size);
         let (key, new) = (std::mem::take(&mut self.key), self.encoded.take());
@@ -305,18 +307,18 @@ impl Write {
         if let Some(change) = change {
             change.write(group);
         }
-        Ok(Written {
+        Ok(WriteResult {
             size: old_size.max(new_size),
             output: WriteItemOutput::default(),
         })
     }
 }
 
-/// Puts and deletes many items, each on its own.
+/// Puts and deletes many items independently.
 pub(crate) fn batch_write_item(
     committer: &Committer,
     batch: BatchWriteItem,
-) -> Result<Answer<BatchWriteItemOutput>> {
+) -> Result<PendingResponse<BatchWriteItemOutput>> {
     batch.validate()?;
     let tables = committer
         .shared
@@ -333,23 +335,23 @@ struct WriteBatch {
 impl Work for WriteBatch {
     type Output = BatchWriteItemOutput;
 
-    fn effect(&self) -> Effect {
+    fn disk_use(&self) -> DiskUse {
         let mut requests = self.batch.requests.values().flatten();
         if requests.all(|request| matches!(request, BatchWrite::Delete(_))) {
-            Effect::Frees
+            DiskUse::Frees
         } else {
-            Effect::Grows
+            DiskUse::Grows
         }
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<BatchWriteItemOutput> {
-        self.renew(group)?;
+        self.revalidate(group)?;
         run_batch(group, &self.tables, std::mem::take(&mut self.batch))
     }
 }
 
 impl WriteBatch {
-    fn renew(&mut self, group: &Group<'_>) -> Result<()> {
+    fn revalidate(&mut self, group: &Group<'_>) -> Result<()> {
         if self.tables.values().any(|table| table.is_retired()) {
             let names = self.batch.requests.keys().map(String::as_str);
             self.tables = group.shared().tables(names);
@@ -359,8 +361,8 @@ impl WriteBatch {
     }
 }
 
-/// Everything is worked out before anything is written, so that the writes of a batch that meets an
-/// unreadable item are not half done. Each key stands in a batch once only.
+/// Prepares all changes before it writes any, so that an unreadable item does not leave a batch half applied. Each key
+/// occurs in a batch only once.
 fn run_batch(
     group: &mut Group<'_>,
     tables: &BTreeMap<String, Arc<Table>>,
@@ -412,7 +414,7 @@ fn prepare_batch_write(
     Ok((cost, change))
 }
 
-/// The items under one partition key, of which a request wants to know the size.
+/// An item collection whose size a request asks for.
 pub(crate) struct Collection {
     table: Arc<Table>,
     key: Bytes,
@@ -420,8 +422,8 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// The collection of an item, read before anything is written so that telling its size cannot fail.
-    /// `None` in a table without local indexes.
+    /// Loads the collection of an item before anything is written, so that reporting its size cannot fail. `None` in a
+    /// table without local indexes.
     pub(crate) fn load(
         group: &mut Group<'_>,
         table: &Arc<Table>,
@@ -449,7 +451,7 @@ impl Collection {
     }
 }
 
-/// The sizes of these collections by table, each once.
+/// The sizes of the collections by table, without duplicates.
 pub(crate) fn collection_metrics(
     group: &Group<'_>,
     collections: Vec<Collection>,

@@ -1,5 +1,5 @@
-//! The jobs on tables that are not done: indexes and expiry entries to fill or to remove, and what is left of deleted
-//! tables. The [background](crate::background) does them, step by step.
+//! Unfinished jobs on tables: indexes and expiry entries to fill or to remove, and data of deleted tables to remove.
+//! The [background](crate::background) thread runs them step by step.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,26 +10,26 @@ use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::record::{self, JobRecord};
 use crate::locks::lock;
 
-/// The jobs that are not done, with their tables. Known here so that nothing has to be looked for in the catalog, where
-/// the traces of those that are done are in the way.
+/// The unfinished jobs, with their tables. Cached here so that finding a job does not have to scan the catalog and skip
+/// the tombstones of finished jobs.
 #[derive(Default)]
 pub(crate) struct Jobs {
     tables: Mutex<BTreeMap<u32, u32>>,
 }
 
 impl Jobs {
-    /// The jobs that a catalog holds.
+    /// Reads the jobs from the catalog.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`](floe_store::Error::Storage) when they cannot be read.
+    /// [`Error::Storage`](floe_store::Error::Storage) if they cannot be read.
     pub(crate) fn load(snapshot: &Snapshot) -> Result<Self> {
         let jobs = Self::default();
         for entry in snapshot.prefix(Space::Meta, record::JOBS_PREFIX, Direction::Forward) {
             let (key, value) = entry?;
-            // One that cannot be read fails when its turn comes, and keeps no store from being opened.
+            // A job that cannot be decoded fails when it runs, and does not prevent the store from being opened.
             let table = JobRecord::decode(&value).map_or(0, |job| job.table);
-            jobs.insert(record::job_of_key(&key)?, table);
+            jobs.insert(record::decode_job_key(&key)?, table);
         }
         Ok(jobs)
     }
@@ -39,12 +39,12 @@ impl Jobs {
         lock(&self.tables).insert(job, table);
     }
 
-    /// Takes a job out, after a commit.
+    /// Removes a job, after a commit.
     pub(crate) fn remove(&self, job: u32) {
         lock(&self.tables).remove(&job);
     }
 
-    /// Publishes other jobs instead of these.
+    /// Replaces all jobs by those of `other`.
     pub(crate) fn replace(&self, other: &Self) {
         *lock(&self.tables) = std::mem::take(&mut *lock(&other.tables));
     }

@@ -1,29 +1,29 @@
-//! Cuts a torn tail off the journal of the store below, before that store opens it.
+//! Cuts a torn tail off the journal of the key-value store, before the store opens it.
 //!
-//! When the power fails in the middle of a sync, the last batch of the journal can be on disk in part:
-//! some of its sectors written, others still zero. This batch was never acknowledged, so it has to go. The store below drops a batch without an end by itself, but refuses to open when the end
-//! is there and the middle is not, and it believes the lengths that it finds. So the journal is walked
-//! here first, with the same rules and no trust, and cut behind its last whole batch.
+//! When the power fails during a sync, the last batch of the journal can be partly on disk: some of its sectors
+//! written, others still zero. This batch was never acknowledged, so it must be removed. The key-value store drops a
+//! batch without an end, but refuses to open if the end is there and a part before it is missing, and it trusts the
+//! lengths that it reads. So the journal is parsed here first, by the same rules but without trust, and truncated after
+//! its last valid batch.
 //!
-//! A broken batch with a whole one behind it is another matter: the later batch was only begun after
-//! the earlier was synced, so acknowledged data is damaged, and cutting would hide that. Such a
-//! journal is refused. Under relaxed durability nothing is synced in between, so there the tail is
-//! everything from the first broken batch on.
+//! A broken batch followed by a valid one is different: the later batch was only started after the earlier one was
+//! synced, so acknowledged data is damaged, and truncating would hide that. Such a journal is rejected. Under relaxed
+//! durability nothing is synced in between, so there the torn tail is everything from the first broken batch on.
 //!
-//! The format is that of the store's version 3, whose number `kv.rs` pins:
+//! The format is that of version 3 of the key-value store, which `kv.rs` pins:
 //!
 //! ```text
 //! start  01  items:u32  sequence:u64
 //! item   02  kind:u8  compression:u8  space:u64  key_len:u16  value_len:u32  stored_len:u32  key  value
 //! clear  04  space:u64
-//! end    03  checksum:u64 (xxh3 of all items as they stand)  "FJL" 03
+//! end    03  checksum:u64 (xxh3 of all items as written)  "FJL" 03
 //! ```
 //!
 //! All numbers are little-endian; the rest of a preallocated journal is zero.
 
-mod ahead;
-mod contents;
 mod mark;
+mod salvage;
+mod zeroing;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -33,115 +33,116 @@ use floe_store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::files::KEYSPACES;
-pub(crate) use ahead::Ahead;
-pub(crate) use contents::{Contents, Doubt};
+pub(crate) use salvage::{JournalSalvage, UncertainKey};
+pub(crate) use zeroing::JournalZeroing;
 
-/// What may be lost when the tail is broken.
+/// What may be lost if the tail is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
-    /// The last batch only: every batch was synced before the next was begun.
+pub(crate) enum TailPolicy {
+    /// Only the last batch: every batch was synced before the next one was started.
     LastBatch,
-    /// Everything from the first broken batch on: batches were not synced one by one.
+    /// Everything from the first broken batch on: batches were not synced individually.
     Unsynced,
 }
 
-/// Cuts what is behind the last whole batch off the journals in `folder`, and returns how many bytes that were. Changes
-/// nothing if it fails on what it finds. `is_sealed` says that the journals are as they were when the store was closed.
+/// Truncates the journals in `folder` after the last valid batch, and returns the number of removed bytes. On an error
+/// about their content, nothing is changed. `is_sealed` states that the journals are as they were when the store was
+/// closed.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if acknowledged data is damaged or gone, or on a failing disk.
-pub(crate) fn trim_torn_tail(folder: &Path, tail: Tail, is_sealed: bool) -> Result<u64> {
+/// [`Error::Storage`] if acknowledged data is damaged or missing, or on an I/O error.
+pub(crate) fn trim_torn_tail(folder: &Path, tail: TailPolicy, is_sealed: bool) -> Result<u64> {
     let journals = journals(folder)?;
-    let mut torn: Option<Torn> = None;
-    let mut behind = Vec::new();
+    let mut torn: Option<TornTail> = None;
+    let mut later = Vec::new();
     let mut last_sequence = None;
     let mut has_batch = false;
     for (_, path) in &journals {
         let bytes = read(path)?;
-        let whole = whole_batches(&bytes, &mut last_sequence);
-        has_batch |= whole > 0;
+        let valid = valid_prefix(&bytes, &mut last_sequence);
+        has_batch |= valid > 0;
         let last = last_sequence;
-        let rest = bytes.get(whole..).unwrap_or_default();
+        let rest = bytes.get(valid..).unwrap_or_default();
         match &torn {
-            Some(torn) if whole > 0 && tail == Tail::LastBatch => return Err(torn.damaged()),
-            Some(_) if whole > 0 => {
-                // Nothing was synced in between, so the end begins with the first broken batch.
-                behind.push(path);
+            Some(torn) if valid > 0 && tail == TailPolicy::LastBatch => return Err(torn.damaged()),
+            Some(_) if valid > 0 => {
+                // Nothing was synced in between, so the torn tail starts at the first broken batch.
+                later.push(path);
                 continue;
             }
             _ => {}
         }
         let used = rest.iter().rposition(|byte| *byte != 0);
         let Some(last_used) = used else { continue };
-        let found = Torn {
+        let found = TornTail {
             path: path.clone(),
-            whole: whole as u64,
+            valid_end: valid as u64,
             bytes: last_used as u64 + 1,
         };
         let rest = rest.get(..=last_used).unwrap_or_default();
-        if tail == Tail::LastBatch && has_later_batch(rest, last) {
+        if tail == TailPolicy::LastBatch && has_later_batch(rest, last) {
             return Err(found.damaged());
         }
         torn.get_or_insert(found);
     }
     let bytes = torn.as_ref().map_or(0, |torn| torn.bytes);
     if !has_batch {
-        return mark::mark(folder, &journals, is_sealed).map(|()| bytes);
+        return mark::mark_newest(folder, &journals, is_sealed).map(|()| bytes);
     }
-    for path in behind {
-        cut(path, 0).map_err(|e| failed("cut", path, &e))?;
+    for path in later {
+        truncate(path, 0).map_err(|e| failed("truncated", path, &e))?;
     }
     if let Some(torn) = torn {
-        cut(&torn.path, torn.whole).map_err(|e| failed("cut", &torn.path, &e))?;
+        truncate(&torn.path, torn.valid_end).map_err(|e| failed("truncated", &torn.path, &e))?;
     }
     Ok(bytes)
 }
 
-/// A journal whose end is not whole.
-struct Torn {
+/// A journal with a torn tail.
+struct TornTail {
     path: PathBuf,
-    /// Where its whole batches end.
-    whole: u64,
-    /// How many bytes were written behind them.
+    /// Offset of the end of its valid batches.
+    valid_end: u64,
+    /// Number of bytes written after them.
     bytes: u64,
 }
 
-impl Torn {
+impl TornTail {
     fn damaged(&self) -> Error {
         Error::Storage(format!(
-            "the journal is damaged in the middle, so acknowledged writes may be lost; restore a backup, or run floe \
-             doctor with --salvage: file={} offset={}",
+            "the journal is damaged in the middle, so acknowledged writes may be lost: restore a backup, or run floe \
+            doctor with --salvage: file={} offset={}",
             self.path.display(),
-            self.whole
+            self.valid_end
         ))
     }
 }
 
-/// Cuts every batch off the journals in `folder` whose sequence number is not below this one, and everything behind it.
-/// They belong to a commit that failed.
+/// Removes all batches from `sequence` on from the journals in `folder`, with everything after them. They belong to a
+/// failed commit.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] on a failing disk.
-pub(crate) fn cut_from(folder: &Path, sequence: u64) -> Result<()> {
+/// [`Error::Storage`] on an I/O error.
+pub(crate) fn truncate_from(folder: &Path, sequence: u64) -> Result<()> {
     for (_, path) in journals(folder)? {
         let bytes = read(&path)?;
         let mut at = 0;
-        while let Some(batch) = bytes.get(at..).and_then(whole_batch)
+        while let Some(batch) = bytes.get(at..).and_then(valid_batch)
             && batch.sequence < sequence
         {
             at += batch.length;
         }
         let rest = bytes.get(at..).unwrap_or_default();
         if rest.iter().any(|byte| *byte != 0) {
-            cut(&path, at as u64).map_err(|e| failed("cut", &path, &e))?;
+            truncate(&path, at as u64).map_err(|e| failed("truncated", &path, &e))?;
         }
     }
     Ok(())
 }
 
-/// The journals in `folder` with their numbers, the oldest first.
+/// The journals in `folder` with their numbers, oldest first.
 ///
 /// # Errors
 ///
@@ -163,7 +164,7 @@ pub(crate) fn journals(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(journals)
 }
 
-/// What was written to a journal.
+/// Reads the written part of a journal.
 ///
 /// # Errors
 ///
@@ -172,8 +173,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read_data(path).map_err(|e| failed("read", path, &e))
 }
 
-/// What is in a file up to the last place where something was ever written. A journal is made long and filled later,
-/// and the zeros behind are neither read nor kept in memory.
+/// Reads a file up to the last position that was ever written. A journal is created at full length and filled later;
+/// its unwritten zeros are neither read nor kept in memory.
 pub(crate) fn read_data(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = data_length(&file)?;
@@ -183,7 +184,7 @@ pub(crate) fn read_data(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the last written part of a file ends.
+/// Offset of the end of the last written part of a file.
 #[cfg(target_os = "linux")]
 fn data_length(file: &File) -> io::Result<u64> {
     use rustix::fs::{SeekFrom, seek};
@@ -194,7 +195,7 @@ fn data_length(file: &File) -> io::Result<u64> {
         match seek(file, SeekFrom::Data(end)) {
             Ok(start) => end = seek(file, SeekFrom::Hole(start))?,
             Err(Errno::NXIO) => return Ok(end),
-            // A file system that does not tell has nothing to leave out.
+            // A file system without this operation has no holes to skip.
             Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(file.metadata()?.len()),
             Err(error) => return Err(error.into()),
         }
@@ -211,7 +212,7 @@ fn newest_journal(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(journals(folder)?.pop().map(|(_, path)| path))
 }
 
-fn cut(path: &Path, length: u64) -> io::Result<()> {
+fn truncate(path: &Path, length: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(length)?;
     file.sync_all()
@@ -224,12 +225,12 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
     ))
 }
 
-/// The length of the longest beginning that consists of whole batches whose sequence numbers ascend from the last one.
-/// The sequence number is the one part of a batch that no checksum covers.
-fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
+/// The length of the longest prefix of valid batches with ascending sequence numbers. The sequence number is the only
+/// part of a batch that no checksum covers.
+fn valid_prefix(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     let mut at = 0;
-    while let Some(batch) = bytes.get(at..).and_then(whole_batch) {
-        // A mark, which has no items, has no number either.
+    while let Some(batch) = bytes.get(at..).and_then(valid_batch) {
+        // A mark has no items and no sequence number.
         if batch.length > BATCH_BYTES_MIN {
             if !follows(*last_sequence, batch.sequence) {
                 break;
@@ -241,7 +242,7 @@ fn whole_batches(bytes: &[u8], last_sequence: &mut Option<u64>) -> usize {
     at
 }
 
-/// Whether a batch of this number can come behind one of the last number.
+/// Whether a batch with this sequence number can come after `last`.
 fn follows(last: Option<u64>, sequence: u64) -> bool {
     last.is_none_or(|last| {
         let step = sequence.checked_sub(last);
@@ -249,8 +250,8 @@ fn follows(last: Option<u64>, sequence: u64) -> bool {
     })
 }
 
-/// Whether a batch may come so many bytes behind one of the last number: a lost stretch holds so many batches at most, and
-/// the store below takes a few numbers for itself.
+/// Whether a batch can come `bytes` bytes after the batch `last`: the lost part can contain only so many batches, and
+/// the key-value store uses a few sequence numbers itself.
 fn follows_directly(last: Option<u64>, sequence: u64, bytes: usize) -> bool {
     let batches = (bytes / BATCH_BYTES_MIN) as u64;
     last.is_none_or(|last| {
@@ -259,13 +260,13 @@ fn follows_directly(last: Option<u64>, sequence: u64, bytes: usize) -> bool {
     })
 }
 
-/// Whether a whole batch comes behind the broken one at the beginning of these bytes, whose last is not zero. What lies
-/// inside of the items of the broken one is no batch but a value, whatever it looks like.
+/// Whether a valid batch follows the broken one at the start of `bytes`, which end with a nonzero byte. Bytes inside
+/// the items of the broken batch are values, even if they look like a batch.
 fn has_later_batch(bytes: &[u8], last: Option<u64>) -> bool {
-    let broken = walk_batch(bytes).map(|batch| batch.length);
-    let mut at = broken.unwrap_or_else(|| walk_items(bytes).whole);
+    let broken = parse_batch(bytes).map(|batch| batch.length);
+    let mut at = broken.unwrap_or_else(|| parse_items(bytes).confirmed_end);
     while let Some(found) = next_batch(bytes, at) {
-        let batch = bytes.get(found..).and_then(whole_batch);
+        let batch = bytes.get(found..).and_then(valid_batch);
         if batch.is_some_and(|batch| follows_directly(last, batch.sequence, found)) {
             return true;
         }
@@ -274,55 +275,55 @@ fn has_later_batch(bytes: &[u8], last: Option<u64>) -> bool {
     false
 }
 
-/// How far the items of a broken batch reach.
-struct Walked {
-    /// The end of the last one that is there as a whole, with something behind it that can come behind an item.
-    whole: usize,
-    /// Where the next one ends, by its lengths.
-    claimed: usize,
+/// Result of parsing the items of a broken batch.
+struct ParsedItems {
+    /// End of the last complete item that is followed by something that can follow an item.
+    confirmed_end: usize,
+    /// End of the next item, according to its lengths.
+    claimed_end: usize,
 }
 
-/// Walks the items of the batch at the beginning of these bytes, as far as that goes.
-fn walk_items(bytes: &[u8]) -> Walked {
-    let mut walked = Walked {
-        whole: 0,
-        claimed: 0,
+/// Parses the items of the batch at the start of `bytes`, as far as possible.
+fn parse_items(bytes: &[u8]) -> ParsedItems {
+    let mut parsed = ParsedItems {
+        confirmed_end: 0,
+        claimed_end: 0,
     };
-    let mut head = Cursor(bytes);
+    let mut head = ByteReader(bytes);
     let items = match (head.byte(), head.u32(), head.u64()) {
         (Some(START), Some(items), Some(_)) => items,
-        _ => return walked,
+        _ => return parsed,
     };
     let mut at = bytes.len() - head.0.len();
     for left in (0..items).rev() {
         let Some(end) = item_end(bytes, at) else {
-            return walked;
+            return parsed;
         };
-        walked.claimed = end;
+        parsed.claimed_end = end;
         let is_confirmed = match bytes.get(end) {
-            // Nothing is behind it.
+            // It is the last thing in the journal.
             None => end == bytes.len(),
             Some(&END) => left == 0,
             Some(byte) => left > 0 && is_item(*byte, bytes, end),
         };
         if !is_confirmed {
-            return walked;
+            return parsed;
         }
-        walked.whole = end;
+        parsed.confirmed_end = end;
         at = end;
     }
-    walked
+    parsed
 }
 
-/// Whether an item begins at this place, or as much of one as there is.
+/// Whether an item starts at this offset, or the truncated start of one.
 fn is_item(byte: u8, bytes: &[u8], at: usize) -> bool {
     let is_cut = bytes.len() - at < ITEM_HEAD_BYTES && matches!(byte, ITEM | CLEAR);
     is_cut || item_end(bytes, at).is_some()
 }
 
-/// Where the item at this place ends by its lengths, if it looks like one.
+/// The end of the item at this offset according to its lengths, if it looks like an item.
 fn item_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut rest = Cursor(bytes.get(at..)?);
+    let mut rest = ByteReader(bytes.get(at..)?);
     let is_keyspace = |number: u64| number <= *KEYSPACES.end();
     match rest.byte()? {
         ITEM => {
@@ -339,12 +340,12 @@ fn item_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the next whole batch begins.
+/// The offset of the next valid batch.
 fn next_batch(bytes: &[u8], from: usize) -> Option<usize> {
     let bytes_from = bytes.get(from..)?;
     let starts = bytes_from.iter().enumerate();
     let mut starts = starts.filter(|(_, byte)| **byte == START);
-    let is_whole = |at: usize| bytes_from.get(at..).and_then(whole_batch).is_some();
+    let is_whole = |at: usize| bytes_from.get(at..).and_then(valid_batch).is_some();
     let found = starts.find(|(at, _)| is_whole(*at));
     found.map(|(at, _)| from + at)
 }
@@ -353,39 +354,39 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
-/// Values, and three kinds of removals.
+/// Highest kind of item: values, and three kinds of removals.
 const KIND_MAX: u8 = 4;
 const MAGIC: [u8; 4] = *b"FJL\x03";
 
-/// More numbers than this are never skipped between two batches.
+/// Maximum gap between the sequence numbers of two batches.
 const SEQUENCE_STEP_MAX: u64 = 1 << 32;
 
-/// What is before the key of an item.
+/// Bytes before the key of an item.
 const ITEM_HEAD_BYTES: usize = 21;
 
-/// A batch without items.
+/// Size of a batch without items.
 const BATCH_BYTES_MIN: usize = 26;
 
-/// How many numbers the store below takes for itself between two batches, at most.
+/// Maximum number of sequence numbers that the key-value store itself uses between two batches.
 const SEQUENCES_TAKEN_MAX: u64 = 1 << 16;
 
-/// A batch that can be walked item by item to its end.
+/// A batch that can be parsed to its end.
 struct Batch {
-    /// How many bytes it takes.
+    /// Size in bytes.
     length: usize,
     sequence: u64,
-    /// Whether its checksum is right.
-    is_whole: bool,
+    /// Whether its checksum matches.
+    is_valid: bool,
 }
 
-/// The batch at the beginning, if it is whole and its checksum is right.
-fn whole_batch(bytes: &[u8]) -> Option<Batch> {
-    walk_batch(bytes).filter(|batch| batch.is_whole)
+/// The batch at the start of `bytes`, if it can be parsed and its checksum matches.
+fn valid_batch(bytes: &[u8]) -> Option<Batch> {
+    parse_batch(bytes).filter(|batch| batch.is_valid)
 }
 
-/// The batch at the beginning, if it can be walked to its end.
-fn walk_batch(bytes: &[u8]) -> Option<Batch> {
-    let mut rest = Cursor(bytes);
+/// The batch at the start of `bytes`, if it can be parsed to its end.
+fn parse_batch(bytes: &[u8]) -> Option<Batch> {
+    let mut rest = ByteReader(bytes);
     (rest.byte()? == START).then_some(())?;
     let items = rest.u32()?;
     let sequence = rest.u64()?;
@@ -400,11 +401,11 @@ fn walk_batch(bytes: &[u8]) -> Option<Batch> {
     Some(Batch {
         length: bytes.len() - rest.0.len(),
         sequence,
-        is_whole: checksum == xxh3_64(body),
+        is_valid: checksum == xxh3_64(body),
     })
 }
 
-fn skip_item(rest: &mut Cursor<'_>) -> Option<()> {
+fn skip_item(rest: &mut ByteReader<'_>) -> Option<()> {
     match rest.byte()? {
         ITEM => {
             // Kind, compression and space.
@@ -423,10 +424,10 @@ fn skip_item(rest: &mut Cursor<'_>) -> Option<()> {
     Some(())
 }
 
-/// What is left to read.
-struct Cursor<'a>(&'a [u8]);
+/// The remaining bytes.
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -460,7 +461,7 @@ mod tests {
 
     use super::*;
 
-    /// A batch as the store below writes it.
+    /// A batch as the key-value store writes it.
     fn batch(sequence: u64, values: &[&[u8]]) -> Vec<u8> {
         let mut body = Vec::new();
         for (n, value) in values.iter().enumerate() {
@@ -484,8 +485,8 @@ mod tests {
         bytes
     }
 
-    /// Writes a journal with room behind it, trims it, and gives back what is left (without the room).
-    fn trim(journal: &[u8], tail: Tail) -> Result<Vec<u8>> {
+    /// Writes a journal with preallocated space, trims it, and returns what is left (without the space).
+    fn trim(journal: &[u8], tail: TailPolicy) -> Result<Vec<u8>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("3.jnl");
         fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
@@ -498,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_written_is_not_read() {
+    fn unwritten_part_of_a_file_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("0.jnl");
         let mut file = File::create_new(&path).unwrap();
@@ -517,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_store_writes_batches_of_this_format() {
+    fn key_value_store_writes_batches_of_this_format() {
         let folder = tempfile::tempdir().unwrap();
         let options = crate::kv::KvOptions {
             cache_bytes: 1 << 20,
@@ -534,58 +535,73 @@ mod tests {
         drop(kv);
         let path = newest_journal(folder.path()).unwrap().unwrap();
         let bytes = fs::read(path).unwrap();
-        let whole = whole_batches(&bytes, &mut None);
-        assert!(whole > 3 * 5000, "only {whole} bytes were understood");
-        assert!(bytes[whole..].iter().all(|b| *b == 0));
+        let valid = valid_prefix(&bytes, &mut None);
+        assert!(valid > 3 * 5000, "only {valid} bytes were parsed");
+        assert!(bytes[valid..].iter().all(|b| *b == 0));
     }
 
     #[test]
-    fn a_whole_journal_is_left_alone() {
+    fn intact_journal_is_unchanged() {
         let journal = [batch(1, &[b"a"]), batch(2, &[b"b", b""])].concat();
-        assert_eq!(trim(&journal, Tail::LastBatch).unwrap(), journal);
-        assert_eq!(trim(&[], Tail::LastBatch).unwrap(), mark::batch());
+        assert_eq!(trim(&journal, TailPolicy::LastBatch).unwrap(), journal);
+        assert_eq!(
+            trim(&[], TailPolicy::LastBatch).unwrap(),
+            mark::empty_batch()
+        );
     }
 
     #[test]
-    fn a_last_batch_torn_at_any_byte_is_cut() {
+    fn torn_last_batch_is_removed_wherever_it_is_torn() {
         let first = batch(1, &[b"first"]);
         let last = batch(2, &[b"the second", b"and the third"]);
         for at in 0..last.len() {
             let cut = [&first[..], &last[..at]].concat();
-            assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+            assert_eq!(
+                trim(&cut, TailPolicy::LastBatch).unwrap(),
+                first,
+                "ends at {at}"
+            );
             let mut hole = [&first[..], &last[..]].concat();
             if hole[first.len() + at] != 0 {
                 hole[first.len() + at] = 0;
-                let left = trim(&hole, Tail::LastBatch).unwrap();
-                // The sequence number is the one part that no checksum covers: here it is 2, and then 0.
+                let left = trim(&hole, TailPolicy::LastBatch).unwrap();
+                // No checksum covers the sequence number: here it changes from 2 to 0.
                 let uncovered = (5..13).contains(&at) && at != 5;
                 assert!(left == first || uncovered, "a hole at {at}");
             }
         }
     }
 
-    /// A value that looks like a batch of this number.
+    /// A value that contains what looks like batches with this sequence number.
     fn forged(sequence: u64) -> Vec<u8> {
         let lie = batch(sequence, &[b"forged"]);
         [&b"text "[..], &lie, b" and ", &lie, b" more text"].concat()
     }
 
     #[test]
-    fn torn_batch_with_a_value_that_looks_like_a_batch_is_cut() {
+    fn torn_batch_whose_value_looks_like_a_batch_is_removed() {
         let first = batch(1, &[b"first"]);
         for number in [0, 1, 1 << 40, u64::MAX] {
             let last = batch(2, &[b"a", &forged(number), b"the end"]);
             for at in 0..last.len() {
                 let cut = [&first[..], &last[..at]].concat();
-                assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+                assert_eq!(
+                    trim(&cut, TailPolicy::LastBatch).unwrap(),
+                    first,
+                    "ends at {at}"
+                );
             }
         }
-        // One that follows directly is a value, too, as soon as its item is there.
-        let (before, behind) = (batch(2, &[b"a", &forged(3)]), b"the end");
-        let last = batch(2, &[b"a", &forged(3), behind]);
+        // A batch right after is also treated as a value, once its item is complete.
+        let (before, later) = (batch(2, &[b"a", &forged(3)]), b"the end");
+        let last = batch(2, &[b"a", &forged(3), later]);
         for at in before.len() - 13..last.len() {
             let cut = [&first[..], &last[..at]].concat();
-            assert_eq!(trim(&cut, Tail::LastBatch).unwrap(), first, "ends at {at}");
+            assert_eq!(
+                trim(&cut, TailPolicy::LastBatch).unwrap(),
+                first,
+                "ends at {at}"
+            );
         }
     }
 
@@ -599,7 +615,7 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = journal.clone();
                 damaged[at + byte] ^= 1 << bit;
-                let left = trim(&damaged, Tail::LastBatch);
+                let left = trim(&damaged, TailPolicy::LastBatch);
                 // The length before compression is not looked at, but covered by the checksum.
                 assert!(left.is_err(), "byte {byte} bit {bit}");
             }
@@ -607,45 +623,56 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_batch_before_a_whole_one_is_refused_unless_nothing_was_synced() {
+    fn broken_batch_before_a_valid_one_is_rejected_if_batches_are_synced() {
         let mut journal = [batch(1, &[b"a"]), batch(2, &[b"bbbb"]), batch(3, &[b"c"])].concat();
         let kept = batch(1, &[b"a"]).len();
         let value = journal.windows(4).position(|w| w == b"bbbb").unwrap();
         journal[value] = b'x';
-        let error = trim(&journal, Tail::LastBatch).unwrap_err().to_string();
+        let error = trim(&journal, TailPolicy::LastBatch)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(&format!("offset={kept}")), "{error}");
-        assert_eq!(trim(&journal, Tail::Unsynced).unwrap(), journal[..kept]);
+        assert_eq!(
+            trim(&journal, TailPolicy::Unsynced).unwrap(),
+            journal[..kept]
+        );
     }
 
     #[test]
-    fn lengths_that_lie_are_not_believed() {
+    fn false_lengths_are_not_trusted() {
         let mut lie = batch(1, &[b"a"]);
         lie[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
+        assert_eq!(
+            trim(&lie, TailPolicy::LastBatch).unwrap(),
+            mark::empty_batch()
+        );
         let mut lie = batch(1, &[b"a"]);
         let stored_len = 13 + 11 + 2 + 4;
         lie[stored_len..stored_len + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(trim(&lie, Tail::LastBatch).unwrap(), mark::batch());
+        assert_eq!(
+            trim(&lie, TailPolicy::LastBatch).unwrap(),
+            mark::empty_batch()
+        );
     }
 
     #[test]
-    fn journal_that_is_gone_or_was_emptied_is_refused() {
+    fn missing_or_emptied_journal_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let refuse = |expected: &str| {
-            let trimmed = trim_torn_tail(folder.path(), Tail::LastBatch, false);
+        let check_rejected = |expected: &str| {
+            let trimmed = trim_torn_tail(folder.path(), TailPolicy::LastBatch, false);
             let message = trimmed.unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
             assert!(message.contains("--salvage"), "{message}");
         };
-        refuse("no journal");
+        check_rejected("no journal");
         for (name, length) in [("0.jnl", 0), ("0.jnl", 4096), ("3.jnl", 0)] {
             let path = folder.path().join(name);
             fs::write(&path, vec![0; length]).unwrap();
-            refuse("is empty");
+            check_rejected("is empty");
             assert_eq!(fs::read(&path).unwrap(), vec![0; length]);
-            // Not if it was so when the store was closed.
-            trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
-            assert_eq!(fs::read(&path).unwrap(), mark::batch());
+            // Accepted if it was empty when the store was closed.
+            trim_torn_tail(folder.path(), TailPolicy::LastBatch, true).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), mark::empty_batch());
             fs::remove_file(&path).unwrap();
         }
     }
@@ -654,29 +681,29 @@ mod tests {
     fn new_journal_without_a_batch_is_marked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("3.jnl");
-        // As it is just after it was begun, also if its first batch was torn.
+        // As it is right after its creation, or if its first batch was torn.
         for written in [&b""[..], &batch(9, &[b"torn"])[..30]] {
             fs::write(&path, [written, &[0; 4096]].concat()).unwrap();
             for _ in 0..2 {
-                trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
-                assert_eq!(fs::read(&path).unwrap(), mark::batch());
+                trim_torn_tail(folder.path(), TailPolicy::LastBatch, false).unwrap();
+                assert_eq!(fs::read(&path).unwrap(), mark::empty_batch());
             }
         }
-        let both = [mark::batch(), batch(70_000, &[b"a"])].concat();
+        let both = [mark::empty_batch(), batch(70_000, &[b"a"])].concat();
         fs::write(&path, &both).unwrap();
-        trim_torn_tail(folder.path(), Tail::LastBatch, false).unwrap();
+        trim_torn_tail(folder.path(), TailPolicy::LastBatch, false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), both);
     }
 
     #[test]
-    fn the_real_store_accepts_the_mark() {
+    fn key_value_store_accepts_the_mark() {
         let folder = tempfile::tempdir().unwrap();
         let options = crate::kv::KvOptions {
             cache_bytes: 1 << 20,
             write_buffer_bytes: 1 << 24,
         };
         drop(crate::kv::Kv::create(folder.path(), &options).unwrap());
-        trim_torn_tail(folder.path(), Tail::LastBatch, true).unwrap();
+        trim_torn_tail(folder.path(), TailPolicy::LastBatch, true).unwrap();
         for n in 0..3_u8 {
             let kv = crate::kv::Kv::open(folder.path(), &options).unwrap();
             let mut batch = crate::kv::Batch::default();
@@ -685,9 +712,12 @@ mod tests {
             let read = |n| kv.snapshot().get(crate::kv::Space::Meta, &[n]).unwrap();
             assert!((0..=n).all(|n| read(n).is_some()));
             drop(kv);
-            assert_eq!(trim_torn_tail(folder.path(), Tail::LastBatch, false), Ok(0));
+            assert_eq!(
+                trim_torn_tail(folder.path(), TailPolicy::LastBatch, false),
+                Ok(0)
+            );
         }
         let path = newest_journal(folder.path()).unwrap().unwrap();
-        assert!(fs::read(path).unwrap().starts_with(&mark::batch()));
+        assert!(fs::read(path).unwrap().starts_with(&mark::empty_batch()));
     }
 }

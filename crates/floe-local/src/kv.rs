@@ -1,41 +1,42 @@
 //! The ordered key-value store below the engine, on disk or in memory.
 //!
-//! This folder alone names `fjall`, `lsm_tree` and `imbl`. It knows nothing of items: [spaces](Space) of bytes to
-//! bytes, snapshots of all spaces, and batches that are applied as a whole.
+//! Only this folder names `fjall`, `lsm_tree` and `imbl`. It is independent of items: it provides [spaces](Space) that
+//! map bytes to bytes, snapshots of all spaces, and atomic batches.
 //!
-//! | file | what it holds |
+//! In this folder, "fjall" is the store on disk; other modules call it the key-value store.
+//!
+//! | file | content |
 //! |---|---|
-//! | `kv.rs` | what the engine uses: the store, its snapshots and walks |
-//! | `space`, `bytes`, `range`, `batch` | spaces, keys and values, ranges of keys, writes applied as a whole |
+//! | `kv.rs` | the interface for the engine: the store, its snapshots and iterators |
+//! | `space`, `bytes`, `range`, `batch` | spaces, keys and values, key ranges, atomic batches of writes |
 //! | `disk` | the store on disk: commits, write buffers, reopening after a failure |
 //! | `memory` | the store in memory |
-//! | `salvage` | walks that read on behind damaged blocks |
-//! | `raw` | what is intact in the files of a store that cannot be opened |
+//! | `salvage` | iterators that skip damaged blocks |
+//! | `raw` | reads everything intact from the files of a store that cannot be opened |
 //!
 //! # Spaces
 //!
-//! The tables share one keyspace of the store below, separated by their id in front of each key. A keyspace per table
-//! costs files and descriptors for every table, and the store below never shrinks its list of keyspaces while it
-//! runs. So creating a table writes nothing here, and removing one removes its keys.
+//! All tables share one keyspace of fjall, with the table id as a prefix of each key. A keyspace per table would cost
+//! files and descriptors for every table, and fjall never shrinks its list of keyspaces while it runs. So creating a
+//! table writes nothing here, and removing one removes its keys.
 //!
 //! # Threads
 //!
-//! One thread at a time, the committer, calls [`Kv::commit`], [`Kv::get_latest`], [`Kv::refresh`] and
-//! [`Kv::reopen`]. Every thread reads through [`Kv::snapshot`], which never waits for a write: the committer publishes
-//! a snapshot after each batch, and readers share it. Snapshots are taken between batches only, because the store
-//! below moves its visible sequence number from its background threads too, and a snapshot taken in the middle of a
-//! batch could see half of it.
+//! Only the committer calls [`Kv::commit`], [`Kv::get_latest`], [`Kv::refresh`] and [`Kv::reopen`], on one thread at a
+//! time. Every thread reads through [`Kv::snapshot`], which never waits for a write: the committer publishes a snapshot
+//! after each batch, and readers share it. Snapshots are taken only between batches: fjall also advances its visible
+//! sequence number from background threads, and a snapshot taken during a batch could see half of it.
 //!
 //! # Durability
 //!
-//! A batch is written to the journal, synced ([`Sync::Data`]), applied in memory, and only then published. So what a
-//! reader sees is on disk, unless the caller chose [`Sync::None`]. A failed commit leaves it open whether the batch is
-//! in the journal; [`CommitError`] distinguishes the cases.
+//! A batch is written to the journal, synced ([`Sync::Data`]), applied in memory, and only then published. So
+//! everything that readers see is on disk, unless the caller chose [`Sync::None`]. After a failed commit, the batch may
+//! or may not be in the journal; [`CommitError`] distinguishes the cases.
 //!
 //! # Damage
 //!
-//! The store below checks an xxh3 checksum of every block when it is read from disk and of every batch when a journal
-//! is replayed, so values carry no checksum of their own.
+//! Fjall verifies an xxh3 checksum of every block that is read from disk and of every batch when a journal is replayed,
+//! so values have no checksum of their own.
 
 mod batch;
 mod bytes;
@@ -60,81 +61,81 @@ use crate::locks::{read, write};
 pub(crate) use batch::Batch;
 pub(crate) use bytes::Bytes;
 use disk::{Disk, DiskSnapshot};
-use memory::{MemoryState, MemoryWalk};
+use memory::{MemoryRange, MemoryState};
 pub(crate) use range::{KeyBounds, prefix_bounds, prefix_end};
 use range::{as_slice, is_empty_range};
-pub(crate) use salvage::{Gap, Salvage};
+pub(crate) use salvage::{Gap, SalvageIter};
 pub(crate) use space::Space;
 use space::TablePrefix;
 
-/// How far a batch has got when [`Kv::commit`] returns.
+/// How durable a batch is when [`Kv::commit`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// On the disk: it survives the loss of power.
+    /// On disk: it survives power loss.
     Data,
-    /// With the operating system: it survives the death of the process.
+    /// In the operating system: it survives a killed process.
     None,
 }
 
 /// Why a batch was not committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CommitError {
-    /// Nothing of it was written: a thread that writes or merges files has failed before. It does not say why. If there
-    /// is too little space, [reopening](Kv::reopen) helps, since what was committed is in the journal. Otherwise a sync
-    /// may have failed, after which files that seem to be there need not be on the disk.
-    Refused(String),
-    /// Nothing of it was written: there was no space before it. [Reopening](Kv::reopen) helps when there is.
-    RefusedFull(String),
-    /// There was no space for it. [Reopening](Kv::reopen) drops whatever of it was written.
+    /// Nothing was written, because a thread that writes or merges files failed before. Its cause is unknown. If the
+    /// disk is full, [reopening](Kv::reopen) helps, since everything committed is in the journal. Otherwise a sync may
+    /// have failed, after which files that seem to exist may not be on disk.
+    Rejected(String),
+    /// Nothing was written, because the disk was full before. [Reopening](Kv::reopen) helps once there is space.
+    RejectedFull(String),
+    /// The disk is too full for the batch. [Reopening](Kv::reopen) removes any written part of it.
     Full(String),
-    /// Writing or syncing failed: it may be there after the store is opened by another process.
+    /// Writing or syncing failed: the batch may be there after another process opens the store.
     Unknown(String),
 }
 
 impl CommitError {
-    /// What has happened, in words.
+    /// The cause as text.
     pub(crate) fn cause(&self) -> &str {
         match self {
-            Self::Refused(cause)
-            | Self::RefusedFull(cause)
+            Self::Rejected(cause)
+            | Self::RejectedFull(cause)
             | Self::Full(cause)
             | Self::Unknown(cause) => cause,
         }
     }
 }
 
-/// What bounds the memory of a store on disk.
+/// Memory limits of a store on disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KvOptions {
-    /// Memory for blocks that were read.
+    /// Memory in bytes for caching blocks.
     pub(crate) cache_bytes: u64,
-    /// Memory for writes that are not yet in sorted files, over all spaces.
+    /// Memory in bytes for writes that are not yet in sorted files, over all spaces.
     pub(crate) write_buffer_bytes: u64,
 }
 
-/// The store.
+/// A key-value store.
 pub(crate) struct Kv {
-    /// None in memory.
+    /// `None` in memory.
     disk: Option<Disk>,
-    /// The state that readers see.
+    /// The snapshot that readers get.
     published: RwLock<Snapshot>,
-    /// What the next commit fails with.
+    /// The error that the next commit returns.
     #[cfg(test)]
     pub(crate) next_failure: Mutex<Option<CommitError>>,
 }
 
-/// One moment of all spaces. Cheap to clone; as long as one is held, what it sees is kept.
+/// All spaces at one point in time. Cheap to clone; holding one keeps all data that it shows.
 #[derive(Clone)]
 pub(crate) enum Snapshot {
     /// Of a store on disk.
     Disk(Arc<DiskSnapshot>),
     /// Of a store in memory.
     Memory(Arc<MemoryState>),
-    /// Of a store that could not be opened again after a failure.
+    /// Of a store that could not be reopened after a failure.
     Closed,
 }
 
-/// The direction of a walk.
+/// The direction of an iterator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// Ascending keys.
@@ -144,22 +145,22 @@ pub(crate) enum Direction {
 }
 
 impl Kv {
-    /// Makes an empty store in this directory, which is empty or absent.
+    /// Creates an empty store in this directory, which must be empty or absent.
     pub(crate) fn create(dir: &Path, options: &KvOptions) -> Result<Self> {
-        Disk::create(dir, options).map(Self::of_disk)
+        Disk::create(dir, options).map(Self::from_disk)
     }
 
-    /// Opens the store in this directory, which no other process may use meanwhile.
+    /// Opens the store in this directory. No other process may use it meanwhile.
     pub(crate) fn open(dir: &Path, options: &KvOptions) -> Result<Self> {
-        Disk::open(dir, options).map(Self::of_disk)
+        Disk::open(dir, options).map(Self::from_disk)
     }
 
-    fn of_disk(disk: Disk) -> Self {
+    fn from_disk(disk: Disk) -> Self {
         let snapshot = disk.snapshot();
         Self::new(Some(disk), snapshot)
     }
 
-    /// An empty store in memory.
+    /// Creates an empty store in memory.
     pub(crate) fn memory() -> Self {
         Self::new(None, Snapshot::Memory(Arc::default()))
     }
@@ -173,20 +174,20 @@ impl Kv {
         }
     }
 
-    /// Whether nothing is kept on a disk.
+    /// Whether the store is in memory.
     pub(crate) const fn is_memory(&self) -> bool {
         self.disk.is_none()
     }
 
-    /// Removes what it can of the keys of a table at once: all of them in memory, on disk the files that hold nothing
-    /// else. For a table that the catalog no longer has.
+    /// Removes as much of a table's data at once as possible: everything in memory, and on disk the files that contain
+    /// nothing else. For a table that is no longer in the catalog.
     pub(crate) fn drop_files(&self, table: u32) -> Result<()> {
         let disk = self.disk.as_ref();
         disk.map_or(Ok(()), |disk| disk.drop_files(Space::Table(table)))
     }
 
-    /// Fills the spaces of an empty store on disk that has no other user yet with entries in the order of their spaces
-    /// and keys. They are on the disk when this returns, and take no way through the journal.
+    /// Fills an empty store on disk that is not yet in use. Entries must be ordered by space and key. They bypass the
+    /// journal, and are on disk when this returns.
     pub(crate) fn load(
         &self,
         entries: impl IntoIterator<Item = Result<(Space, Bytes, Bytes)>>,
@@ -197,20 +198,20 @@ impl Kv {
         Ok(())
     }
 
-    /// Reads every sorted file of the keyspace that holds a space and compares it with the checksum that was noted
-    /// when it was written. Reports the bytes as they are read, and returns which files are damaged and how.
+    /// Reads every sorted file and verifies the checksum that was recorded when it was written. Calls `read` with the
+    /// number of bytes as they are read. Returns the damaged files with a description of the damage.
     pub(crate) fn damaged_files(&self, read: impl FnMut(u64)) -> Vec<(PathBuf, String)> {
         let disk = self.disk.as_ref();
         disk.map_or_else(Vec::new, |disk| disk.damaged_files(read))
     }
 
-    /// The last state that was published.
+    /// The latest published snapshot.
     pub(crate) fn snapshot(&self) -> Snapshot {
         read(&self.published).clone()
     }
 
-    /// The value of a key after the last commit. For the committer alone: while another thread is in
-    /// the middle of [`commit`](Self::commit), half of its batch may be seen.
+    /// The value of a key after the latest commit. Only the committer calls this: during a [`commit`](Self::commit) on
+    /// another thread, half of its batch may be visible.
     pub(crate) fn get_latest(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         match &self.disk {
             Some(disk) => disk.get_latest(space, key),
@@ -218,9 +219,9 @@ impl Kv {
         }
     }
 
-    /// Applies a batch as a whole and publishes it.
+    /// Applies a batch atomically and publishes it.
     pub(crate) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
-        debug_assert!(batch.has_each_key_once(), "a key stands in a batch twice");
+        debug_assert!(batch.has_unique_keys(), "duplicate key in a batch");
         #[cfg(test)]
         if let Some(error) = self
             .next_failure
@@ -240,16 +241,16 @@ impl Kv {
         Ok(())
     }
 
-    /// Keeps the write buffers within their bound, and zeros ahead of the journal. Called by the committer when it has
-    /// answered, so that no finished write waits for it.
+    /// Keeps the write buffers within their limit, and zeros ahead of the journal. The committer calls it after it has
+    /// sent its responses, so that no finished write waits for it.
     pub(crate) fn maintain(&self) {
         if let Some(disk) = &self.disk {
             disk.maintain();
         }
     }
 
-    /// Publishes the present state anew, so that readers leave behind the files that a compaction has replaced since.
-    /// Called by the committer when it is idle.
+    /// Publishes the present state again, so that readers release files that a compaction has replaced. The committer
+    /// calls it when it is idle.
     pub(crate) fn refresh(&self) {
         if let (Some(disk), Snapshot::Disk(seen)) = (&self.disk, self.snapshot())
             && disk.has_changed_since(&seen)
@@ -258,34 +259,33 @@ impl Kv {
         }
     }
 
-    /// Whether a thread that writes or merges files has failed, or the store is closed because it could not be opened
-    /// again.
+    /// Whether a thread that writes or merges files has failed, or the store is closed because it could not be reopened.
     pub(crate) fn has_failed(&self) -> bool {
         self.disk.as_ref().is_some_and(Disk::has_failed)
     }
 
-    /// How many journals the store on disk has; none while it is closed.
+    /// The number of journals of the store on disk; `None` while it is closed.
     pub(crate) fn journal_count(&self) -> Option<usize> {
         self.disk.as_ref()?.journal_count()
     }
 
-    /// Opens the store on disk again after a failed commit, without what the failed commit may have left in the
-    /// journal. Readers wait meanwhile. If some hold snapshots for long, or opening fails, it returns an error and can
-    /// be called again.
+    /// Reopens the store on disk after a failed commit, and removes what that commit may have left in the journal.
+    /// Readers wait meanwhile. If snapshots are held too long, or opening fails, it returns an error and can be called
+    /// again.
     pub(crate) fn reopen(&self) -> Result<()> {
         let Some(disk) = &self.disk else {
             return Ok(());
         };
         let mut published = write(&self.published);
-        // The published snapshot is one of the handles that must be gone.
+        // The published snapshot is one of the handles that must be dropped.
         *published = Snapshot::Closed;
         let reopened = disk.reopen();
         *published = disk.snapshot();
         reopened
     }
 
-    /// Ends the store on disk: nothing writes to its files any more when this returns `true`. `false` if readers hold
-    /// snapshots for long.
+    /// Closes the store on disk. If it returns `true`, its files are no longer written to. `false` if snapshots are
+    /// held too long.
     pub(crate) fn close(&self) -> bool {
         let Some(disk) = &self.disk else {
             return true;
@@ -294,12 +294,12 @@ impl Kv {
         disk.close()
     }
 
-    /// Writes everything committed so far through to the disk.
+    /// Syncs all commits to disk.
     pub(crate) fn persist(&self) -> Result<()> {
         self.disk.as_ref().map_or(Ok(()), Disk::persist)
     }
 
-    /// Bytes that the whole store takes on disk with its journals; 0 in memory.
+    /// Bytes of disk space that the store uses, including its journals; 0 in memory.
     pub(crate) fn disk_bytes(&self) -> Result<u64> {
         self.disk.as_ref().map_or(Ok(0), Disk::disk_bytes)
     }
@@ -307,7 +307,7 @@ impl Kv {
     fn publish(&self, snapshot: Snapshot) {
         let mut published = write(&self.published);
         let replaced = std::mem::replace(&mut *published, snapshot);
-        // Readers need not wait until a snapshot has been taken apart.
+        // Readers do not wait while the replaced snapshot is dropped.
         drop(published);
         drop(replaced);
     }
@@ -323,33 +323,33 @@ impl Snapshot {
         }
     }
 
-    /// The keys and values within bounds, in one direction.
-    pub(crate) fn range(&self, space: Space, bounds: KeyBounds, direction: Direction) -> Walk {
+    /// Iterates over the keys and values within bounds.
+    pub(crate) fn range(&self, space: Space, bounds: KeyBounds, direction: Direction) -> RangeIter {
         let source = match self {
-            _ if is_empty_range(as_slice(&bounds.0), as_slice(&bounds.1)) => Source::Empty,
-            Self::Disk(snapshot) => Source::Disk {
+            _ if is_empty_range(as_slice(&bounds.0), as_slice(&bounds.1)) => RangeSource::Empty,
+            Self::Disk(snapshot) => RangeSource::Disk {
                 iter: snapshot.range(space, bounds),
                 skip: space.skip(),
                 _held: snapshot.clone(),
             },
-            Self::Memory(state) => Source::Memory(MemoryWalk::new(state, space, bounds)),
-            Self::Closed => Source::Failed(Some(closed())),
+            Self::Memory(state) => RangeSource::Memory(MemoryRange::new(state, space, bounds)),
+            Self::Closed => RangeSource::Failed(Some(closed())),
         };
-        Walk { source, direction }
+        RangeIter { source, direction }
     }
 
-    /// All keys and values of which the key begins so.
-    pub(crate) fn prefix(&self, space: Space, prefix: &[u8], direction: Direction) -> Walk {
+    /// Iterates over the keys with this prefix, and their values.
+    pub(crate) fn prefix(&self, space: Space, prefix: &[u8], direction: Direction) -> RangeIter {
         self.range(space, prefix_bounds(prefix), direction)
     }
 
-    /// The first id not below this one of a table that has keys.
+    /// The lowest id, from `from` on, of a table that has keys.
     pub(crate) fn first_table(&self, from: u32) -> Result<Option<u32>> {
         let first = self.tables_from(from).next().transpose()?;
         Ok(first.map(|(id, _, _)| id))
     }
 
-    /// All keys and values of all tables, in the order of their ids and keys.
+    /// Iterates over the keys and values of all tables, ordered by table id and key.
     pub(crate) fn tables(&self) -> Box<dyn Iterator<Item = Result<(u32, Bytes, Bytes)>>> {
         self.tables_from(0)
     }
@@ -366,8 +366,8 @@ impl Snapshot {
                         return Box::new(std::iter::empty()) as Box<dyn Iterator<Item = _>>;
                     };
                     let all = (Bound::Unbounded, Bound::Unbounded);
-                    let walk = snapshot.range(space, all, Direction::Forward);
-                    Box::new(walk.map(move |entry| entry.map(|(key, value)| (id, key, value))))
+                    let range = snapshot.range(space, all, Direction::Forward);
+                    Box::new(range.map(move |entry| entry.map(|(key, value)| (id, key, value))))
                 }))
             }
             Self::Closed => Box::new(std::iter::once(Err(closed()))),
@@ -375,30 +375,30 @@ impl Snapshot {
     }
 }
 
-/// A walk through keys and values in order. It ends with the first error.
-pub(crate) struct Walk {
-    source: Source,
+/// An iterator over keys and values in order. It ends after the first error.
+pub(crate) struct RangeIter {
+    source: RangeSource,
     direction: Direction,
 }
 
-enum Source {
+enum RangeSource {
     Disk {
         iter: fjall::Iter,
         skip: u8,
-        /// The store stays open as long as the walk goes on.
+        /// Keeps the store open while the iterator is in use.
         _held: Arc<DiskSnapshot>,
     },
-    Memory(MemoryWalk),
+    Memory(MemoryRange),
     Empty,
     Failed(Option<Error>),
 }
 
-impl Iterator for Walk {
+impl Iterator for RangeIter {
     type Item = Result<(Bytes, Bytes)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            Source::Disk { iter, skip, .. } => {
+            RangeSource::Disk { iter, skip, .. } => {
                 let guard = match self.direction {
                     Direction::Forward => iter.next()?,
                     Direction::Backward => iter.next_back()?,
@@ -412,25 +412,25 @@ impl Iterator for Walk {
                         Some(Ok((key, Bytes::whole(value))))
                     }
                     Err(e) => {
-                        // The store below returns the same error again and again.
-                        self.source = Source::Empty;
+                        // Fjall would return the same error repeatedly.
+                        self.source = RangeSource::Empty;
                         Some(Err(disk::read_failed(e)))
                     }
                 }
             }
-            Source::Memory(walk) => walk.next(self.direction).map(Ok),
-            Source::Empty => None,
-            Source::Failed(error) => error.take().map(Err),
+            RangeSource::Memory(range) => range.next(self.direction).map(Ok),
+            RangeSource::Empty => None,
+            RangeSource::Failed(error) => error.take().map(Err),
         }
     }
 }
 
 fn closed() -> Error {
-    Error::Unavailable("the store could not be opened again after a failure".to_owned())
+    Error::Unavailable("the store could not be reopened after a failure".to_owned())
 }
 
 fn foreign_space() -> Error {
-    Error::Storage("a space of another store was asked for".to_owned())
+    Error::Storage("the space belongs to another store".to_owned())
 }
 
 #[cfg(test)]

@@ -1,26 +1,25 @@
-//! Every byte that the engine stores: keys, items, change records and the catalog.
+//! The encoding of everything that the engine stores: keys, items, change records and the catalog.
 //!
-//! No other module knows how anything is encoded. What is read back is treated as foreign: each
-//! decoder bounds its work by its input and answers [`Error::Storage`] for bytes that its encoder
-//! never writes.
+//! No other module encodes or decodes bytes. Decoders treat their input as untrusted: each bounds its work by the size
+//! of the input and returns [`Error::Storage`] for bytes that its encoder never writes.
 //!
 //! # Spaces
 //!
 //! | space | key | value |
 //! |---|---|---|
-//! | `meta` | a letter, then what [`record`] says | catalog, streams, shards, jobs, counters |
+//! | `meta` | a letter, then as described in [`record`] | catalog, streams, shards, jobs, counters |
 //! | `changes` | stream (4), sequence (8) | [change record](change) |
-//! | `tokens` | time slot (4), operation (1), token | [what was answered](record::TokenRecord) |
+//! | `tokens` | time slot (4), operation (1), token | [recorded response](record::TokenRecord) |
 //! | table | tag 0 | a copy of the [record](record::TableRecord) of the table |
 //! | table | tag 1, partition hash (2), partition key, sort key | [item](item) |
-//! | table | tag 2, index (4), partition hash (2), index key, table key | the part of the item that the index copies |
+//! | table | tag 2, index (4), partition hash (2), index key, table key | the attributes that the index projects |
 //! | table | tag 3, generation (4), epoch seconds (8), item key without its tag | nothing |
-//! | table | tag 4, partition hash (2), partition key | weight of the items and local index entries (8), in tables with local indexes |
+//! | table | tag 4, partition hash (2), partition key | size of the items and local index entries (8), in tables with
+//! local indexes |
 //!
-//! Whole numbers in keys are big-endian, so that their order is the order of bytes. Every table has a
-//! [space](crate::kv::Space) of its own. The [hash](key::partition_hash) before
-//! the partition key spreads partitions over the key range as DynamoDB does, and makes the segments of
-//! a parallel scan ranges of keys.
+//! Integers in keys are big-endian, so that byte order is numeric order. Every table has its own
+//! [space](crate::kv::Space). The [hash](key::partition_hash) before the partition key spreads partitions over the key
+//! range as DynamoDB does, and makes each segment of a parallel scan a key range.
 
 pub(crate) mod change;
 mod definition;
@@ -31,7 +30,7 @@ pub(crate) mod record;
 
 use floe_store::{Error, Result};
 
-/// The version of everything in this module. A directory that says a higher one is refused.
+/// Version of the encoding in this module. A directory with a higher version is rejected.
 pub(crate) const FORMAT_VERSION: u32 = 2;
 
 /// The error for bytes that no encoder of this module writes.
@@ -39,7 +38,7 @@ pub(crate) fn damaged(what: &str) -> Error {
     Error::Storage(format!("stored bytes are damaged: what={what}"))
 }
 
-/// Appends a number in seven bits per byte, lowest first.
+/// Appends a number, seven bits per byte, lowest bits first.
 pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -48,13 +47,13 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes with a length prefix.
 pub(crate) fn push_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     push_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Reads encoded bytes from the front. Every read checks what is left.
+/// Reads encoded bytes from the front, with bounds checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -62,35 +61,35 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads these bytes; `what` names them in errors.
+    /// Creates a reader; `what` describes the bytes in errors.
     pub(crate) const fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
 
-    /// The error for bytes that cannot be.
+    /// The error for invalid bytes.
     #[cold]
     pub(crate) fn damaged(&self) -> Error {
         damaged(self.what)
     }
 
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     pub(crate) const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// All bytes that are left.
+    /// All remaining bytes.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next byte.
+    /// Reads a byte.
     pub(crate) fn byte(&mut self) -> Result<u8> {
         let (&byte, rest) = self.rest.split_first().ok_or_else(|| self.damaged())?;
         self.rest = rest;
         Ok(byte)
     }
 
-    /// So many bytes.
+    /// Reads `count` bytes.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let split = self.rest.split_at_checked(count);
         let (bytes, rest) = split.ok_or_else(|| self.damaged())?;
@@ -98,7 +97,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// An array of bytes.
+    /// Reads an array of bytes.
     pub(crate) fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN]> {
         let split = self.rest.split_first_chunk();
         let (array, rest) = split.ok_or_else(|| self.damaged())?;
@@ -106,13 +105,13 @@ impl<'a> Reader<'a> {
         Ok(*array)
     }
 
-    /// A number that [`push_varint`] wrote.
+    /// Reads a number written by [`push_varint`].
     pub(crate) fn varint(&mut self) -> Result<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // The tenth byte has room for one bit, and a last byte of zero says nothing.
+            // The tenth byte may contain one bit only, and a final zero byte would not be the shortest form.
             if (shift == 63 && bits > 1) || (shift > 0 && byte == 0) {
                 return Err(self.damaged());
             }
@@ -124,7 +123,7 @@ impl<'a> Reader<'a> {
         Err(self.damaged())
     }
 
-    /// A number of things that are still to come, each at least one byte long.
+    /// Reads the number of elements that follow, each at least one byte long.
     pub(crate) fn count(&mut self) -> Result<usize> {
         let count = self.varint()?;
         match usize::try_from(count) {
@@ -133,13 +132,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes that [`push_prefixed`] wrote.
+    /// Reads bytes written by [`push_prefixed`].
     pub(crate) fn prefixed(&mut self) -> Result<&'a [u8]> {
         let count = self.count()?;
         self.bytes(count)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all bytes were read.
     pub(crate) fn finish(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn varints_come_back_and_have_one_form() {
+    fn varint_round_trips_and_has_one_form() {
         for number in [
             0,
             1,
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_is_never_more_than_what_is_left() {
+    fn count_above_the_remaining_bytes_is_rejected() {
         let mut bytes = Vec::new();
         push_varint(&mut bytes, 3);
         bytes.extend([1, 2]);

@@ -1,8 +1,8 @@
 //! The embedded engine of Floe: DynamoDB's tables in a directory, or in memory.
 //!
-//! [`LocalEngine`] is an [`Engine`] that needs no server, no account and no runtime of its own. It is
-//! made for production on one machine: what it has answered survives a killed process and the loss of
-//! power, transactions are serializable, and readers never wait for writers.
+//! [`LocalEngine`] is an [`Engine`] that needs no server, no account and no async runtime. It is meant for production
+//! on one machine: acknowledged writes survive a killed process and power loss, transactions are serializable, and
+//! readers never wait for writers.
 //!
 //! ```
 //! use floe_local::LocalEngine;
@@ -44,44 +44,44 @@
 //!
 //! Data flows down:
 //!
-//! | module | what it does |
+//! | module | responsibility |
 //! |---|---|
-//! | `items` `transact` `query` `tables` `changes` | the operations: check, then read a snapshot or ask the committer |
-//! | `request` `queue` `group` `commit` | takes all waiting writes, runs them in order, commits them with one sync, answers all |
-//! | `apply` `indexes` `streams` `tokens` | what a write does besides the item: index entries, change records, expiry, tokens |
-//! | `background` `jobs` | what is done in steps between commits: jobs on tables, expiry, forgetting tokens |
-//! | `backup` `export` [`doctor`] | the whole store: copied, written as text, examined and repaired |
-//! | `shared` `load` | what the parts share: the store, and what is kept in memory of it |
-//! | `stored` `locks` | an item with its bytes; taking locks |
+//! | `items` `transact` `query` `tables` `changes` | the operations: validate, then read a snapshot or send a request to
+//! the committer |
+//! | `request` `queue` `group` `commit` | takes all waiting writes, runs them in order, commits them with one sync,
+//! responds to all |
+//! | `apply` `indexes` `streams` `tokens` | what a write stores besides the item: index entries, change records, expiry
+//! entries, tokens |
+//! | `background` `jobs` | work done in steps between commits: jobs on tables, expiry, removal of old tokens |
+//! | `backup` `export` [`doctor`] | operations on the whole store: copy, export as text, check and repair |
+//! | `shared` `load` | state shared by the modules: the store, and what is cached of it in memory |
+//! | `stored` `locks` | an item with its stored bytes; acquiring locks |
 //! | `catalog` | the tables |
-//! | `layout` | every byte that is stored |
-//! | `gate` | whether writes are accepted: a full disk, a failed commit, a removed directory |
-//! | `kv` `journal` `files` `seal` `dir` `fresh` `mirror` | the key-value store below, its recovery and its directory |
+//! | `layout` | the encoding of everything that is stored |
+//! | `gate` | whether writes are accepted: disk almost full, failed commit, removed directory |
+//! | `kv` `journal` `files` `seal` `dir` `fresh` `mirror` | the key-value store, its recovery and its directory |
 //!
-//! Writes queue to one committer, which checks each condition against the state that all earlier
-//! writes left and makes a whole group durable with one sync. So the cost of a sync is shared by all
-//! who wait for it, and throughput grows with concurrency. In memory, where there is no sync, the
-//! thread that writes first commits. Reads take the last published snapshot and run on the caller's
-//! thread.
+//! One committer runs all queued writes. It checks each condition against the state left by all earlier writes and
+//! makes a whole group durable with one sync. The writes of a group share the cost of the sync, so throughput grows
+//! with concurrency. In memory there is no sync, and the first thread that writes commits. Reads use the latest
+//! published snapshot and run on the caller's thread.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - A write that was answered with success is on the disk ([`Durability::Sync`]), with its index
-//!   entries, its change record and its token, or none of it is.
-//! - When a commit fails, its writes are answered with [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown). If the disk
-//!   was full, later ones are answered with [`Unavailable`](floe_store::Error::Unavailable) until there is space again;
-//!   otherwise with [`Storage`](floe_store::Error::Storage) until the engine is opened again. Reads go on.
-//! - Writes that store more are refused before the disk is full ([`Options::disk_reserve_bytes`]), so that deletes still
+//! - A write that succeeded is on disk ([`Durability::Sync`]) with its index entries, its change record and its token.
+//!   A write that failed stored none of them.
+//! - When a commit fails, its writes return [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown). Later writes return
+//!   [`Unavailable`](floe_store::Error::Unavailable) until there is space again if the disk was full, otherwise
+//!   [`Storage`](floe_store::Error::Storage) until the engine is reopened. Reads still work.
+//! - Writes that add data are rejected before the disk is full ([`Options::disk_reserve_bytes`]), so that deletes still
 //!   fit. [`Engine::health`] reports whether writes are accepted.
-//! - Opening removes nothing that it did not make, and refuses a directory that holds anything else.
-//! - Memory is bounded by [`Options::cache_bytes`] and [`Options::write_buffer_bytes`], not by the
-//!   data.
-//! - All limits of DynamoDB are kept, so that what runs here runs there.
+//! - Opening never removes files that the engine did not create, and rejects a directory that contains other files.
+//! - Memory is bounded by [`Options::cache_bytes`] and [`Options::write_buffer_bytes`], independent of the amount of
+//! data.
+//! - All limits of DynamoDB are enforced, so that what works here works there.
 
 #![forbid(unsafe_code)]
 
-mod alarm;
-mod answer;
 mod apply;
 mod background;
 mod backup;
@@ -108,20 +108,22 @@ mod layout;
 mod load;
 mod locks;
 mod mirror;
-mod moment;
 mod options;
 mod private;
 mod query;
 mod queue;
 mod request;
+mod response;
 mod scratch;
 mod seal;
 mod shared;
+mod store_snapshot;
 mod stored;
 mod streams;
 mod tables;
 mod tokens;
 mod transact;
+mod wakeup;
 
 use std::path::Path;
 
@@ -139,21 +141,21 @@ use floe_store::{BoxFuture, Capabilities, Engine, Error, Health, Result};
 
 pub use crate::backup::BackupReport;
 pub use crate::engine::Recovery;
-use crate::engine::Running;
+use crate::engine::RunningEngine;
 pub use crate::export::{ExportOptions, ExportReport, ImportOptions, ImportReport};
 use crate::locks::lock;
 pub use crate::options::{Durability, Options};
 
 /// DynamoDB's tables in a directory, or in memory.
 ///
-/// An engine runs on any executor; its own work is done on threads of its own. Dropping it waits for
-/// the writes that have been given to it.
+/// Runs on any executor; background work and commits run on threads of the engine. Dropping it waits for the writes
+/// that were already submitted.
 pub struct LocalEngine {
-    running: Running,
+    running: RunningEngine,
 }
 
 impl LocalEngine {
-    /// Opens the store in this directory, or makes one.
+    /// Opens the store in a directory, or creates one.
     ///
     /// # Errors
     ///
@@ -163,17 +165,17 @@ impl LocalEngine {
         Self::open_with(dir, Options::new())
     }
 
-    /// Opens the store in this directory, or makes one, with these settings.
+    /// Opens the store in a directory, or creates one, with options.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_with(dir: impl AsRef<Path>, options: Options) -> Result<Self> {
-        let running = Running::open(dir.as_ref(), options)?;
+        let running = RunningEngine::open(dir.as_ref(), options)?;
         Ok(Self { running })
     }
 
-    /// An empty store that lives as long as the engine.
+    /// Creates an empty store in memory.
     ///
     /// # Errors
     ///
@@ -182,29 +184,29 @@ impl LocalEngine {
         Self::memory_with(Options::new())
     }
 
-    /// An empty store that lives as long as the engine, with these settings.
+    /// Creates an empty store in memory, with options.
     ///
     /// # Errors
     ///
     /// As [`memory`](Self::memory).
     pub fn memory_with(options: Options) -> Result<Self> {
-        let running = Running::memory(options)?;
+        let running = RunningEngine::memory(options)?;
         Ok(Self { running })
     }
 
-    /// Finishes the writes that wait, takes no further ones, and writes everything to the disk. Reads
-    /// still work afterwards; the directory is free once the engine is dropped.
+    /// Completes the queued writes, rejects new ones, and writes everything to disk. Reads still work afterwards; the
+    /// directory stays locked until the engine is dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when a commit has failed before, or when the last sync fails.
+    /// [`Error::Storage`] if an earlier commit failed, or if the last sync fails.
     pub fn close(&self) -> Result<()> {
         self.running.close()
     }
 
-    /// Does one step of the work that the engine otherwise does on its own: filling and removing
-    /// indexes, removing expired items, trimming change records, forgetting tokens. `true` if there may
-    /// be more to do at once. For tests that own the time, with [`Options::background`] off.
+    /// Runs one step of the background work: filling and removing indexes, removing expired items, trimming change
+    /// records, removing old tokens. Returns whether more work may be left. For tests that control the time, with
+    /// [`Options::background`] off.
     ///
     /// # Errors
     ///
@@ -213,36 +215,36 @@ impl LocalEngine {
         background::step(&self.running.committer)
     }
 
-    /// The bytes that the store takes on disk, its journals included; 0 in memory.
+    /// Bytes of disk space that the store uses, including its journals; 0 in memory.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when the sizes of files cannot be read.
+    /// [`Error::Storage`] if the file sizes cannot be read.
     pub fn disk_bytes(&self) -> Result<u64> {
         self.running.shared().kv.disk_bytes()
     }
 
-    /// What opening the store found: how much of an interrupted write it dropped.
+    /// What opening the store recovered: how many bytes of an interrupted write it dropped.
     pub fn recovery(&self) -> Recovery {
         self.running.recovery
     }
 
-    /// Why the last round of background work failed, if it did. It is tried again every second.
+    /// The error of the last round of background work, if it failed. The work is retried every second.
     pub fn background_error(&self) -> Option<Error> {
         lock(&self.running.shared().background_error).clone()
     }
 }
 
-/// Whether there is a store in this directory. Looks at nothing but the file that tells its format, and makes nothing.
+/// Whether a directory contains a store. Only checks for the format file, and creates nothing.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when the directory cannot be read.
+/// [`Error::Storage`] if the directory cannot be read.
 pub fn is_store(dir: impl AsRef<Path>) -> Result<bool> {
     dir::Directory::is_store(dir.as_ref())
 }
 
-/// Operations that read when they are awaited: each with its input, and the function that reads it from what is shared.
+/// Read operations: name, input, and the function that reads from the shared state. It runs when the future is polled.
 macro_rules! reads {
     ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$read:ident($given:expr); )+) => {$(
         fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
@@ -251,7 +253,7 @@ macro_rules! reads {
     )+};
 }
 
-/// Operations that are given to the committer when they are awaited: each with its input, and the function that does so.
+/// Write operations: name, input, and the function that submits it to the committer. It runs when the future is polled.
 macro_rules! writes {
     ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$write:ident($given:expr); )+) => {$(
         fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {

@@ -1,5 +1,5 @@
-//! Reads what the engine keeps in memory of a store: when it is opened, and when it is opened again after a failed commit.
-//! [Tokens](crate::tokens) are read on the first opening alone, and stay when the store is opened again.
+//! Reads the state that the engine caches in memory, when a store is opened or reopened after a failed commit.
+//! [Tokens](crate::tokens) are read only on opening, and are kept when the store is reopened.
 
 use std::sync::Arc;
 
@@ -10,46 +10,49 @@ use crate::jobs::Jobs;
 use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::damaged;
 use crate::layout::record::{self, Counts, Instance, ShardRecord, StreamRecord, TableRecord};
-use crate::streams::{OpenShard, Position, Streams};
+use crate::streams::{OpenShard, SequenceAllocator, Streams};
 
-/// What the engine keeps in memory of a store.
-pub(crate) struct Loaded {
+/// The state that the engine caches in memory.
+pub(crate) struct LoadedState {
     /// The tables.
     pub(crate) catalog: Catalog,
     /// The change streams.
     pub(crate) streams: Streams,
-    /// The work on tables that is not done.
+    /// Unfinished jobs on tables.
     pub(crate) jobs: Jobs,
-    /// What the committer starts with.
+    /// The initial state of the committer.
     pub(crate) state: CommitState,
 }
 
-/// What the committer alone knows and changes.
+/// State that only the committer reads and changes.
 #[derive(Clone, Debug)]
 pub(crate) struct CommitState {
-    /// The ids given out.
+    /// The ids assigned so far.
     pub(crate) instance: Instance,
-    /// Where the next change record goes.
-    pub(crate) position: Position,
+    /// The position of the next change record.
+    pub(crate) sequences: SequenceAllocator,
 }
 
-impl Loaded {
+impl LoadedState {
     /// Reads all of it from one snapshot.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`](floe_store::Error::Storage) when it cannot be read.
+    /// [`Error::Storage`](floe_store::Error::Storage) if it cannot be read.
     pub(crate) fn read(snapshot: &Snapshot) -> Result<Self> {
         let instance = snapshot.get(Space::Meta, record::INSTANCE_KEY)?;
         let instance = instance.ok_or_else(|| damaged("store without instance record"))?;
         let instance = Instance::decode(&instance)?;
         let catalog = load_catalog(snapshot)?;
-        let (streams, position) = load_streams(snapshot)?;
+        let (streams, sequences) = load_streams(snapshot)?;
         Ok(Self {
             catalog,
             streams,
             jobs: Jobs::load(snapshot)?,
-            state: CommitState { instance, position },
+            state: CommitState {
+                instance,
+                sequences,
+            },
         })
     }
 }
@@ -65,11 +68,11 @@ fn load_catalog(snapshot: &Snapshot) -> Result<Catalog> {
     Ok(catalog)
 }
 
-fn load_streams(snapshot: &Snapshot) -> Result<(Streams, Position)> {
+fn load_streams(snapshot: &Snapshot) -> Result<(Streams, SequenceAllocator)> {
     let streams = Streams::default();
-    let mut position = Position::default();
+    let mut sequences = SequenceAllocator::default();
     if let Some(bytes) = snapshot.get(Space::Meta, record::SEQUENCE_KEY)? {
-        position.sequence = record::decode_sequence(&bytes)?;
+        sequences.sequence = record::decode_sequence(&bytes)?;
     }
     for entry in snapshot.prefix(Space::Meta, record::STREAMS_PREFIX, Direction::Forward) {
         let stream = StreamRecord::decode(&entry?.1)?;
@@ -84,9 +87,9 @@ fn load_streams(snapshot: &Snapshot) -> Result<(Streams, Position)> {
                 view: stream.view,
                 records: 0,
             };
-            position.open.insert(stream.id, open);
+            sequences.open.insert(stream.id, open);
         }
         streams.insert(stream);
     }
-    Ok((streams, position))
+    Ok((streams, sequences))
 }

@@ -1,18 +1,18 @@
-//! Takes locks, also those that a thread held while it panicked: what they guard is whole at every moment.
+//! Acquires locks and ignores poisoning: the guarded data is consistent at all times, even if a thread panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Takes a mutex.
+/// Locks a mutex.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a lock for reading.
+/// Acquires a lock for reading.
 pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a lock for writing.
+/// Acquires a lock for writing.
 pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

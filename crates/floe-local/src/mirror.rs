@@ -1,8 +1,8 @@
 //! A copy of a store's files that can be opened without changing the store.
 //!
-//! The store below writes while it opens: it cuts journals and removes files that its lists do not name. Where nothing
-//! may be written, a mirror is opened instead: sorted files, which are never changed, are links to the originals, and
-//! all else is small and copied.
+//! The key-value store writes while it opens: it truncates journals and removes files that are not in its lists. On a
+//! read-only file system, a mirror is opened instead: sorted files, which are immutable, are linked to the originals,
+//! and all other files, which are small, are copied.
 
 use std::fs;
 use std::io;
@@ -13,35 +13,35 @@ use floe_store::{Error, Result};
 use crate::files::TABLES_FOLDER;
 use crate::fresh::copy_file;
 use crate::private::create_dir_all;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchDir;
 
-/// How the names of mirrors begin.
+/// Prefix of the names of mirrors.
 const PREFIX: &str = "floe-mirror-";
 
-/// A mirror, in the folder for temporary files. It is removed in the end.
+/// A mirror in the temporary directory. Removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Mirror(Scratch);
+pub(crate) struct Mirror(ScratchDir);
 
 impl Mirror {
-    /// A mirror of the key-value store in `data`.
+    /// Creates a mirror of the key-value store in `data`.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] if it cannot be made.
+    /// [`Error::Storage`] if it cannot be created.
     pub(crate) fn of(data: &Path) -> Result<Self> {
         let folder = std::env::temp_dir();
         let failed = |e: io::Error| {
             Error::Storage(format!(
-                "a copy of the store's journals could not be made: {e}: directory={}",
+                "failed to copy the store's journals: {e}: directory={}",
                 folder.display()
             ))
         };
-        let mirror = Self(Scratch::make(&folder, PREFIX).map_err(failed)?);
+        let mirror = Self(ScratchDir::create(&folder, PREFIX).map_err(failed)?);
         copy_folder(data, &mirror.data()).map_err(failed)?;
         Ok(mirror)
     }
 
-    /// Where the key-value store is.
+    /// The folder of the key-value store.
     pub(crate) fn data(&self) -> PathBuf {
         self.0.path().join("data")
     }

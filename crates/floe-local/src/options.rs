@@ -1,4 +1,4 @@
-//! The settings of an engine.
+//! Options of an engine.
 
 use std::time::Duration;
 
@@ -7,19 +7,18 @@ use floe_store::limits::STREAM_RETENTION;
 
 use crate::kv::KvOptions;
 
-/// When a write is answered.
+/// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Durability {
-    /// When it is on the disk: what was answered survives the loss of power.
+    /// Once it is on disk: acknowledged writes survive power loss.
     #[default]
     Sync,
-    /// When the operating system has it: what was answered survives the death of the process, but the
-    /// last writes before a loss of power may be missing. What is left is always whole: no half
-    /// transaction, no index that disagrees with its table.
+    /// Once the operating system has it: acknowledged writes survive a killed process, but power loss may lose the
+    /// latest ones. The rest is always consistent: no partial transaction, no index that disagrees with its table.
     Relaxed,
 }
 
-/// The settings of an engine.
+/// Options of an engine.
 ///
 /// ```
 /// use floe_local::{Durability, LocalEngine, Options};
@@ -33,7 +32,7 @@ pub enum Durability {
 pub struct Options {
     pub(crate) env: Env,
     pub(crate) durability: Durability,
-    /// Those of the key-value store.
+    /// Options of the key-value store.
     pub(crate) kv: KvOptions,
     pub(crate) region: String,
     pub(crate) account: String,
@@ -42,7 +41,7 @@ pub struct Options {
     pub(crate) disk_reserve_bytes: Option<u64>,
 }
 
-/// Setters that do nothing but set: what they take, and what the setting becomes.
+/// Plain setters: argument, field, and value of the field.
 macro_rules! setters {
     ($( $(#[$doc:meta])* $name:ident($taken:ident: $type:ty) => $($setting:ident).+ = $value:expr; )+) => {$(
         $(#[$doc])*
@@ -55,8 +54,8 @@ macro_rules! setters {
 }
 
 impl Options {
-    /// The defaults: the system's clock, synced writes, 128 MB of cache, 64 MB of write buffers, change
-    /// records kept for 24 hours.
+    /// Returns the defaults: the system clock, synced writes, 128 MB of cache, 64 MB of write buffers, change records
+    /// kept for 24 hours.
     pub fn new() -> Self {
         Self {
             env: Env::system(),
@@ -73,21 +72,21 @@ impl Options {
         }
     }
 
-    /// Where time and ids come from.
+    /// Source of time and ids. Default: the system's.
     #[must_use]
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
         self
     }
 
-    /// The region that stands in resource names.
+    /// Region in resource names. Default: `local`.
     #[must_use]
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = region.into();
         self
     }
 
-    /// The account that stands in resource names.
+    /// Account in resource names. Default: `000000000000`.
     #[must_use]
     pub fn account(mut self, account: impl Into<String>) -> Self {
         self.account = account.into();
@@ -95,29 +94,29 @@ impl Options {
     }
 
     setters! {
-        /// When a write is answered.
+        /// When a write is acknowledged. Default: [`Durability::Sync`].
         durability(durability: Durability) => durability = durability;
 
-        /// Memory for data that was read from disk.
+        /// Memory in bytes for caching data read from disk. Default: 128 MB.
         cache_bytes(bytes: u64) => kv.cache_bytes = bytes;
 
-        /// Memory for writes that are not yet in sorted files, over all tables; at least 1 MB. Up to
-        /// twice as much is held while files are being written.
+        /// Memory in bytes for writes that are not yet in sorted files, over all tables. Minimum: 1 MB. Default: 64 MB.
+        /// Up to twice as much is used while files are being written.
         write_buffer_bytes(bytes: u64) => kv.write_buffer_bytes = if bytes < 1 << 20 { 1 << 20 } else { bytes };
 
-        /// How long change records are kept that no consumer holds.
+        /// How long change records are kept that no consumer holds. Default: 24 hours.
         stream_retention(retention: Duration) => stream_retention = retention;
 
-        /// Whether the engine fills indexes, removes expired items and trims change records on its own.
-        /// Without it, they wait for [`LocalEngine::run_background_once`](crate::LocalEngine::run_background_once).
+        /// Whether a thread of the engine fills indexes, removes expired items and trims change records. If off, this
+        /// work waits for [`LocalEngine::run_background_once`](crate::LocalEngine::run_background_once). Default: on.
         background(on: bool) => background = on;
 
-        /// Free disk space below which writes that store more are refused, so that deletes and the journal still fit.
-        /// Default: 256 MB, or an eighth of a file system that is smaller than 2 GB.
+        /// Free disk space in bytes below which writes that add data are rejected, so that deletes and the journal
+        /// still fit. Default: 256 MB, or an eighth of a file system smaller than 2 GB.
         disk_reserve_bytes(bytes: u64) => disk_reserve_bytes = Some(bytes);
     }
 
-    /// The resource name of a table.
+    /// The ARN of a table.
     pub(crate) fn table_arn(&self, table_name: &str) -> String {
         let (region, account) = (&self.region, &self.account);
         format!("arn:aws:dynamodb:{region}:{account}:table/{table_name}")

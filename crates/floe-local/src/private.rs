@@ -1,11 +1,12 @@
-//! Files and directories that other users cannot open, and how one of them is told from another of the same name.
+//! Files and directories that other users cannot open, and the identity of files independent of their names.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A file or directory, whatever its name: its device and its number. Elsewhere than on Unix, all are the same.
+/// Identity of a file or directory, independent of its name: device and inode. The same for all files on systems other
+/// than Unix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -31,13 +32,13 @@ impl FileId {
         }
     }
 
-    /// What has this path; no link is followed.
+    /// The identity of the file at this path. Does not follow links.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         Ok(Self::of(&fs::symlink_metadata(path)?))
     }
 }
 
-/// Whether an open file is the one that has this path.
+/// Whether an open file is the one at this path.
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = FileId::of(&file.metadata()?);
     match FileId::at(path) {
@@ -47,13 +48,14 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A file that this process has locked until this is dropped. It is unlocked and not just closed: a child process that
-/// is being started shares the open file until it runs its program, and would keep the lock for that long.
+/// A file that is locked until this is dropped. Dropping unlocks it explicitly, because closing is not enough: a child
+/// process that is being started shares the open file until it executes its program, and would hold the lock until
+/// then.
 #[derive(Debug)]
 pub(crate) struct LockedFile(pub(crate) File);
 
 impl LockedFile {
-    /// Keeps others from locking a file for themselves. Writes nothing. `None` if there is no such file.
+    /// Prevents other processes from locking a file exclusively. Writes nothing. `None` if there is no such file.
     ///
     /// # Errors
     ///
@@ -65,7 +67,7 @@ impl LockedFile {
         };
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
-            // A file system without locks is read all the same.
+            // A file system without locks can still be read.
             _ => Ok(Some(Self(file))),
         }
     }
@@ -73,12 +75,12 @@ impl LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Closing it, which comes next, unlocks it too.
+        // If this fails, closing the file unlocks it.
         let _ = self.0.unlock();
     }
 }
 
-/// Whether two paths belong to one user; no link is followed.
+/// Whether two paths have the same owner. Does not follow links.
 #[cfg(unix)]
 pub(crate) fn have_same_owner(one: &Path, other: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -91,7 +93,7 @@ pub(crate) fn have_same_owner(_: &Path, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether another file system begins in a directory.
+/// Whether a directory is the root of another file system.
 #[cfg(unix)]
 pub(crate) fn is_mount_point(directory: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -104,12 +106,12 @@ pub(crate) fn is_mount_point(_: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Makes a directory that other users cannot enter, if it is not there.
+/// Creates a directory that other users cannot enter, with its parents, unless it exists.
 pub(crate) fn create_dir_all(path: &Path) -> io::Result<()> {
     dirs().recursive(true).create(path)
 }
 
-/// Makes a directory that other users cannot enter and that is not there.
+/// Creates a directory that other users cannot enter. Fails if it exists.
 pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
     dirs().create(path)
 }
@@ -124,13 +126,13 @@ fn dirs() -> DirBuilder {
     builder
 }
 
-/// Makes a file that other users cannot open and that is not there.
+/// Creates a file that other users cannot open. Fails if it exists.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let mut options = options();
     options.create_new(true).open(path)
 }
 
-/// How a file is opened to be written to, and none by a link. Opening a pipe does not wait for a reader of it.
+/// Options for opening a file for writing without following links. Opening a pipe does not wait for a reader.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -143,7 +145,7 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Makes a file in the place of one of the same name, which a crash may have left behind. What a link leads to is left.
+/// Creates a file, and replaces one of the same name that a crash may have left. If that is a link, its target is kept.
 pub(crate) fn replace_file(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -152,8 +154,8 @@ pub(crate) fn replace_file(path: &Path) -> io::Result<File> {
     create_file(path)
 }
 
-/// Writes a file as a whole or not at all.
-pub(crate) fn write_whole(folder: &Path, new: &str, name: &str, text: &str) -> io::Result<()> {
+/// Writes a file atomically.
+pub(crate) fn write_atomically(folder: &Path, new: &str, name: &str, text: &str) -> io::Result<()> {
     let new = folder.join(new);
     let mut file = replace_file(&new)?;
     file.write_all(text.as_bytes())?;
@@ -168,9 +170,9 @@ pub(crate) fn names(path: &Path) -> io::Result<Vec<OsString>> {
     names.collect()
 }
 
-/// Writes the entries of a directory through to the disk.
+/// Syncs the entries of a directory to disk.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    // Elsewhere a directory cannot be opened as a file, and its entries are written with the files.
+    // On other systems a directory cannot be opened as a file, and its entries are synced with the files.
     if cfg!(unix) {
         File::open(path)?.sync_all()?;
     }

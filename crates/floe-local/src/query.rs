@@ -1,12 +1,12 @@
-//! Queries and scans: a walk over the items of a table or the entries of an index, page by page.
+//! Queries and scans: iterate over the items of a table or the entries of an index, page by page.
 //!
-//! A page is read on the caller's thread from one snapshot. What it returns, where it stops and what it
-//! costs is settled by the [`ReadPlan`] and its [`Meter`]; here is only the walk.
+//! A page is read on the caller's thread from one snapshot. The [`ReadPlan`] and its [`Meter`] determine what the page
+//! contains, where it ends and what it costs; this module only iterates.
 
 use std::ops::Bound;
 
 use floe_store::capacity::ReturnConsumedCapacity;
-use floe_store::op::{Meter, Page, Query, ReadPlan, Returned, Scan, Segment};
+use floe_store::op::{Meter, Page, Query, ReadPlan, ReturnedAttributes, Scan, Segment};
 use floe_store::{Error, Item, Result};
 
 use crate::catalog::Table;
@@ -29,9 +29,10 @@ pub(crate) fn query(shared: &Shared, query: &Query) -> Result<Page> {
         .ok_or_else(|| damaged("plan of a query"))?;
     let mut bounds = entries.query_bounds(plan.key(), range)?;
     if let Some(start) = start_key(entries, &plan)? {
-        match plan.forward {
-            true => bounds.0 = Bound::Excluded(start),
-            false => bounds.1 = Bound::Excluded(start),
+        if plan.forward {
+            bounds.0 = Bound::Excluded(start);
+        } else {
+            bounds.1 = Bound::Excluded(start);
         }
     }
     read_page(shared, &table, &plan, bounds, query.return_capacity)
@@ -56,12 +57,12 @@ pub(crate) fn scan(shared: &Shared, scan: &Scan) -> Result<Page> {
 
 fn check_segment(start: &[u8], segment: Option<Segment>) -> Result<()> {
     match segment {
-        Some(segment) if !in_segment(start, segment) => Err(segment.foreign_start_key()),
+        Some(segment) if !in_segment(start, segment) => Err(segment.start_key_in_other_segment()),
         _ => Ok(()),
     }
 }
 
-/// What a plan walks: the items, or the entries of an index that is complete.
+/// The entries that a plan reads: the items, or a completely filled index.
 fn entries_of(table: &Table, plan: &ReadPlan<'_>) -> Result<Entries> {
     let Some(index) = plan.index else {
         return Ok(Entries::Items);
@@ -75,7 +76,7 @@ fn entries_of(table: &Table, plan: &ReadPlan<'_>) -> Result<Entries> {
     }
 }
 
-/// The key of the entry after which the page starts. The plan has checked its attributes.
+/// The key of the entry after which the page starts. The plan has validated its attributes.
 fn start_key(entries: Entries, plan: &ReadPlan<'_>) -> Result<Option<Vec<u8>>> {
     let Some(start) = plan.start_key else {
         return Ok(None);
@@ -90,7 +91,7 @@ fn start_key(entries: Entries, plan: &ReadPlan<'_>) -> Result<Option<Vec<u8>>> {
     }))
 }
 
-/// For how many items a page has room at first.
+/// Initial capacity of a page, in items.
 const ITEMS_EXPECTED: usize = 64;
 
 fn read_page(
@@ -101,9 +102,10 @@ fn read_page(
     detail: ReturnConsumedCapacity,
 ) -> Result<Page> {
     let snapshot = shared.kv.snapshot();
-    let direction = match plan.forward {
-        true => Direction::Forward,
-        false => Direction::Backward,
+    let direction = if plan.forward {
+        Direction::Forward
+    } else {
+        Direction::Backward
     };
     let mut reader = PageReader {
         snapshot: &snapshot,
@@ -136,12 +138,12 @@ struct PageReader<'a> {
 }
 
 impl PageReader<'_> {
-    /// Takes an entry on. If that is the last that the page may hold, the page ends with it, whether
-    /// or not there are more.
+    /// Adds an entry to the page. The last entry that fits ends the page, whether or not there are more.
     fn read(&mut self, value: &Bytes) -> Result<()> {
         self.meter.add(decode_size(value)?);
         let full = self.meter.is_full();
-        let counts_only = self.plan.filter.is_none() && self.plan.returned == Returned::Count;
+        let counts_only =
+            self.plan.filter.is_none() && self.plan.returned == ReturnedAttributes::Count;
         if counts_only && !full && !self.plan.fetches {
             self.page.count += 1;
             return Ok(());
@@ -150,18 +152,19 @@ impl PageReader<'_> {
         if full {
             self.page.last_key = Some(self.plan.last_key(&entry));
         }
-        let item = match self.plan.fetches {
-            true => self.fetch(&entry)?,
-            false => entry,
+        let item = if self.plan.fetches {
+            self.fetch(&entry)?
+        } else {
+            entry
         };
         if self.plan.filter.is_none_or(|filter| filter.evaluate(&item)) {
             self.page.count += 1;
-            self.page.items.extend(self.plan.answer(item));
+            self.page.items.extend(self.plan.response_item(item));
         }
         Ok(())
     }
 
-    /// The whole item of an entry of a local index, from the same moment.
+    /// Reads the full item of a local index entry from the same snapshot.
     fn fetch(&mut self, entry: &Item) -> Result<Item> {
         let key = key_of(self.table, entry)?;
         let found = read(self.snapshot, self.table, &key)?;

@@ -1,7 +1,7 @@
-//! The writes that wait for the committer.
+//! The queue of writes that wait for the committer.
 //!
-//! They are committed by a thread that sleeps until there is something to do, or by the thread that has just put a write
-//! here, if no other is committing; see [`commit`](crate::commit).
+//! They are committed by a dedicated thread that sleeps while the queue is empty, or by the thread that just added a
+//! write, if no other thread is committing; see [`commit`](crate::commit).
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,49 +13,49 @@ use floe_store::env::Stopwatch;
 use crate::locks::lock;
 use crate::request::Request;
 
-/// The most requests that may wait.
+/// Maximum number of waiting requests.
 const WAITING_MAX: usize = 100_000;
 
 /// How long the committer sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How long it stays awake at most before it sleeps: longer than it takes a writer to come back, and nothing beside a
-/// commit to a slow disk.
+/// Maximum time that the committer stays awake before it sleeps: longer than a writer needs for its next write, and
+/// negligible compared with a commit to a slow disk.
 const AWAKE_MAX: Duration = Duration::from_micros(50);
 
-/// Shorter than this it does not wait at all: a sleep takes longer.
-const PATIENCE_MIN: Duration = Duration::from_micros(20);
+/// Minimum linger. A shorter one is skipped, because a sleep takes longer.
+const LINGER_MIN: Duration = Duration::from_micros(20);
 
-/// With how many requests the committer is woken that waits for more: to wake it costs about as much as to run one.
+/// Number of requests that wake a lingering committer: waking it costs about as much as running one request.
 const WAKE_REQUESTS: usize = 4;
 
-/// How long a group stays open.
+/// How long a group lingers: until it has the expected number of requests, or until the time is over.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
-    /// Until so many requests are in it,
+pub(crate) struct GroupTarget {
+    /// Expected number of requests.
     pub(crate) expected: usize,
-    /// and no longer than this, unless requests wait already.
-    pub(crate) patience: Duration,
+    /// Maximum time to wait for them. Requests that already wait are always taken.
+    pub(crate) linger: Duration,
 }
 
-/// The requests that wait.
+/// The queue of waiting requests.
 #[derive(Default)]
 pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueueState>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     requests: VecDeque<Request>,
-    /// How many of them are exclusive.
+    /// Number of exclusive requests among them.
     exclusive: usize,
-    /// With how many requests the committer wants to be woken.
+    /// Number of requests at which the committer wants to be woken.
     wanted: usize,
     closed: bool,
 }
 
-impl Waiting {
+impl QueueState {
     fn take(&mut self, into: &mut VecDeque<Request>) {
         self.exclusive = 0;
         std::mem::swap(&mut self.requests, into);
@@ -63,59 +63,56 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Adds a request for the thread of the committer, or answers it at once if it cannot wait.
+    /// Adds a request for the committer's thread, or rejects it if the queue is closed or full.
     pub(crate) fn push(&self, request: Request) {
         if self.add(request) {
             self.arrived.notify_one();
         }
     }
 
-    /// Adds a request for the next thread that commits, or answers it at once if it cannot wait. Returns whether the
-    /// thread of the committer waits for it.
+    /// Adds a request for the next thread that commits, or rejects it if the queue is closed or full. Returns whether
+    /// the committer's thread must be woken.
     pub(crate) fn add(&self, request: Request) -> bool {
         let mut waiting = lock(&self.waiting);
         let error = if waiting.closed {
             Error::Storage("the engine is closed".to_owned())
         } else if waiting.requests.len() >= WAITING_MAX {
-            Error::Throttling(format!(
-                "too many writes are waiting: waiting={WAITING_MAX}"
-            ))
+            Error::Throttling(format!("too many waiting writes: waiting={WAITING_MAX}"))
         } else {
             let is_exclusive = request.is_exclusive;
             waiting.exclusive += usize::from(is_exclusive);
             waiting.requests.push_back(request);
-            // Nobody but the thread runs what is exclusive, however many came before it.
+            // Only the committer's thread runs exclusive requests, however many requests precede them.
             return is_exclusive || waiting.requests.len() == waiting.wanted;
         };
         drop(waiting);
-        request.refuse(&error);
+        request.reject(&error);
         false
     }
 
-    /// Wakes the thread of the committer.
+    /// Wakes the committer's thread.
     pub(crate) fn wake(&self) {
         self.arrived.notify_one();
     }
 
-    /// Takes no further requests. Those that wait are still run.
+    /// Rejects further requests. Waiting ones are still run.
     pub(crate) fn close(&self) {
         lock(&self.waiting).closed = true;
         self.arrived.notify_one();
     }
 
-    /// Takes no further requests, and drops those that wait: that breaks their promises, which tells
-    /// those who wait for them.
-    pub(crate) fn abandon(&self) {
+    /// Rejects further requests and drops the waiting ones. Dropping their responders notifies the callers.
+    pub(crate) fn close_and_clear(&self) {
         let mut waiting = lock(&self.waiting);
         waiting.closed = true;
         waiting.exclusive = 0;
         waiting.requests.clear();
     }
 
-    /// Sleeps until something waits, for a while at most. `false` when the queue is closed and empty.
+    /// Sleeps until a request arrives, up to a limit. `false` when the queue is closed and empty.
     ///
-    /// For the first moment it stays awake: a writer that has just been answered and writes again is then served
-    /// without waking a thread. Others that have work get the processor meanwhile.
+    /// Stays awake for the first moment, so that a writer that just got its response can write again without waking a
+    /// thread. Yields the processor to other threads meanwhile.
     pub(crate) fn await_request(&self, awake: Duration) -> bool {
         let (begun, awake) = (Stopwatch::start(), awake.min(AWAKE_MAX));
         while begun.elapsed() < awake && lock(&self.waiting).requests.is_empty() {
@@ -125,24 +122,24 @@ impl Queue {
         !(waiting.requests.is_empty() && waiting.closed)
     }
 
-    /// Takes all that waits into a list that is empty, unless some of it is exclusive. If nothing waits, it waits a while
-    /// for some of those that are still wanted.
-    pub(crate) fn gather(&self, into: &mut VecDeque<Request>, wanted: usize, patience: Duration) {
+    /// Moves all waiting requests into an empty list, unless one of them is exclusive. If there are none, lingers for
+    /// some of those that are still expected.
+    pub(crate) fn gather(&self, into: &mut VecDeque<Request>, wanted: usize, linger: Duration) {
         let mut waiting = lock(&self.waiting);
-        if waiting.requests.is_empty() && wanted > 0 && patience >= PATIENCE_MIN {
-            waiting = self.wait(waiting, wanted.min(WAKE_REQUESTS), patience);
+        if waiting.requests.is_empty() && wanted > 0 && linger >= LINGER_MIN {
+            waiting = self.wait(waiting, wanted.min(WAKE_REQUESTS), linger);
         }
         if waiting.exclusive == 0 {
             waiting.take(into);
         }
     }
 
-    /// Takes all that waits into a list that is empty.
+    /// Moves all waiting requests into an empty list.
     pub(crate) fn take(&self, into: &mut VecDeque<Request>) {
         lock(&self.waiting).take(into);
     }
 
-    /// Whether writes of items wait and nothing else does.
+    /// Whether the queue has waiting requests and none of them is exclusive.
     pub(crate) fn has_only_shared(&self) -> bool {
         let waiting = lock(&self.waiting);
         !waiting.requests.is_empty() && waiting.exclusive == 0
@@ -150,15 +147,15 @@ impl Queue {
 
     fn wait<'a>(
         &'a self,
-        mut waiting: MutexGuard<'a, Waiting>,
+        mut waiting: MutexGuard<'a, QueueState>,
         wanted: usize,
-        patience: Duration,
-    ) -> MutexGuard<'a, Waiting> {
+        linger: Duration,
+    ) -> MutexGuard<'a, QueueState> {
         waiting.wanted = wanted;
-        let too_few = |waiting: &mut Waiting| {
+        let too_few = |waiting: &mut QueueState| {
             waiting.requests.len() < wanted && waiting.exclusive == 0 && !waiting.closed
         };
-        let waited = self.arrived.wait_timeout_while(waiting, patience, too_few);
+        let waited = self.arrived.wait_timeout_while(waiting, linger, too_few);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
         waiting.wanted = 0;
         waiting
@@ -171,16 +168,16 @@ mod tests {
 
     use floe_store::Result;
 
-    use crate::group::{Effect, Group};
+    use crate::group::{DiskUse, Group};
     use crate::request::Work;
 
-    struct Nothing;
+    struct NoOp;
 
-    impl Work for Nothing {
+    impl Work for NoOp {
         type Output = ();
 
-        fn effect(&self) -> Effect {
-            Effect::Grows
+        fn disk_use(&self) -> DiskUse {
+            DiskUse::Grows
         }
 
         fn run(&mut self, _: &mut Group<'_>) -> Result<()> {
@@ -189,11 +186,11 @@ mod tests {
     }
 
     fn shared() -> Request {
-        Request::shared(Nothing).0
+        Request::shared(NoOp).0
     }
 
     fn exclusive() -> Request {
-        Request::exclusive(Effect::Grows, |_| Ok(())).0
+        Request::exclusive(DiskUse::Grows, |_| Ok(())).0
     }
 
     fn gathered(queue: &Queue, wanted: usize) -> usize {
@@ -203,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_taken_at_once_however_many_are_wanted() {
+    fn waiting_requests_are_taken_at_once() {
         let queue = Queue::default();
         assert_eq!(gathered(&queue, 0), 0);
         queue.push(shared());
@@ -211,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_more_is_woken_by_a_few() {
+    fn lingering_committer_is_woken_by_a_few_requests() {
         for (wanted, few) in [(1, 1), (3, 3), (100, WAKE_REQUESTS)] {
             let queue = Queue::default();
             let taken = std::thread::scope(|scope| {
@@ -219,13 +216,13 @@ mod tests {
                 (0..few).for_each(|_| queue.push(shared()));
                 taken.join().unwrap()
             });
-            // If all of them came before it looked, or only the first did, it need not have waited.
+            // If all or only the first of them arrived before `gather`, it did not have to wait.
             assert!((1..=few).contains(&taken), "{wanted} {taken}");
         }
     }
 
     #[test]
-    fn what_is_exclusive_ends_the_wait_and_stays() {
+    fn exclusive_request_ends_the_linger_and_stays_queued() {
         let queue = Queue::default();
         let taken = std::thread::scope(|scope| {
             let taken = scope.spawn(|| gathered(&queue, 100));
@@ -239,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_closed_lets_nobody_wait() {
+    fn closed_queue_does_not_wait() {
         let queue = Queue::default();
         queue.close();
         assert_eq!(gathered(&queue, 100), 0);

@@ -1,113 +1,111 @@
-//! A request to the committer, from the queue to its answer.
+//! A request to the committer, from the queue to its response.
 //!
 //! A write of items is [`Work`] and shares a group with others. A change of the catalog or a step of background work is
-//! a closure, and has a group of its own.
+//! a closure, and has its own group.
 
 use floe_store::{Error, Result};
 
-use crate::answer::{Answer, Promise, promise};
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
+use crate::response::{PendingResponse, Responder, channel};
 
-/// A write that waits for its turn.
+/// A write in the queue.
 pub(crate) struct Request {
-    /// What it does, and who waits for the answer.
+    /// The work, and the caller's responder.
     pub(crate) pending: Box<dyn Pending>,
-    /// Whether it has a group of its own, as changes of the catalog and background work have.
+    /// Whether it needs its own group, as changes of the catalog and background work do.
     pub(crate) is_exclusive: bool,
-    /// Whether it stores more than it removes.
+    /// Whether it adds data.
     pub(crate) grows: bool,
 }
 
 impl Request {
-    /// A write of items, which shares its group, and what waits for its answer.
-    pub(crate) fn shared<W: Work>(work: W) -> (Self, Answer<W::Output>) {
+    /// Creates a request for a write of items, which shares a group, and its response.
+    pub(crate) fn shared<W: Work>(work: W) -> (Self, PendingResponse<W::Output>) {
         Self::new(work, false)
     }
 
-    /// A closure that has a group of its own, and what waits for its answer.
+    /// Creates a request for a closure with its own group, and its response.
     pub(crate) fn exclusive<T: Send + 'static>(
-        effect: Effect,
+        disk_use: DiskUse,
         run: impl FnOnce(&mut Group<'_>) -> Result<T> + Send + 'static,
-    ) -> (Self, Answer<T>) {
-        Self::new(Closure(Some(run), effect), true)
+    ) -> (Self, PendingResponse<T>) {
+        Self::new(Closure(Some(run), disk_use), true)
     }
 
-    fn new<W: Work>(work: W, is_exclusive: bool) -> (Self, Answer<W::Output>) {
-        let grows = work.effect() == Effect::Grows;
-        let (promise, answer) = promise();
-        let pending = Box::new(Asked {
+    fn new<W: Work>(work: W, is_exclusive: bool) -> (Self, PendingResponse<W::Output>) {
+        let grows = work.disk_use() == DiskUse::Grows;
+        let (responder, response) = channel();
+        let pending = Box::new(PendingWork {
             work,
             result: None,
-            promise: Some(promise),
+            responder: Some(responder),
         });
         let request = Self {
             pending,
             is_exclusive,
             grows,
         };
-        (request, answer)
+        (request, response)
     }
 
-    /// Answers without running it.
-    pub(crate) fn refuse(self, error: &Error) {
+    /// Responds with an error without running the request.
+    pub(crate) fn reject(self, error: &Error) {
         self.pending.send(Err(error));
     }
 }
 
-/// What a request does.
+/// The work of a request.
 pub(crate) trait Work: Send + 'static {
-    /// What it answers.
+    /// The content of the response.
     type Output: Send;
 
-    /// What it does to the size of the store.
-    fn effect(&self) -> Effect;
+    /// Its effect on the size of the store.
+    fn disk_use(&self) -> DiskUse;
 
-    /// Does it against the group, once. If it fails, it has written nothing.
+    /// Applies the work to the group, once. If it fails, it has written nothing.
     fn run(&mut self, group: &mut Group<'_>) -> Result<Self::Output>;
 }
 
-/// A request of whatever kind, from the queue to its answer.
+/// A request of any type, from the queue to its response.
 pub(crate) trait Pending: Send {
-    /// Runs it against the group, and returns whether it succeeded. What it answers is kept until the group is
-    /// durable.
+    /// Runs it against the group, and returns whether it succeeded. The result is kept until the group is durable.
     fn run(&mut self, group: &mut Group<'_>) -> bool;
 
-    /// Answers; with the error if it was not run, or if its group could not be committed.
+    /// Sends the response, or the error if the request did not run or its group could not be committed.
     fn send(self: Box<Self>, committed: Result<(), &Error>);
 }
 
-/// Work that somebody waits for.
-struct Asked<W: Work> {
+/// Work with a waiting caller.
+struct PendingWork<W: Work> {
     work: W,
     result: Option<Result<W::Output>>,
-    promise: Option<Promise<W::Output>>,
+    responder: Option<Responder<W::Output>>,
 }
 
-impl<W: Work> Pending for Asked<W> {
+impl<W: Work> Pending for PendingWork<W> {
     fn run(&mut self, group: &mut Group<'_>) -> bool {
         let result = self.result.insert(self.work.run(group));
         result.is_ok()
     }
 
     fn send(mut self: Box<Self>, committed: Result<(), &Error>) {
-        let answer = match (self.result.take(), committed) {
+        let response = match (self.result.take(), committed) {
             (Some(result), Ok(())) => result,
-            // It wrote nothing. But it was judged on what the requests before it wrote, and that may
-            // never have been.
+            // It wrote nothing, but failed based on writes of earlier requests that may not have been committed.
             (Some(Err(_)), Err(error)) => Err(Error::Storage(error.to_string())),
             (_, Err(error)) => Err(error.clone()),
             (None, Ok(())) => Err(Error::Internal(
-                "a request was answered before it ran".to_owned(),
+                "a response was sent before the request ran".to_owned(),
             )),
         };
-        if let Some(promise) = self.promise.take() {
-            promise.keep(answer, self);
+        if let Some(responder) = self.responder.take() {
+            responder.send(response, self);
         }
     }
 }
 
-/// Work that is a function.
-struct Closure<F>(Option<F>, Effect);
+/// Work that is a closure.
+struct Closure<F>(Option<F>, DiskUse);
 
 impl<F, T> Work for Closure<F>
 where
@@ -116,7 +114,7 @@ where
 {
     type Output = T;
 
-    fn effect(&self) -> Effect {
+    fn disk_use(&self) -> DiskUse {
         self.1
     }
 

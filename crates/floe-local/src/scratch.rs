@@ -1,7 +1,7 @@
-//! Directories for a while, in a folder that other users write to as well.
+//! Temporary directories in a folder that other users can write to.
 //!
-//! Each has the [marker](crate::dir) of an unfinished store, locked by its process. So what a process left behind that was
-//! killed is known by a marker that is not locked, and cleared by the next process of the same user that makes one.
+//! Each directory contains the [marker](crate::dir) of an unfinished store, locked by its process. So a directory left
+//! by a killed process has an unlocked marker, and the next process of the same user that creates one removes it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::dir::Staging;
 use crate::private;
 
-/// How many names are tried.
+/// Maximum number of names to try.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// A directory that is gone in the end.
+/// A directory that is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDir {
     path: PathBuf,
     staging: Option<Staging>,
 }
 
-impl Scratch {
-    /// A new directory, whose name begins with this.
-    pub(crate) fn make(parent: &Path, prefix: &str) -> io::Result<Self> {
+impl ScratchDir {
+    /// Creates a directory whose name starts with `prefix`.
+    pub(crate) fn create(parent: &Path, prefix: &str) -> io::Result<Self> {
         let path = new_directory(parent, prefix)?;
         let staging = Staging::create(&path).map_err(io::Error::other)?;
-        clear_left(parent, prefix, &path);
+        remove_stale(parent, prefix, &path);
         Ok(Self {
             path,
             staging: Some(staging),
@@ -38,14 +38,14 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // Made by this process; links in it are removed, not followed. What is left, a later process clears.
+        // Created by this process; links in it are removed, not followed. A later process removes anything left.
         drop(self.staging.take().map(Staging::remove));
     }
 }
 
-/// Makes a directory. One that is there already is not ours, or the rest of a process that had the same id.
+/// Creates a directory. An existing one belongs to another program, or to a killed process that had the same id.
 fn new_directory(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut attempts = 0;
@@ -60,8 +60,8 @@ fn new_directory(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes what processes of the same user left behind. What cannot be removed is left: it does no harm.
-fn clear_left(parent: &Path, prefix: &str, own: &Path) {
+/// Removes directories left by killed processes of the same user. Ignores errors: a stale directory does no harm.
+fn remove_stale(parent: &Path, prefix: &str, own: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
@@ -89,21 +89,21 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_gone_in_the_end() {
+    fn directories_are_removed_on_drop() {
         let folder = tempfile::tempdir().unwrap();
-        let make = || Scratch::make(folder.path(), "floe-").unwrap();
-        let (one, two) = (make(), make());
+        let create = || ScratchDir::create(folder.path(), "floe-").unwrap();
+        let (one, two) = (create(), create());
         assert_ne!(one.path(), two.path());
         fs::write(one.path().join("file"), "x").unwrap();
         drop((one, two));
         assert_eq!(count(folder.path()), 0);
-        assert!(Scratch::make(Path::new("/nowhere"), "floe-").is_err());
+        assert!(ScratchDir::create(Path::new("/nowhere"), "floe-").is_err());
     }
 
     #[test]
-    fn rest_of_a_process_that_was_killed_is_cleared_and_nothing_else() {
+    fn only_directories_of_killed_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        // As a killed process leaves it: its marker is no longer locked.
+        // As a killed process leaves it: with an unlocked marker.
         let left = folder.path().join("floe-4711-0");
         drop(Staging::create(&left).unwrap());
         fs::create_dir(left.join("data")).unwrap();
@@ -113,7 +113,7 @@ mod tests {
             fs::create_dir(folder.path().join(name)).unwrap();
             fs::write(folder.path().join(name).join("mine"), "x").unwrap();
         }
-        let scratch = Scratch::make(folder.path(), "floe-").unwrap();
+        let scratch = ScratchDir::create(folder.path(), "floe-").unwrap();
         assert!(!left.exists());
         assert!(used.path().exists() && scratch.path().exists());
         drop(scratch);

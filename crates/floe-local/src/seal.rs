@@ -1,8 +1,8 @@
-//! The seal of a store that was closed: which journals it had, how long they were, and their checksums.
+//! The seal of a closed store: names, lengths and checksums of its journals.
 //!
-//! A journal that lost its end after a clean close looks like one that was never longer: each batch in it is whole. So
-//! closing writes a seal, and opening compares it before anything else is done, and removes it. A store without a seal
-//! was not closed: its process died, and the end of its journal may be torn.
+//! A journal that was truncated after a clean close looks like one that was never longer, because each batch left in it
+//! is complete. So closing writes a seal, and opening first checks it and then removes it. A store without a seal was
+//! not closed: its process died, and the end of its journal may be torn.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::journal;
 
 const HEAD: &str = "floe-seal 1";
 
-/// The seal of the journals in this folder.
+/// Computes the seal of the journals in a folder.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when a journal cannot be read.
-pub(crate) fn make(data: &Path) -> Result<String> {
+/// [`Error::Storage`] if a journal cannot be read.
+pub(crate) fn compute(data: &Path) -> Result<String> {
     let mut text = format!("{HEAD}\n");
     for journal in journals(data)? {
         let (name, length, checksum) = (journal.name, journal.length, journal.checksum);
@@ -31,53 +31,53 @@ pub(crate) fn make(data: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Compares the journals in this folder with the seal.
+/// Checks the journals in a folder against the seal.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when a journal is missing, or not as it was when the store was closed.
+/// [`Error::Storage`] if a journal is missing, or has changed since the store was closed.
 pub(crate) fn check(seal: &str, data: &Path) -> Result<()> {
     match mismatches(seal, data)?.into_iter().next() {
         Some(mismatch) => Err(Error::Storage(format!(
-            "a journal was changed since the store was closed, so acknowledged writes are missing; restore a backup, or \
-             run floe doctor with --salvage: {mismatch}"
+            "a journal has changed since the store was closed, so acknowledged writes are missing: restore a backup, or \
+            run floe doctor with --salvage: {mismatch}"
         ))),
         None => Ok(()),
     }
 }
 
-/// Finds the journals that are not as they were when the store was closed, and says of each how it differs and where it is.
+/// Describes each journal that has changed since the store was closed, with its path.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when the seal is damaged or a journal cannot be read.
+/// [`Error::Storage`] if the seal is damaged or a journal cannot be read.
 pub(crate) fn mismatches(seal: &str, data: &Path) -> Result<Vec<String>> {
     let mut found = journals(data)?;
     let mut mismatches = Vec::new();
     for expected in parse(seal)? {
         let at = found.iter().position(|found| found.name == expected.name);
         let what = match at.map(|at| found.remove(at)) {
-            None => "it is missing".to_owned(),
+            None => "the journal is missing".to_owned(),
             Some(found) if found.length != expected.length => {
-                format!("its length is {} bytes", found.length)
+                format!("the journal has {} bytes", found.length)
             }
-            Some(found) if found.checksum != expected.checksum => "its checksum differs".to_owned(),
+            Some(found) if found.checksum != expected.checksum => "the checksum differs".to_owned(),
             Some(_) => continue,
         };
         let (path, bytes) = (data.join(&expected.name), expected.length);
         let path = path.display();
-        mismatches.push(format!("{what}: path={path} closed_with_bytes={bytes}"));
+        mismatches.push(format!("{what}: path={path} expected_bytes={bytes}"));
     }
     for extra in found.iter().filter(|extra| extra.length > 0) {
         let path = data.join(&extra.name);
-        mismatches.push(format!("it was added: path={}", path.display()));
+        mismatches.push(format!("the journal was added: path={}", path.display()));
     }
     Ok(mismatches)
 }
 
 struct Journal {
     name: String,
-    /// Up to the last byte that is not zero.
+    /// Length without trailing zeros.
     length: u64,
     checksum: u128,
 }
@@ -100,7 +100,7 @@ fn journals(data: &Path) -> Result<Vec<Journal>> {
 fn parse(seal: &str) -> Result<Vec<Journal>> {
     let damaged = || {
         Error::Storage(
-            "the seal of the store is damaged; restore a backup, or run floe doctor with --salvage"
+            "the seal of the store is damaged: restore a backup, or run floe doctor with --salvage"
                 .to_owned(),
         )
     };
@@ -135,15 +135,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_change_of_a_journal_breaks_its_seal() {
+    fn any_change_of_a_journal_fails_the_seal_check() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.jnl");
         let written = [b"some batches".as_slice(), &[0; 100]].concat();
         fs::write(&path, &written).unwrap();
         fs::write(folder.path().join("2.jnl"), [0; 64]).unwrap();
-        let seal = make(folder.path()).unwrap();
+        let seal = compute(folder.path()).unwrap();
         check(&seal, folder.path()).unwrap();
-        // Zeros behind the end are room, not content.
+        // Trailing zeros are preallocated space, not content.
         fs::write(&path, &written[..20]).unwrap();
         check(&seal, folder.path()).unwrap();
 
@@ -162,10 +162,10 @@ mod tests {
     }
 
     #[test]
-    fn an_added_journal_is_refused_unless_it_is_empty() {
+    fn added_journal_is_rejected_unless_it_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("1.jnl"), "a").unwrap();
-        let seal = make(folder.path()).unwrap();
+        let seal = compute(folder.path()).unwrap();
         fs::write(folder.path().join("2.jnl"), [0; 10]).unwrap();
         check(&seal, folder.path()).unwrap();
         fs::write(folder.path().join("2.jnl"), "b").unwrap();
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_seal_is_refused() {
+    fn damaged_seal_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("1.jnl"), "a").unwrap();
-        let seal = make(folder.path()).unwrap();
+        let seal = compute(folder.path()).unwrap();
         for at in 0..seal.len() {
             assert!(parse(&seal[..at]).is_err(), "cut at {at}");
             let mut flipped = seal.clone().into_bytes();

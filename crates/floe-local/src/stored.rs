@@ -1,4 +1,4 @@
-//! An item with the bytes in which it is stored.
+//! An item with its stored bytes.
 
 use floe_store::size::item_size;
 use floe_store::{Item, Result};
@@ -6,24 +6,24 @@ use floe_store::{Item, Result};
 use crate::kv::Bytes;
 use crate::layout::item::{decode_sized, encode_sized};
 
-/// An item as the table stores it.
+/// An item with its stored bytes.
 pub(crate) struct StoredItem {
-    /// The item.
+    /// The decoded item.
     pub(crate) item: Item,
-    /// Its bytes.
+    /// The stored bytes.
     pub(crate) bytes: Bytes,
-    /// Its size as DynamoDB counts it.
+    /// The size by DynamoDB's rules.
     pub(crate) size: usize,
 }
 
 impl StoredItem {
-    /// The item of these bytes.
+    /// Decodes an item.
     pub(crate) fn decode(bytes: Bytes) -> Result<Self> {
         let (size, item) = decode_sized(&bytes)?;
         Ok(Self { item, bytes, size })
     }
 
-    /// The item, encoded.
+    /// Encodes an item.
     pub(crate) fn encode(item: Item) -> Self {
         let size = item_size(&item);
         let bytes = encode_sized(&item, size).into();

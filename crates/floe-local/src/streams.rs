@@ -1,7 +1,7 @@
-//! Change streams as the commit path knows them: which there are, and where their next record goes.
+//! Change streams on the commit path: the list of streams, and the position of their next record.
 //!
-//! Reading them is for `changes.rs`. Here a commit gets the [sequence numbers](Position) of its change
-//! records, all streams sharing one sequence without gaps, and opens and closes shards.
+//! `changes.rs` reads streams. This module assigns [sequence numbers](SequenceAllocator) to the change records of a
+//! commit (all streams share one sequence without gaps), and opens and closes shards.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, RwLock};
@@ -15,28 +15,28 @@ use crate::layout::record::{self, ShardRecord, StreamRecord};
 use crate::locks::{read, write};
 use crate::options::Options;
 
-/// A shard takes at most so many records before another follows it.
+/// Maximum number of records in a shard before it is followed by another one.
 pub(crate) const SHARD_RECORDS_MAX: u64 = 1_000_000;
 
-/// All streams that can be read, those that were switched off included.
+/// All readable streams, including disabled ones.
 #[derive(Default)]
 pub(crate) struct Streams {
     by_id: RwLock<BTreeMap<u32, Arc<StreamRecord>>>,
 }
 
 impl Streams {
-    /// The stream of that id.
+    /// The stream with this id.
     pub(crate) fn get(&self, id: u32) -> Option<Arc<StreamRecord>> {
         read(&self.by_id).get(&id).cloned()
     }
 
-    /// The stream of that resource name.
+    /// The stream with this ARN.
     pub(crate) fn by_arn(&self, options: &Options, arn: &str) -> Option<Arc<StreamRecord>> {
         let mut streams = self.list().into_iter();
         streams.find(|stream| stream_arn(options, stream) == arn)
     }
 
-    /// All streams in the order in which they were made.
+    /// All streams, in order of creation.
     pub(crate) fn list(&self) -> Vec<Arc<StreamRecord>> {
         read(&self.by_id).values().cloned().collect()
     }
@@ -46,19 +46,19 @@ impl Streams {
         write(&self.by_id).insert(stream.id, Arc::new(stream));
     }
 
-    /// Publishes other streams instead of these.
+    /// Replaces all streams by those of `other`.
     pub(crate) fn replace(&self, other: &Self) {
         *write(&self.by_id) = std::mem::take(&mut *write(&other.by_id));
     }
 
-    /// Takes a stream out, after a commit.
+    /// Removes a stream, after a commit.
     pub(crate) fn remove(&self, id: u32) {
         write(&self.by_id).remove(&id);
     }
 
-    /// The moment for the label of a new stream of a table: now, or the next that no stream of a table
-    /// of that name has.
-    pub(crate) fn free_moment(&self, table_name: &str, now: Timestamp) -> Timestamp {
+    /// The creation time for a new stream of a table, from which its label is derived: now, or the earliest later time
+    /// that differs from all streams of tables with this name.
+    pub(crate) fn unique_creation_time(&self, table_name: &str, now: Timestamp) -> Timestamp {
         let streams = self.list();
         let taken = streams
             .iter()
@@ -71,41 +71,41 @@ impl Streams {
     }
 }
 
-/// The resource name of a stream.
+/// The ARN of a stream.
 pub(crate) fn stream_arn(options: &Options, stream: &StreamRecord) -> String {
     let table = options.table_arn(&stream.table_name);
     format!("{table}/stream/{}", stream_label(stream.created))
 }
 
-/// The label of a stream: when it was switched on, as `2015-05-20T20:51:10.252`.
+/// The label of a stream: when it was enabled, as `2015-05-20T20:51:10.252`.
 pub(crate) fn stream_label(created: Timestamp) -> String {
     created.to_iso().trim_end_matches('Z').to_owned()
 }
 
-/// Where the next change record goes. Owned by the committer.
+/// Assigns sequence numbers and shards to change records. Owned by the committer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Position {
-    /// The last sequence number given out.
+pub(crate) struct SequenceAllocator {
+    /// The latest sequence number that was assigned.
     pub(crate) sequence: u64,
-    /// The open shard of each stream that is switched on.
+    /// The open shard of each enabled stream.
     pub(crate) open: HashMap<u32, OpenShard>,
 }
 
-/// The shard that takes the records of a stream.
+/// The shard that receives the records of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenShard {
-    /// What is stored of it.
+    /// The stored record of the shard.
     pub(crate) shard: ShardRecord,
-    /// The images that its stream holds.
+    /// The images that the stream contains.
     pub(crate) view: StreamView,
-    /// How many records it got in this run.
+    /// Number of records added since the store was opened.
     pub(crate) records: u64,
 }
 
-/// A change of `meta` that goes into the same commit.
+/// A write to `meta` that belongs to the same commit.
 pub(crate) type MetaWrite = (Vec<u8>, Bytes);
 
-impl Position {
+impl SequenceAllocator {
     /// Opens the first shard of a stream.
     pub(crate) fn open(&mut self, stream: &StreamRecord, now: Timestamp) -> MetaWrite {
         let shard = ShardRecord {
@@ -118,14 +118,14 @@ impl Position {
         self.set_open(stream.id, stream.view, shard)
     }
 
-    /// Closes the open shard of a stream that is being switched off.
+    /// Closes the open shard of a stream that is being disabled.
     pub(crate) fn close(&mut self, stream: u32) -> Option<MetaWrite> {
         let open = self.open.remove(&stream)?;
         Some(self.closed(stream, open.shard))
     }
 
-    /// The sequence number for the next record of a stream, and what to write if that begins a shard.
-    /// `None` for a stream that has no open shard.
+    /// Returns the sequence number for the next record of a stream, and the writes needed if that starts a new shard.
+    /// `None` for a stream without an open shard.
     pub(crate) fn next(
         &mut self,
         stream: u32,
@@ -134,7 +134,7 @@ impl Position {
         let open = self.open.get(&stream).copied()?;
         let aged = now.since(open.shard.created) >= SHARD_AGE_MAX;
         let mut writes = Vec::new();
-        // A shard without records is never closed for a child: the child would start where it did.
+        // A shard without records is never closed in favor of a child, because the child would have the same start.
         let used = self.sequence >= open.shard.start;
         if used && (aged || open.records >= SHARD_RECORDS_MAX) {
             writes.push(self.closed(stream, open.shard));
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_dates() {
+    fn stream_label_is_an_iso_date() {
         for (millis, label) in [
             (0, "1970-01-01T00:00:00.000"),
             (951_782_399_999, "2000-02-28T23:59:59.999"),

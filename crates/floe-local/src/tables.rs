@@ -1,8 +1,8 @@
-//! Table administration: makes, changes, describes and removes tables.
+//! Table administration: creates, updates, describes and deletes tables.
 //!
-//! Each change runs on the committer in a group of its own and is published when it is durable.
-//! Indexes that are added to a table with items, or removed from it, are filled or removed by the
-//! [background](crate::background) afterwards.
+//! Each change runs on the committer as an exclusive group and is published once it is durable. If an index is added to
+//! a table with items, or removed from it, the [background](crate::background) thread fills or removes its entries
+//! afterwards.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use floe_store::op::{
 use floe_store::table::{TableDescription, TableHistory, TableStatus};
 use floe_store::{Error, Result, TableDef};
 
-use crate::answer::Answer;
 use crate::catalog::Table;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::Space;
 use crate::layout::key::DEFINITION_KEY;
-use crate::layout::record::{self, Counts, IndexRecord, StreamRecord, TableRecord, Work};
+use crate::layout::record::{self, Counts, IndexRecord, JobKind, StreamRecord, TableRecord};
+use crate::response::PendingResponse;
 use crate::shared::Shared;
 
 /// Describes a table.
@@ -34,36 +34,36 @@ pub(crate) fn list_tables(shared: &Shared, list: &ListTables) -> Result<ListTabl
     Ok(list.page(shared.catalog.names()))
 }
 
-/// Makes a table.
+/// Creates a table.
 pub(crate) fn create_table(
     committer: &Committer,
     create: &CreateTable,
-) -> Result<Answer<TableDescription>> {
+) -> Result<PendingResponse<TableDescription>> {
     create.validate()?;
     let definition = create.definition()?;
-    Ok(committer.run(Effect::Grows, move |group| group.create_table(definition)))
+    Ok(committer.run(DiskUse::Grows, move |group| group.create_table(definition)))
 }
 
-/// Changes a table.
+/// Updates a table.
 pub(crate) fn update_table(
     committer: &Committer,
     update: UpdateTable,
-) -> Result<Answer<TableDescription>> {
+) -> Result<PendingResponse<TableDescription>> {
     update.validate()?;
-    Ok(committer.run(Effect::Grows, move |group| {
+    Ok(committer.run(DiskUse::Grows, move |group| {
         let table = group.idle_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
     }))
 }
 
-/// Switches expiry on or off.
+/// Enables or disables expiry.
 pub(crate) fn update_time_to_live(
     committer: &Committer,
     update: UpdateTimeToLive,
-) -> Result<Answer<TableDescription>> {
+) -> Result<PendingResponse<TableDescription>> {
     update.validate()?;
-    Ok(committer.run(Effect::Grows, move |group| {
+    Ok(committer.run(DiskUse::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition)
@@ -71,18 +71,24 @@ pub(crate) fn update_time_to_live(
 }
 
 /// Adds and removes tags.
-pub(crate) fn update_tags(committer: &Committer, update: UpdateTags) -> Result<Answer<()>> {
+pub(crate) fn update_tags(
+    committer: &Committer,
+    update: UpdateTags,
+) -> Result<PendingResponse<()>> {
     update.validate()?;
-    Ok(committer.run(Effect::Grows, move |group| {
+    Ok(committer.run(DiskUse::Grows, move |group| {
         let table = group.shared().named_table(&update.table_name)?;
         let definition = update.apply(table.definition())?;
         group.change_table(&table, definition).map(drop)
     }))
 }
 
-/// Removes a table with all its data.
-pub(crate) fn delete_table(committer: &Committer, name: String) -> Answer<TableDescription> {
-    committer.run(Effect::Frees, move |group| group.delete_table(&name))
+/// Deletes a table with all its data.
+pub(crate) fn delete_table(
+    committer: &Committer,
+    name: String,
+) -> PendingResponse<TableDescription> {
+    committer.run(DiskUse::Frees, move |group| group.delete_table(&name))
 }
 
 impl Shared {
@@ -101,7 +107,7 @@ impl Shared {
 }
 
 impl Group<'_> {
-    /// A table of which no index is being filled or removed.
+    /// Returns a table, unless one of its indexes is being filled or removed.
     fn idle_table(&self, name: &str) -> Result<Arc<Table>> {
         let table = self.shared().named_table(name)?;
         if table.is_updating() {
@@ -134,7 +140,7 @@ impl Group<'_> {
             removing: Vec::new(),
             expiry: definition.ttl_attribute.as_ref().map(|_| self.new_id()),
             latest_stream: None,
-            history: TableHistory::of_new(&definition, self.now()),
+            history: TableHistory::for_new_table(&definition, self.now()),
             definition,
         };
         let stream = self.switch_stream(None, &mut record);
@@ -142,7 +148,7 @@ impl Group<'_> {
         Ok(self.publish(table, stream))
     }
 
-    /// Brings a table to another definition: streams, indexes and expiry follow.
+    /// Changes the definition of a table, and with it streams, indexes and expiry.
     fn change_table(&mut self, table: &Table, definition: TableDef) -> Result<TableDescription> {
         let before = table.record.clone();
         let history = before.history;
@@ -154,18 +160,17 @@ impl Group<'_> {
         let is_empty = table.counts().table.items == 0;
         self.change_indexes(&before, &mut record, is_empty);
         self.change_expiry(&before, &mut record, is_empty);
-        let stream = match before.definition.stream == record.definition.stream {
-            true => None,
-            false => self.switch_stream(
-                before.definition.stream.and(before.latest_stream),
-                &mut record,
-            ),
+        let stream = if before.definition.stream == record.definition.stream {
+            None
+        } else {
+            let enabled = before.definition.stream.and(before.latest_stream);
+            self.switch_stream(enabled, &mut record)
         };
         Ok(self.publish(table.with_record(record), stream))
     }
 
-    /// Gives ids to new indexes, which are filled from the items that are there, and has the entries of
-    /// removed ones removed.
+    /// Assigns ids to new indexes, and adds jobs that fill them from existing items and remove the entries of deleted
+    /// indexes.
     fn change_indexes(&mut self, before: &TableRecord, record: &mut TableRecord, is_empty: bool) {
         let known = |name: &str| {
             let mut indexes = before.definition.indexes.iter().zip(&before.indexes);
@@ -176,7 +181,7 @@ impl Group<'_> {
             indexes.push(known(&index.name).unwrap_or_else(|| {
                 let id = self.new_id();
                 if !is_empty {
-                    self.add_job(record.id, Work::FillIndex(id));
+                    self.add_job(record.id, JobKind::FillIndex(id));
                 }
                 IndexRecord {
                     id,
@@ -188,31 +193,35 @@ impl Group<'_> {
         for (index, known) in before.definition.indexes.iter().zip(&before.indexes) {
             if record.definition.index(&index.name).is_none() {
                 record.removing.push((known.id, index.clone()));
-                self.add_job(record.id, Work::RemoveIndex(known.id));
+                self.add_job(record.id, JobKind::RemoveIndex(known.id));
             }
         }
     }
 
-    /// A new attribute of expiry has a new generation of expiry entries.
+    /// Starts a new generation of expiry entries if the expiry attribute changes.
     fn change_expiry(&mut self, before: &TableRecord, record: &mut TableRecord, is_empty: bool) {
         if before.definition.ttl_attribute == record.definition.ttl_attribute {
             return;
         }
         if let Some(generation) = before.expiry {
-            self.add_job(record.id, Work::RemoveExpiry(generation));
+            self.add_job(record.id, JobKind::RemoveExpiry(generation));
         }
         record.expiry = record.definition.ttl_attribute.as_ref().map(|_| {
             let generation = self.new_id();
             if !is_empty {
-                self.add_job(record.id, Work::FillExpiry(generation));
+                self.add_job(record.id, JobKind::FillExpiry(generation));
             }
             generation
         });
     }
 
-    /// Closes the stream that was on and opens one as the definition says. Returns the new one.
-    fn switch_stream(&mut self, on: Option<u32>, record: &mut TableRecord) -> Option<StreamRecord> {
-        if let Some(stream) = on {
+    /// Closes the previous stream, if any, and opens one if the definition has one. Returns the new stream.
+    fn switch_stream(
+        &mut self,
+        enabled: Option<u32>,
+        record: &mut TableRecord,
+    ) -> Option<StreamRecord> {
+        if let Some(stream) = enabled {
             self.close_stream(stream);
         }
         let view = record.definition.stream?;
@@ -223,19 +232,19 @@ impl Group<'_> {
             table_name: name.clone(),
             key: record.definition.key.clone(),
             view,
-            created: self.shared().streams.free_moment(name, self.now()),
+            created: self.shared().streams.unique_creation_time(name, self.now()),
             disabled: None,
         };
         record.latest_stream = Some(stream.id);
         let now = self.now();
-        let (key, value) = self.position().open(&stream, now);
+        let (key, value) = self.sequences().open(&stream, now);
         self.put(Space::Meta, key, value);
         self.write_stream(stream.clone());
         Some(stream)
     }
 
     fn close_stream(&mut self, id: u32) {
-        if let Some((key, value)) = self.position().close(id) {
+        if let Some((key, value)) = self.sequences().close(id) {
             self.put(Space::Meta, key, value);
         }
         if let Some(stream) = self.shared().streams.get(id) {
@@ -252,7 +261,7 @@ impl Group<'_> {
         self.on_commit(|shared| shared.streams.insert(stream));
     }
 
-    /// Writes a table to the catalog, and publishes it when that is durable.
+    /// Writes a table to the catalog, and publishes it once that is durable.
     pub(crate) fn publish(
         &mut self,
         table: Table,
@@ -269,7 +278,7 @@ impl Group<'_> {
         };
         self.on_commit(|shared| {
             shared.catalog.insert(Arc::new(table));
-            shared.background.ring();
+            shared.background.notify();
         });
         description
     }
@@ -300,11 +309,11 @@ impl Group<'_> {
         self.remove(Space::Meta, record::counts_key(table.id()));
         let mut description = shared.describe(&table);
         description.status = TableStatus::Deleting;
-        self.add_job(table.id(), Work::RemoveTable);
+        self.add_job(table.id(), JobKind::RemoveTable);
         let name = name.to_owned();
         self.on_commit(move |shared| {
             shared.catalog.remove(&name);
-            shared.background.ring();
+            shared.background.notify();
         });
         Ok(description)
     }

@@ -1,9 +1,10 @@
-//! What the engine keeps in memory of idempotency tokens: which may have been used lately, and the time by which they
-//! are remembered. The tokens of transactions are in the store; those of single writes are in [`writes`] alone.
+//! State of idempotency tokens in memory: which tokens may have been used recently, and the clock that determines how
+//! long they are valid. The tokens of transactions are also in the store; those of single writes are only in
+//! [`writes`].
 //!
-//! Tokens are filed by the slot of time in which they were used, so that a token is found by looking
-//! into the few slots that can still be remembered, and expired ones are at the front of the space.
-//! Transactions find and store them; the [background](crate::background) removes what has expired.
+//! Stored tokens are grouped by the time slot in which they were used. Finding a token means reading the few slots that
+//! have not expired, and expired tokens are at the front of the space. Transactions look them up and store them; the
+//! [background](crate::background) thread removes expired ones.
 
 mod clock;
 mod recent;
@@ -15,34 +16,34 @@ use floe_store::{Error, Result, Timestamp};
 
 use crate::kv::{Direction, Snapshot, Space};
 use crate::layout::record::token_slot;
-pub(crate) use clock::{TokenClock, TokenMoment};
+pub(crate) use clock::{TokenClock, TokenTime};
 pub(crate) use recent::RecentTokens;
 pub(crate) use writes::{WriteToken, WriteTokens};
 
 const SLOT_SECS: u64 = 300;
 
-/// The first slot whose tokens may still be remembered.
+/// The first slot that may contain unexpired tokens.
 pub(crate) fn oldest_slot(horizon: Timestamp) -> u32 {
     let kept = TOKEN_RETENTION.as_secs().div_ceil(SLOT_SECS);
     slot(horizon).saturating_sub(u32::try_from(kept).unwrap_or(u32::MAX))
 }
 
-/// What is known of the tokens that a store holds when it is opened.
+/// Reads which tokens a store contains when it is opened.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when they cannot be read.
+/// [`Error::Storage`] if they cannot be read.
 pub(crate) fn load(snapshot: &Snapshot, horizon: Timestamp) -> Result<RecentTokens> {
     RecentTokens::load(snapshot, Space::Tokens, oldest_slot(horizon))
 }
 
-/// The clock of tokens, which goes on from the newest token that a store holds when it is opened. How much time has passed
-/// since is known by the clock of the machine alone, which may have been set ahead: what the store still holds may be
-/// remembered for its time again.
+/// Creates the token clock, which continues from the newest token in the store. Only the machine's clock measures the
+/// time while the store was closed, and it may have been set forward, so the stored tokens may be kept for the full
+/// retention again.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when it cannot be read.
+/// [`Error::Storage`] if the tokens cannot be read.
 pub(crate) fn load_clock(snapshot: &Snapshot, env: &Env) -> Result<TokenClock> {
     let end = |direction| {
         let first = snapshot.prefix(Space::Tokens, &[], direction).next();
@@ -57,10 +58,10 @@ pub(crate) fn load_clock(snapshot: &Snapshot, env: &Env) -> Result<TokenClock> {
         let millis = u64::from(slot) * SLOT_SECS * 1000;
         Ok::<_, Error>(Timestamp::from_millis(millis))
     };
-    Ok(TokenClock::among(since(&oldest)?, since(&newest)?, env))
+    Ok(TokenClock::between(since(&oldest)?, since(&newest)?, env))
 }
 
-/// The slot in which a token is filed that is used at this moment.
-pub(crate) fn slot(moment: Timestamp) -> u32 {
-    u32::try_from(moment.as_secs() / SLOT_SECS).unwrap_or(u32::MAX)
+/// The slot of a token that is used at this time.
+pub(crate) fn slot(time: Timestamp) -> u32 {
+    u32::try_from(time.as_secs() / SLOT_SECS).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
-//! Transactions: many items checked, written or read as of one moment.
+//! Transactions: checks, writes or reads many items at one point in time.
 //!
-//! The committer runs a transaction between two others, so that none can conflict with another: every
-//! action is evaluated on the state that all earlier requests left, and either all are written or none.
+//! The committer runs transactions one after another, so they cannot conflict: every action is evaluated against the
+//! state left by all earlier requests, and either all actions are applied or none.
 
 mod token;
 
@@ -19,19 +19,19 @@ use floe_store::op::{
 };
 use floe_store::{CancellationReason, Error, Result};
 
-use crate::answer::Answer;
 use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::items::{Collection, collection_metrics, definitions, key_of, read};
 use crate::request::Work;
+use crate::response::PendingResponse;
 use crate::shared::Shared;
 use crate::stored::StoredItem;
 
 use token::Token;
 
-/// Reads many items as of one moment.
+/// Reads many items from one snapshot.
 pub(crate) fn transact_get_items(
     shared: &Shared,
     transaction: &TransactGetItems,
@@ -53,7 +53,7 @@ pub(crate) fn transact_get_items(
         costs.add(&get.table_name, || {
             read_cost(&get.table_name, [size], Consistency::Transactional, detail)
         });
-        items.push(found.and_then(|(_, item)| get.answer(item)));
+        items.push(found.and_then(|(_, item)| get.response_item(item)));
     }
     TransactGetItems::check_bytes(bytes)?;
     Ok(TransactGetItemsOutput {
@@ -62,11 +62,11 @@ pub(crate) fn transact_get_items(
     })
 }
 
-/// Checks and writes many items, all or nothing.
+/// Checks and writes many items atomically.
 pub(crate) fn transact_write_items(
     committer: &Committer,
     transaction: TransactWriteItems,
-) -> Result<Answer<TransactWriteItemsOutput>> {
+) -> Result<PendingResponse<TransactWriteItemsOutput>> {
     transaction.validate()?;
     let tables = tables_of(&committer.shared, &transaction);
     transaction.check(definitions(&tables))?;
@@ -85,7 +85,7 @@ fn tables_of(shared: &Shared, transaction: &TransactWriteItems) -> BTreeMap<Stri
     shared.tables(transaction.actions.iter().map(TransactWrite::table_name))
 }
 
-/// A transaction that has been checked against its tables.
+/// A transaction that was validated against its tables.
 struct Transaction {
     transaction: TransactWriteItems,
     tables: BTreeMap<String, Arc<Table>>,
@@ -95,27 +95,27 @@ struct Transaction {
 impl Work for Transaction {
     type Output = TransactWriteItemsOutput;
 
-    fn effect(&self) -> Effect {
+    fn disk_use(&self) -> DiskUse {
         let frees = |action: &TransactWrite| {
             matches!(action, TransactWrite::Delete(_) | TransactWrite::Check(_))
         };
         if self.transaction.actions.iter().all(frees) {
-            Effect::Frees
+            DiskUse::Frees
         } else {
-            Effect::Grows
+            DiskUse::Grows
         }
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<TransactWriteItemsOutput> {
-        self.renew(group)?;
+        self.revalidate(group)?;
         let token = self.token.as_ref();
         run(group, &mut self.transaction, &self.tables, token)
     }
 }
 
 impl Transaction {
-    /// Checks the request again if a table has changed since it was checked.
-    fn renew(&mut self, group: &Group<'_>) -> Result<()> {
+    /// Validates the request again if a table has changed since.
+    fn revalidate(&mut self, group: &Group<'_>) -> Result<()> {
         if self.tables.values().any(|table| table.is_retired()) {
             self.tables = tables_of(group.shared(), &self.transaction);
             self.transaction.check(definitions(&self.tables))?;
@@ -131,7 +131,7 @@ fn run(
     token: Option<&Token>,
 ) -> Result<TransactWriteItemsOutput> {
     let detail = transaction.return_capacity;
-    if let Some(record) = token.map_or(Ok(None), |token| token.recall(group))? {
+    if let Some(record) = token.map_or(Ok(None), |token| token.find(group))? {
         return Ok(replayed(transaction, &record.sizes));
     }
     let wants_collections = transaction.return_collection;
@@ -159,8 +159,8 @@ fn run(
     for action in actions {
         changes.push(action.prepare(group)?);
     }
-    let overweight = ItemChange::overweight(group, &changes);
-    for (reason, _) in reasons.iter_mut().zip(overweight).filter(|(_, over)| *over) {
+    let oversized = ItemChange::oversized(group, &changes);
+    for (reason, _) in reasons.iter_mut().zip(oversized).filter(|(_, over)| *over) {
         *reason = collection_too_large();
     }
     cancel_if_faulty(&mut reasons)?;
@@ -168,7 +168,7 @@ fn run(
         change.write(group);
     }
     if let Some(token) = token {
-        token.remember(group, sizes);
+        token.record(group, sizes);
     }
     Ok(TransactWriteItemsOutput {
         consumed: costs.finish(),
@@ -176,7 +176,7 @@ fn run(
     })
 }
 
-/// The answer to a transaction that has been applied before: what it costs to learn that.
+/// The output of a transaction that was already applied: only the cost of the replay.
 fn replayed(transaction: &TransactWriteItems, sizes: &[usize]) -> TransactWriteItemsOutput {
     let detail = transaction.return_capacity;
     let mut costs = Costs::new(detail);
@@ -202,7 +202,7 @@ fn cancel_if_faulty(reasons: &mut Vec<CancellationReason>) -> Result<()> {
     })
 }
 
-/// The reason of each action that adds to a collection which the transaction would make too large.
+/// The cancellation reason of actions that grow a collection beyond its limit.
 fn collection_too_large() -> CancellationReason {
     let code = CancellationCode::ItemCollectionSizeLimitExceeded;
     CancellationReason::new(code, Error::ItemCollectionSizeLimitExceeded.to_string())
@@ -217,14 +217,14 @@ struct Action {
 }
 
 enum Outcome {
-    /// The item is as it was.
+    /// The item was only checked.
     Checked,
-    /// The item is so now, or gone.
+    /// The new item; `None` if it was deleted.
     Written(Option<StoredItem>),
 }
 
 impl Action {
-    /// Applies the action, which has been checked, to the item as it stands.
+    /// Applies a validated action to the current item.
     fn evaluate(
         group: &Group<'_>,
         table: &Arc<Table>,
@@ -277,13 +277,13 @@ impl Action {
             Outcome::Checked => Ok(None),
             Outcome::Written(new) => {
                 let (old, new) = (self.old.as_ref(), new.as_ref());
-                ItemChange::prepare_unweighed(group, &self.table, self.key, old, new, None)
+                ItemChange::prepare_unchecked(group, &self.table, self.key, old, new, None)
             }
         }
     }
 }
 
-/// What a request cost on each of its tables, in the order in which they were named first.
+/// The costs of a request per table, in the order in which the tables first occur.
 struct Costs {
     detail: ReturnConsumedCapacity,
     by_table: Vec<ConsumedCapacity>,
@@ -323,12 +323,12 @@ mod tests {
     use floe_store::table::{KeyKind, Projection};
     use floe_store::{Engine, Item, TableDef};
 
-    use crate::answer::block_on;
     use crate::kv::Bytes;
     use crate::layout::key::collection_key;
+    use crate::response::block_on;
     use crate::{LocalEngine, Options};
 
-    /// A table whose items have no entry in its local index, so that a collection weighs its items.
+    /// An engine with a table whose items have no entries in its local index, so that only items count in a collection.
     fn engine() -> LocalEngine {
         let engine = LocalEngine::memory_with(Options::new().background(false)).unwrap();
         let table = TableDef::builder("Tab", "p", KeyKind::S)
@@ -354,7 +354,7 @@ mod tests {
         DeleteItem::new("Tab", key).into()
     }
 
-    /// Makes the collection seem so heavy that this many more bytes fit.
+    /// Sets the recorded size of the collection so that `bytes` more fit.
     fn leave_room(engine: &LocalEngine, bytes: u64) {
         let committer = &engine.running.committer;
         let names = ["Tab"];
@@ -364,10 +364,10 @@ mod tests {
             .remove("Tab")
             .unwrap();
         let key = Bytes::from(collection_key(&table.definition().key, &item(0)).unwrap());
-        let weight = ITEM_COLLECTION_BYTES_MAX - bytes;
-        let fill = committer.run(Effect::Grows, move |group| {
+        let size = ITEM_COLLECTION_BYTES_MAX - bytes;
+        let fill = committer.run(DiskUse::Grows, move |group| {
             let now = group.load_collection(&table, &key)?;
-            let more = i64::try_from(weight).unwrap() - i64::try_from(now).unwrap();
+            let more = i64::try_from(size).unwrap() - i64::try_from(now).unwrap();
             group.grow_collection(&table, key, more);
             Ok(())
         });
@@ -385,20 +385,20 @@ mod tests {
     }
 
     #[test]
-    fn actions_on_one_collection_are_weighed_together() {
+    fn collection_limit_applies_to_the_whole_transaction() {
         use CancellationCode::{ItemCollectionSizeLimitExceeded as TooLarge, None as Fine};
         let size = u64::try_from(item_size(&item(1))).unwrap();
         let engine = engine();
         assert_eq!(codes(&engine, vec![put(1)]), []);
         leave_room(&engine, 2 * size - 1);
         let other = PutItem::new("Tab", item(9).with("p", "b"));
-        // Each would fit alone.
+        // Each one would fit alone.
         let both = vec![put(2), other.clone().into(), put(3)];
         assert_eq!(codes(&engine, both), [TooLarge, Fine, TooLarge]);
-        // What is removed makes room, in whatever order.
+        // Deletes make room, regardless of the order of actions.
         let swap = vec![put(2), put(3), delete(1)];
         assert_eq!(codes(&engine, swap), []);
-        // Now there is room for less than one.
+        // Now there is not enough room for one more.
         assert_eq!(codes(&engine, vec![put(4), other.into()]), [TooLarge, Fine]);
         let alone = engine.write_item(PutItem::new("Tab", item(4)).into());
         assert_eq!(block_on(alone), Err(Error::ItemCollectionSizeLimitExceeded));

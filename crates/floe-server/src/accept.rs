@@ -1,4 +1,4 @@
-//! The server: listens, gives each connection a place, and stops without losing what is under way.
+//! The server: accepts connections, assigns each a slot, and shuts down gracefully.
 
 use std::future::Future;
 use std::io;
@@ -20,8 +20,8 @@ use crate::registry::Registry;
 use crate::serve_error::ServeError;
 use crate::service::Service;
 
-/// How long accepting pauses after the system has refused a connection.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Pause after the system failed to accept a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A server that is bound to its address.
 ///
@@ -50,19 +50,21 @@ pub struct Server<H = Service> {
 }
 
 impl Server {
-    /// As [`serve_until`](Self::serve_until), as code of this crate: a program that is compiled for size serves no slower by it.
+    /// Same as [`serve_until`](Self::serve_until), but compiled in this crate, so that a caller that is optimized for
+    /// size serves just as fast.
     pub fn serve<'s>(self, stop: BoxFuture<'s, ()>) -> BoxFuture<'s, ()> {
         Box::pin(self.serve_until(stop))
     }
 }
 
 impl<H: Handler> Server<H> {
-    /// Binds the address of the options, without answering anybody yet.
+    /// Binds the address of the options. Serving starts with [`serve_until`](Self::serve_until) or
+    /// [`spawn`](Self::spawn).
     ///
     /// # Errors
     ///
-    /// [`ServeError::Exposed`] if other machines could reach it and everybody would be let in,
-    /// [`ServeError::Bind`] if the address cannot be had.
+    /// [`ServeError::Exposed`] if other machines can reach the address and no keys are required, [`ServeError::Bind`]
+    /// if the address cannot be bound.
     pub async fn bind(options: Options, handler: H) -> Result<Self, ServeError> {
         let listen = options.listen;
         options.check()?;
@@ -79,13 +81,13 @@ impl<H: Handler> Server<H> {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is ready; then takes no further requests, finishes those that are under way, and closes
-    /// all connections.
+    /// Serves until `stop` is ready, then accepts no further requests, finishes those in progress, and closes all
+    /// connections.
     pub async fn serve_until(self, stop: impl Future<Output = ()>) {
         let watch = {
             let registry = Arc::clone(&self.registry);
@@ -96,20 +98,20 @@ impl<H: Handler> Server<H> {
             () = stop => {}
             () = self.accept() => {}
         }
-        // The listener is closed: the system refuses those that come now.
+        // The listener is closed: the system rejects new connections.
         registry.drain().await;
         watch.abort();
     }
 
-    /// Answers in the background.
-    pub fn spawn(self) -> Running {
+    /// Serves in the background.
+    pub fn spawn(self) -> ServerHandle {
         let address = self.address;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            // A sender that is gone asks to stop as well.
+            // Dropping the sender stops the server too.
             self.serve_until(async { drop(stopped.await) }).await;
         });
-        Running {
+        ServerHandle {
             address,
             stop: Some(stop),
             task,
@@ -121,32 +123,32 @@ impl<H: Handler> Server<H> {
             let accepted = self.listener.accept().await;
             match accepted {
                 Ok((stream, _)) => self.start(stream).await,
-                Err(error) if is_of_one_client(&error) => {}
-                // There are no more files, or no memory: somebody has to go first.
+                Err(error) if is_client_error(&error) => {}
+                // Out of file descriptors or memory: close another connection first.
                 Err(_) => {
                     self.registry.evict();
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
     async fn start(&self, stream: TcpStream) {
-        let place = self.registry.enter().await;
-        // An answer goes out in one piece, which should not wait for another. Without it the connection is slow,
-        // but works.
+        let slot = self.registry.acquire_slot().await;
+        // A response is written at once and should not wait for more data. If this fails, the connection works, but
+        // slowly.
         drop(stream.set_nodelay(true));
-        connection::spawn(stream, place, Arc::clone(&self.responder));
+        connection::spawn(stream, slot, Arc::clone(&self.responder));
     }
 }
 
-/// Listens, with little memory of the system for each connection to come.
+/// Listens, with small socket buffers for each connection.
 fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
     let socket = match listen {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A server that is started again gets its address back at once. Elsewhere this would let others take it.
+    // Lets a restarted server bind its address at once. On other systems it would let other programs take the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.set_send_buffer_size(SOCKET_BYTES)?;
@@ -155,8 +157,8 @@ fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Whether accepting failed because of the one who came, and not because of this machine.
-fn is_of_one_client(error: &io::Error) -> bool {
+/// Whether accepting failed because of the client and not because of this machine.
+fn is_client_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -166,34 +168,34 @@ fn is_of_one_client(error: &io::Error) -> bool {
     )
 }
 
-/// A server that answers in the background, until it is dropped.
+/// Handle of a server that runs in the background. The server stops when the handle is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct ServerHandle {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
-impl Running {
-    /// Where it listens.
+impl ServerHandle {
+    /// Returns the address on which the server listens.
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, as the endpoint of an AWS SDK.
+    /// Returns the address as an endpoint URL for an AWS SDK.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Stops: finishes what is under way and closes all connections.
+    /// Stops the server: finishes requests in progress and closes all connections.
     pub async fn shutdown(mut self) {
-        // Dropping the sender stops it.
+        // Dropping the sender stops the server.
         drop(self.stop.take());
         drop((&mut self.task).await);
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerHandle {
     fn drop(&mut self) {
         drop(self.stop.take());
     }

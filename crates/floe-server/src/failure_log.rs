@@ -1,7 +1,7 @@
-//! The log of failures inside the engine: their details are for the operator, not for clients.
+//! The log of failures inside the engine. Their details are for the operator, not for clients.
 //!
-//! A failure is one line on the standard error. A broken disk fails every request, so the same line is printed at most
-//! once a second, and then with the number of lines that were left out.
+//! A failure is one line on stderr. A broken disk fails every request, so the same line is printed at most once a
+//! second, then with the number of suppressed lines.
 
 use std::fmt;
 use std::io::Write;
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use floe_store::env::Stopwatch;
 
-/// The same line is printed at most once in this time.
+/// Minimum time between two identical lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Different lines that are printed in one [`INTERVAL`]. More are counted together.
+/// Maximum number of different lines in one [`INTERVAL`]. Further ones are only counted.
 const LINES_MAX: usize = 16;
 
-/// Prints failures, the same at most once a second.
+/// Prints failures, identical ones at most once a second.
 pub(crate) struct FailureLog {
     started: Stopwatch,
     limiter: Mutex<Limiter>,
@@ -24,15 +24,15 @@ pub(crate) struct FailureLog {
 }
 
 impl FailureLog {
-    /// A log on the standard error.
+    /// Returns a log that prints to stderr.
     pub(crate) fn to_stderr() -> Self {
         Self::new(|line| {
-            // Without a standard error there is no log.
+            // Without stderr there is no log.
             drop(writeln!(std::io::stderr().lock(), "floe: {line}"));
         })
     }
 
-    /// A log that prints its lines with this function.
+    /// Returns a log that prints lines with this function.
     pub(crate) fn new(print: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             started: Stopwatch::start(),
@@ -61,7 +61,7 @@ impl fmt::Debug for FailureLog {
     }
 }
 
-/// Prints what was left out last.
+/// Prints the counts of suppressed lines.
 impl Drop for FailureLog {
     fn drop(&mut self) {
         let lines = self.limiter().expire(Duration::MAX);
@@ -69,11 +69,11 @@ impl Drop for FailureLog {
     }
 }
 
-/// Decides which lines are printed. Knows no clock: the caller says what time it is.
+/// Decides which lines are printed. The caller provides the current time.
 #[derive(Debug, Default)]
 struct Limiter {
     recent: Vec<Recent>,
-    /// Lines that were left out because there were too many different ones.
+    /// Number of lines suppressed because there were too many different ones.
     others: u64,
 }
 
@@ -86,7 +86,7 @@ struct Recent {
 }
 
 impl Limiter {
-    /// The lines to print for a failure at this time.
+    /// Returns the lines to print for a failure at this time.
     fn admit(&mut self, line: &str, now: Duration) -> Vec<String> {
         let mut lines = self.expire(now);
         if let Some(recent) = self.recent.iter_mut().find(|recent| recent.line == line) {
@@ -104,7 +104,7 @@ impl Limiter {
         lines
     }
 
-    /// Forgets lines that may be printed again. Returns those that were left out meanwhile, with their number.
+    /// Forgets lines that may be printed again. Returns those that were suppressed meanwhile, with their counts.
     fn expire(&mut self, now: Duration) -> Vec<String> {
         let mut lines = Vec::new();
         self.recent.retain(|recent| {
@@ -161,7 +161,7 @@ mod tests {
         );
     }
 
-    /// A log, and what it has printed.
+    /// Returns a log and the lines it has printed.
     fn log() -> (FailureLog, Arc<Mutex<Vec<String>>>) {
         let printed = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&printed);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_one_line() {
+    fn failure_is_logged_as_one_line() {
         let (log, printed) = log();
         log.record("PutItem failed:\n  disk");
         assert_eq!(*printed.lock().unwrap(), ["PutItem failed: disk"]);

@@ -1,12 +1,12 @@
-//! How many files this process may open. A connection is a file, and so is everything that the engine writes to.
+//! The file descriptor limit of this process. Each connection needs a descriptor, and so do the files of the engine.
 
 use crate::limits::FILES_RESERVED;
 
-/// The most that is asked for: more than any limit on connections, and within what all systems grant.
+/// The highest limit requested: more than any limit on connections, and allowed on all systems.
 #[cfg(unix)]
 const FILES_MAX: u64 = 65_536;
 
-/// Raises the number of files that the process may open to what the system grants without asking.
+/// Raises the file descriptor limit of this process as far as the system permits.
 #[cfg(unix)]
 pub fn raise_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -18,16 +18,16 @@ pub fn raise_limit() {
             current: Some(granted),
             maximum: limit.maximum,
         };
-        // Where it cannot be raised, fewer connections are taken.
+        // If this fails, fewer connections are accepted.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }
 
-/// There is no such limit.
+/// Does nothing: this system has no such limit.
 #[cfg(not(unix))]
 pub fn raise_limit() {}
 
-/// The connections for which there are files, with enough left over for the engine.
+/// Returns the number of connections for which there are descriptors, leaving enough for the engine.
 pub(crate) fn connections_max() -> usize {
     let reserved = |files: u64| files.saturating_sub(FILES_RESERVED).max(files / 4);
     files_max().map_or(usize::MAX, |files| {
@@ -35,7 +35,7 @@ pub(crate) fn connections_max() -> usize {
     })
 }
 
-/// The files that the process may open; none if there is no limit.
+/// Returns the file descriptor limit; `None` if there is none.
 #[cfg(unix)]
 fn files_max() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current

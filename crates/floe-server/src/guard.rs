@@ -1,13 +1,13 @@
-//! Keeps web pages out.
+//! Rejects requests from web pages.
 //!
-//! A page that somebody opens in a browser can make that browser send requests to servers on the same machine.
-//! Two headers show it, which a page cannot forge:
+//! A page in a browser can make the browser send requests to servers on the same machine. Two headers reveal them,
+//! which a page cannot forge:
 //!
-//! - `Host`: a page whose own name was made to point here (DNS rebinding) sends that name. So only names are
-//!   accepted that nobody outside can own: addresses, `localhost`, the names that containers give to their host,
-//!   and what was [allowed](crate::Options::allow_host). A server that listens to its network also accepts names
-//!   without a dot, as services of Docker Compose have.
-//! - `Origin`: the page of another site sends where it comes from. It is refused unless that
+//! - `Host`: a page whose host name was made to resolve to this machine (DNS rebinding) sends that name. Therefore only
+//!   names are accepted that an attacker cannot own: addresses, `localhost`, the names by which containers reach their
+//!   host, and [allowed](crate::Options::allow_host) names. A server that listens on the network also accepts names
+//!   without a dot, which services of Docker Compose have.
+//! - `Origin`: a page of another site sends its origin. It is rejected unless it is [allowed](crate::Options::cors).
 //!   [was allowed](crate::Options::cors).
 
 use std::fmt;
@@ -18,59 +18,58 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use crate::options::Options;
 
-/// Names under which a container reaches the machine it runs on. The top-level domain is reserved: nobody outside
-/// can own them.
+/// Host names under which a container reaches its machine. The top-level domain is reserved, so an attacker cannot own
+/// them.
 const CONTAINER_HOSTS: [&str; 3] = [
     "host.docker.internal",
     "gateway.docker.internal",
     "host.containers.internal",
 ];
 
-/// What is let in.
+/// Decides which requests are accepted.
 #[derive(Debug)]
 pub(crate) struct Guard {
     hosts: Vec<String>,
     origins: Vec<HeaderValue>,
     any_origin: bool,
-    /// Names without a dot are accepted.
+    /// Whether names without a dot are accepted.
     is_exposed: bool,
 }
 
-/// A page that may read the answer.
+/// The origin of a page that may read the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// As it stands in the answer.
+    /// The value of `Access-Control-Allow-Origin`.
     pub(crate) value: HeaderValue,
-    /// The answer is for this origin and no other.
+    /// Whether the response depends on the origin.
     pub(crate) is_named: bool,
 }
 
-/// Why a request is not let in.
+/// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// It is for a host of this name.
+pub(crate) enum GuardRejection {
+    /// The host name is not allowed.
     Host(String),
-    /// It comes from a page of this origin.
+    /// The origin of the page is not allowed.
     Origin(String),
-    /// It has several of a header that there can be only one of.
+    /// A header occurs more than once that must be unique.
     Several(&'static str),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for GuardRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host) => write!(
                 f,
-                "the request is for a host that this server does not go by; to accept it, start floe with \
-                 --allow-host {}: host={host:?}",
-                name_of(host)
+                "the host name is not allowed; to accept it, start floe with --allow-host {}: host={host:?}",
+                host_name(host)
             ),
             Self::Origin(origin) => write!(
                 f,
-                "the request comes from a web page; to accept it, start floe with --cors {origin}: \
+                "requests from this web page are not allowed; to accept them, start floe with --cors {origin}: \
                  origin={origin:?}"
             ),
-            Self::Several(name) => write!(f, "the request has more than one header {name}"),
+            Self::Several(name) => write!(f, "the request has more than one {name} header"),
         }
     }
 }
@@ -88,34 +87,35 @@ impl Guard {
         }
     }
 
-    /// Lets a request in, or does not. If a page of another site is behind it that may read the answer, returns which.
-    pub(crate) fn check(&self, head: &Request<()>) -> Result<Option<Origin>, Refused> {
+    /// Checks a request. Returns its origin if it comes from a page of another site that may read the response.
+    pub(crate) fn check(&self, head: &Request<()>) -> Result<Option<Origin>, GuardRejection> {
         let headers = head.headers();
-        // A request that names its host in the first line means that one, whatever the header says.
+        // The host in the request line takes precedence over the header.
         if let Some(authority) = head.uri().authority() {
             self.check_host(authority.as_str())?;
         }
-        let host = single(headers, &header::HOST, "Host")?;
-        // Browsers always name the host, so who does not is none.
+        let host = unique(headers, &header::HOST, "Host")?;
+        // Browsers always send the header, so a request without it does not come from one.
         if let Some(host) = host {
             self.check_host(&text(host))?;
         }
-        let origin = single(headers, &header::ORIGIN, "Origin")?;
+        let origin = unique(headers, &header::ORIGIN, "Origin")?;
         match origin {
             None => Ok(None),
             Some(origin) => self.check_origin(origin, host),
         }
     }
 
-    fn check_host(&self, host: &str) -> Result<(), Refused> {
-        let name = name_of(host);
+    fn check_host(&self, host: &str) -> Result<(), GuardRejection> {
+        let name = host_name(host);
         let is_own = is_address(name)
             || is_local(name)
             || self.is_exposed && !name.is_empty() && !name.contains('.')
             || self.hosts.iter().any(|allowed| is_match(allowed, name));
-        match is_own {
-            true => Ok(()),
-            false => Err(Refused::Host(host.to_owned())),
+        if is_own {
+            Ok(())
+        } else {
+            Err(GuardRejection::Host(host.to_owned()))
         }
     }
 
@@ -123,7 +123,7 @@ impl Guard {
         &self,
         origin: &HeaderValue,
         host: Option<&HeaderValue>,
-    ) -> Result<Option<Origin>, Refused> {
+    ) -> Result<Option<Origin>, GuardRejection> {
         if self.any_origin {
             return Ok(Some(Origin {
                 value: HeaderValue::from_static("*"),
@@ -136,28 +136,28 @@ impl Guard {
                 is_named: true,
             }));
         }
-        // A page of this very server.
+        // A page of this server.
         let site = text(origin);
         let site = site
             .strip_prefix("http://")
             .or_else(|| site.strip_prefix("https://"));
         match site.zip(host) {
             Some((site, host)) if site.as_bytes() == host.as_bytes() => Ok(None),
-            _ => Err(Refused::Origin(text(origin).into_owned())),
+            _ => Err(GuardRejection::Origin(text(origin).into_owned())),
         }
     }
 }
 
-/// The value of a header that there can be only one of.
-fn single<'a>(
+/// Returns the value of a header that must not be repeated.
+fn unique<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
     shown: &'static str,
-) -> Result<Option<&'a HeaderValue>, Refused> {
+) -> Result<Option<&'a HeaderValue>, GuardRejection> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (first, None) => Ok(first),
-        _ => Err(Refused::Several(shown)),
+        _ => Err(GuardRejection::Several(shown)),
     }
 }
 
@@ -165,8 +165,8 @@ fn text(value: &HeaderValue) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(value.as_bytes())
 }
 
-/// The name in a host: without the port, the brackets of an address and the dot of a full name.
-fn name_of(host: &str) -> &str {
+/// Returns the host name without the port, the brackets of an address, and the trailing dot.
+fn host_name(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or_default();
     }
@@ -174,7 +174,7 @@ fn name_of(host: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// An address is the same for everybody: no name was looked up that somebody could have changed.
+/// Whether the name is an IP address. Addresses are safe because no name was resolved that an attacker controls.
 fn is_address(name: &str) -> bool {
     name.parse::<IpAddr>().is_ok()
 }
@@ -185,7 +185,7 @@ fn is_local(name: &str) -> bool {
         || CONTAINER_HOSTS.iter().any(|known| is_match(known, name))
 }
 
-/// Whether a name is the allowed one, or below it if the allowed one begins with `*.`; `*` is every name.
+/// Whether a name matches the allowed one: equal, below it if it begins with `*.`, or any name for `*`.
 fn is_match(allowed: &str, name: &str) -> bool {
     match allowed.strip_prefix('*') {
         None => allowed.eq_ignore_ascii_case(name),

@@ -1,29 +1,29 @@
-//! The wire: DynamoDB's JSON protocol on any [`Engine`](floe_store::Engine), so that the AWS SDKs, the AWS
+//! The protocol server: DynamoDB's JSON protocol on any [`Engine`](floe_store::Engine), so that the AWS SDKs, the AWS
 //! CLI and everything built on them work with Floe unchanged.
 //!
-//! A request goes down this table, and its answer up:
+//! A request passes through these modules from top to bottom, its response in reverse order:
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | `accept` | listens, and stops without losing what is under way: [`Server`] |
-//! | `connection` | serves a connection, and notes what moves on it |
-//! | `registry` | who is connected, what each is doing, and who must go |
-//! | `memory` [`limits`] `files` | what keeps one client from taking the server away from the others |
-//! | `http` | one request: the checks in DynamoDB's order, the headers of its answers |
-//! | `guard` | keeps web pages out |
-//! | `sigv4` | who calls, and whether what came is what was sent: [`Keys`] |
-//! | [`service`] | answers one call: the name of an operation and a body of JSON |
-//! | `answer` | what a call is answered |
-//! | `metrics` | figures for Prometheus, if they are asked for |
-//! | `failure_log` | details of failures, for the operator |
-//! | `wire` | JSON to operations of `floe-store`, and answers to JSON |
-//! | [`json`] | the same JSON, for programs beside the server |
+//! | `accept` | accepts connections, and shuts down gracefully: [`Server`] |
+//! | `connection` | serves a connection and records its reads and writes |
+//! | `registry` | the state of all connections, and when they are closed |
+//! | `memory` [`limits`] `files` | limits that keep one client from starving other clients |
+//! | `http` | one HTTP request: the checks in DynamoDB's order, response headers |
+//! | `guard` | rejects requests from web pages |
+//! | `sigv4` | verifies signatures: [`Keys`] |
+//! | [`service`] | executes one API call: an operation name and a JSON body |
+//! | `api_response` | the response to an API call |
+//! | `metrics` | optional Prometheus metrics |
+//! | `failure_log` | logs details of failures for the operator |
+//! | `wire` | converts JSON to operations of `floe-store`, and their results to JSON |
+//! | [`json`] | the same JSON, for other programs |
 //!
-//! What is not here: what an operation means (`floe-store`), how it is done (`floe-local`), and the program `floe`
-//! (`floe-cli`).
+//! Not part of this crate: the meaning of operations (`floe-store`), their execution (`floe-local`), and the program
+//! `floe` (`floe-cli`).
 
 mod accept;
-mod answer;
+mod api_response;
 mod connection;
 mod failure_log;
 mod files;
@@ -40,8 +40,8 @@ pub mod service;
 mod sigv4;
 mod wire;
 
-pub use accept::{Running, Server};
-pub use answer::Answer;
+pub use accept::{Server, ServerHandle};
+pub use api_response::ApiResponse;
 pub use files::raise_limit as raise_file_limit;
 pub use http::Handler;
 pub use limits::Limits;

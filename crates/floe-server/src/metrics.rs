@@ -1,8 +1,8 @@
-//! Figures for Prometheus: what was asked, what came of it, how long it took, and what it cost.
+//! Metrics for Prometheus: requests, outcomes, latency and consumed capacity.
 //!
-//! They are gathered only where [`Service::with_metrics`](crate::Service::with_metrics) asks for it; without, no request goes
-//! through anything of this. What failed is counted by the name of its error, so conflicts are the requests whose outcome is
-//! `ConditionalCheckFailedException`, `TransactionCanceledException` or `TransactionConflictException`, and throttles those
+//! They are collected only after [`Service::with_metrics`](crate::Service::with_metrics); otherwise no request passes
+//! through this module. Failures are counted by error name: conflicts are the requests with the outcome
+//! `ConditionalCheckFailedException`, `TransactionCanceledException` or `TransactionConflictException`, throttles those
 //! with `ThrottlingException` or `ProvisionedThroughputExceededException`.
 
 mod engine;
@@ -16,37 +16,37 @@ use floe_store::Error;
 use floe_store::capacity::{ConsumedCapacity, Units};
 use floe_store::error::CancellationCode;
 
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::wire;
 
 pub(crate) use engine::MeasuredEngine;
 
-/// The upper ends of the buckets of the histogram, in microseconds.
+/// Upper bounds of the latency buckets, in microseconds.
 const BUCKETS_MICROS: [u64; 14] = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 10_000_000,
 ];
 
-/// The name of all that is asked beside the operations, so that no caller can make up names.
+/// The label of unknown operations, so that clients cannot create labels.
 const OTHER: &str = "Other";
 
-/// All figures.
+/// All metrics.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    /// By name, and last what is none of the operations.
-    operations: Vec<(&'static str, Mutex<Figures>)>,
-    /// How many transactions were canceled for each reason. One that has several counts for each.
+    /// Metrics by operation, in the order of names. [`OTHER`] is the last.
+    operations: Vec<(&'static str, Mutex<OperationMetrics>)>,
+    /// Canceled transactions by reason. A transaction with several reasons counts once for each.
     canceled: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// The figures of an operation.
+/// The metrics of one operation.
 #[derive(Clone, Debug, Default)]
-struct Figures {
-    /// How many requests had this outcome: `ok`, or the name of the error.
+struct OperationMetrics {
+    /// Requests by outcome: `ok`, or the name of the error.
     outcomes: BTreeMap<String, u64>,
-    /// How many took as long as each bucket says, and longer than the one before says.
+    /// Requests by latency, each counted in the smallest bucket that fits.
     buckets: [u64; BUCKETS_MICROS.len()],
-    /// All of them, also those that took longer than the last bucket says.
+    /// All requests, including those slower than the last bucket.
     count: u64,
     sum: Duration,
     read: Units,
@@ -58,53 +58,53 @@ impl Metrics {
         let mut names: Vec<&str> = wire::operations().collect();
         names.sort_unstable();
         names.push(OTHER);
-        let figures = names.into_iter().map(|name| (name, Mutex::default()));
+        let metrics = names.into_iter().map(|name| (name, Mutex::default()));
         Self {
-            operations: figures.collect(),
+            operations: metrics.collect(),
             canceled: Mutex::default(),
         }
     }
 
-    /// Notes a call and its answer.
-    pub(crate) fn note(&self, target: &str, answer: &Answer, took: Duration) {
+    /// Records a call and its response.
+    pub(crate) fn record(&self, target: &str, response: &ApiResponse, took: Duration) {
         let operation = target
             .split_once('.')
             .map_or("", |(_, operation)| operation);
-        let Some(mut figures) = self.figures(operation) else {
+        let Some(mut metrics) = self.metrics(operation) else {
             return;
         };
-        match figures.outcomes.get_mut(outcome(answer)) {
+        match metrics.outcomes.get_mut(outcome(response)) {
             Some(count) => *count += 1,
             None => {
-                let outcome = outcome(answer).to_owned();
-                figures.outcomes.insert(outcome, 1);
+                let outcome = outcome(response).to_owned();
+                metrics.outcomes.insert(outcome, 1);
             }
         }
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_MICROS.iter().position(|end| micros <= *end);
-        if let Some(count) = bucket.and_then(|at| figures.buckets.get_mut(at)) {
+        if let Some(count) = bucket.and_then(|at| metrics.buckets.get_mut(at)) {
             *count += 1;
         }
-        figures.count += 1;
-        figures.sum += took;
+        metrics.count += 1;
+        metrics.sum += took;
     }
 
-    /// Notes what an operation has consumed.
-    fn charge<'c>(
+    /// Records the capacity that an operation consumed.
+    fn record_capacity<'c>(
         &self,
         operation: &str,
         consumed: impl IntoIterator<Item = &'c ConsumedCapacity>,
     ) {
-        if let Some(mut figures) = self.figures(operation) {
+        if let Some(mut metrics) = self.metrics(operation) {
             for cost in consumed {
-                figures.read += cost.read;
-                figures.write += cost.write;
+                metrics.read += cost.read;
+                metrics.write += cost.write;
             }
         }
     }
 
-    /// Notes why a transaction was canceled, if that is what the error says.
-    fn cancel(&self, error: &Error) {
+    /// Records the reasons if the error is a canceled transaction.
+    fn record_cancellation(&self, error: &Error) {
         let Error::TransactionCanceled { reasons } = error else {
             return;
         };
@@ -121,19 +121,19 @@ impl Metrics {
         self.canceled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn figures(&self, operation: &str) -> Option<MutexGuard<'_, Figures>> {
+    fn metrics(&self, operation: &str) -> Option<MutexGuard<'_, OperationMetrics>> {
         let mut known = self.operations.iter();
         let known = known.find(|(name, _)| [operation, OTHER].contains(name));
-        known.map(|(_, figures)| figures.lock().unwrap_or_else(PoisonError::into_inner))
+        known.map(|(_, metrics)| metrics.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What came of a call: `ok`, or the name of the error.
-fn outcome(answer: &Answer) -> &str {
-    if answer.status == 200 {
+/// Returns the outcome of a call: `ok`, or the name of the error.
+fn outcome(response: &ApiResponse) -> &str {
+    if response.status == 200 {
         return "ok";
     }
-    let name = answer.body.strip_prefix(br#"{"__type":""#);
+    let name = response.body.strip_prefix(br#"{"__type":""#);
     let name = name.and_then(|rest| rest.split(|byte| *byte == b'"').next());
     let name = name.and_then(|name| std::str::from_utf8(name).ok());
     let name = name.map(|name| name.rsplit('#').next().unwrap_or(name));

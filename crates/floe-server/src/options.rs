@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::serve_error::ServeError;
 use crate::sigv4::Keys;
 
-/// The region that a server is in by default.
+/// The default region.
 const REGION: &str = "us-east-1";
 
 /// The settings of a [`Server`](crate::Server).
@@ -34,7 +34,7 @@ pub struct Options {
     pub(crate) env: Env,
 }
 
-/// Setters that do nothing but set: the option, what it takes, and what becomes of it.
+/// Declares plain setters: the option, its parameter type, and the stored value.
 macro_rules! setters {
     ($( $(#[$doc:meta])* $option:ident: $taken:ty = $value:expr; )+) => {$(
         $(#[$doc])*
@@ -47,7 +47,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    /// The defaults: a free port of this machine, every credential accepted, no web pages.
+    /// Returns the defaults: a free port of this machine, any credentials accepted, no web pages.
     pub fn new() -> Self {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
@@ -62,58 +62,59 @@ impl Options {
     }
 
     setters! {
-        /// Where to listen. An address that other machines can reach is refused without [`keys`](Self::keys), unless
-        /// it is said to be [insecure](Self::insecure).
+        /// The address to listen on. An address that other machines can reach is rejected without [`keys`](Self::keys),
+        /// unless the server is [insecure](Self::insecure).
         listen: SocketAddr = listen;
 
-        /// The region of the server. With [`keys`](Self::keys), a signature for another one is refused; without this,
-        /// every region is accepted, and the server says that it is in us-east-1.
+        /// The region of the server. With [`keys`](Self::keys), signatures for other regions are rejected. Default: any
+        /// region is accepted, and the server reports us-east-1.
         region: impl Into<String> = Some(region.into());
 
-        /// Lets in only requests that are signed with one of these.
+        /// Accepts only requests that are signed with one of these keys.
         keys: Keys = Some(keys);
 
-        /// What keeps one client from taking the server away from the others.
+        /// Limits that keep one client from starving other clients.
         limits: Limits = limits;
 
-        /// Where time and ids come from.
+        /// The source of time and ids.
         env: Env = env;
     }
 
-    /// Lets everybody in who can reach the server, also from other machines.
+    /// Whether unsigned requests are accepted from other machines too. Default: no.
     #[must_use]
     pub const fn insecure(mut self, on: bool) -> Self {
         self.is_insecure = on;
         self
     }
 
-    /// A name under which clients reach the server, in addition to addresses and `localhost`: a name, all names
-    /// below one (`*.example.com`), or all (`*`).
+    /// Accepts a host name in addition to addresses and `localhost`: one name, all names below one (`*.example.com`),
+    /// or all (`*`).
     #[must_use]
     pub fn allow_host(mut self, name: impl Into<String>) -> Self {
         self.hosts.push(name.into());
         self
     }
 
-    /// Lets the web pages of an origin use the server (`https://app.example.com`), or those of all (`*`).
+    /// Accepts requests from web pages of an origin (`https://app.example.com`), or of all origins (`*`).
     #[must_use]
     pub fn cors(mut self, origin: impl Into<String>) -> Self {
         self.cors.push(origin.into());
         self
     }
 
-    /// Refuses an address that everybody could use, as [`Server::bind`](crate::Server::bind) does.
+    /// Rejects an address that anyone on the network could use, as [`Server::bind`](crate::Server::bind) does.
     ///
     /// # Errors
     ///
     /// [`ServeError::Exposed`].
     pub fn check(&self) -> Result<(), ServeError> {
         let is_open = self.keys.is_none() && !self.is_insecure;
-        match is_open && !self.listen.ip().is_loopback() {
-            true => Err(ServeError::Exposed {
+        if is_open && !self.listen.ip().is_loopback() {
+            Err(ServeError::Exposed {
                 listen: self.listen,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

@@ -1,24 +1,24 @@
-//! Why a server could not be started.
+//! Errors of starting a server.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a server could not be started.
+/// The server could not be started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Everybody on the network could read and write. Set [keys](crate::Options::keys), or say that it is meant
-    /// ([`Options::insecure`](crate::Options::insecure)).
+    /// Anyone on the network could read and write. Set [keys](crate::Options::keys), or confirm it with
+    /// [`Options::insecure`](crate::Options::insecure).
     Exposed {
         /// The address.
         listen: SocketAddr,
     },
-    /// The address cannot be had: another program has it, or this machine does not.
+    /// The address cannot be bound: another program uses it, or this machine does not have it.
     Bind {
         /// The address.
         listen: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -28,13 +28,10 @@ impl fmt::Display for ServeError {
         match self {
             Self::Exposed { listen } => write!(
                 f,
-                "other machines can reach this address, and without keys everybody would be let in: listen={listen}"
+                "other machines can reach this address, and no keys are set: listen={listen}"
             ),
             Self::Bind { listen, source } => {
-                write!(
-                    f,
-                    "the address cannot be listened on: {source}: listen={listen}"
-                )
+                write!(f, "cannot listen on the address: {source}: listen={listen}")
             }
         }
     }

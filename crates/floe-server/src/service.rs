@@ -1,15 +1,15 @@
-//! Answers calls: the name of an operation and a body of JSON.
+//! Executes API calls: an operation name and a JSON body.
 
 use std::sync::{Arc, OnceLock};
 
 use floe_store::env::Stopwatch;
 use floe_store::{Engine, Health};
 
-pub use crate::answer::Answer;
+pub use crate::api_response::ApiResponse;
 use crate::failure_log::FailureLog;
 use crate::metrics::{MeasuredEngine, Metrics};
 
-/// Answers calls with an engine.
+/// Executes API calls on an engine.
 #[derive(Clone)]
 pub struct Service {
     engine: Arc<dyn Engine>,
@@ -19,8 +19,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service on this engine. What fails inside the engine is answered without details; the details go to the
-    /// standard error.
+    /// Returns a service on this engine. Failures inside the engine are reported to clients without details; the
+    /// details are logged to stderr.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
@@ -30,12 +30,12 @@ impl Service {
         }
     }
 
-    /// Whether the engine accepts writes at present.
+    /// Returns whether the engine currently accepts writes.
     pub fn health(&self) -> Health {
         self.engine.health()
     }
 
-    /// Gathers figures of what is asked of it, which a server answers to `GET /metrics`.
+    /// Collects metrics, which a server returns for `GET /metrics`.
     #[must_use]
     pub fn with_metrics(self) -> Self {
         let metrics = Arc::new(Metrics::new());
@@ -46,29 +46,29 @@ impl Service {
         }
     }
 
-    /// The figures, in the text format of Prometheus; `None` if none are gathered.
+    /// Returns the metrics in the Prometheus text format; `None` if they are not collected.
     pub(crate) fn metrics(&self, connections: usize) -> Option<String> {
         let metrics = self.metrics.as_deref()?;
         Some(metrics.text(connections))
     }
 
-    /// Sets where this service and its clones can be called: the host and port that DescribeEndpoints
-    /// answers. The first one counts; without it, it is `localhost:8000`.
+    /// Sets the host and port that DescribeEndpoints returns, for this service and its clones. Only the first call has
+    /// an effect. Default: `localhost:8000`.
     pub fn set_endpoint(&self, host: impl Into<String>) {
         self.endpoint.get_or_init(|| host.into());
     }
 
-    /// Answers a call. The target is the header `X-Amz-Target`: `DynamoDB_20120810.GetItem` and the like.
-    pub async fn call(&self, target: &str, body: &[u8]) -> Answer {
+    /// Executes a call. The target is the header `X-Amz-Target`, for example `DynamoDB_20120810.GetItem`.
+    pub async fn call(&self, target: &str, body: &[u8]) -> ApiResponse {
         let endpoint = self.endpoint.get().map_or("localhost:8000", String::as_str);
-        let call = crate::wire::answer(&*self.engine, &self.failures, endpoint, target, body);
+        let call = crate::wire::handle(&*self.engine, &self.failures, endpoint, target, body);
         let Some(metrics) = self.metrics.as_deref() else {
             return call.await;
         };
         let started = Stopwatch::start();
-        let answer = call.await;
-        metrics.note(target, &answer, started.elapsed());
-        answer
+        let response = call.await;
+        metrics.record(target, &response, started.elapsed());
+        response
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn details_of_failures_go_to_the_log() {
+    async fn failure_details_go_to_the_log() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let printed = Arc::clone(&lines);
         let service = Service {
@@ -106,8 +106,8 @@ mod tests {
             ..Service::new(Arc::new(Failing(LocalEngine::memory().unwrap())))
         };
         let body = br#"{"TableName":"things","Key":{"p":{"S":"x"}}}"#;
-        let answer = service.call("DynamoDB_20120810.GetItem", body).await;
-        assert_eq!(answer.status, 500);
+        let response = service.call("DynamoDB_20120810.GetItem", body).await;
+        assert_eq!(response.status, 500);
         assert_eq!(*lines.lock().unwrap(), ["GetItem failed: Io(/data/7.sst)"]);
     }
 }

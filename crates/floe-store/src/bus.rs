@@ -1,35 +1,35 @@
-//! The event bus: where changes are told to others, as Amazon EventBridge does.
+//! The event bus, to which changes are published, like Amazon EventBridge.
 //!
-//! Beside the [`Engine`](crate::Engine) it is the other service that the layers above speak to. As an engine, a bus is
-//! behind a trait, so that who sends does not know whose it is.
+//! Besides the [`Engine`](crate::Engine), this is the only other service that the upper layers call. It is a trait, so
+//! that senders do not depend on an implementation.
 
 use crate::env::Timestamp;
 use crate::error::Result;
 use crate::future::BoxFuture;
 
-/// How many entries a bus takes with one request.
+/// Maximum number of entries in one request.
 pub const BUS_ENTRIES_MAX: usize = 10;
 
-/// How many bytes of entries a bus takes with one request, counted as [`BusEntry::bytes`] does.
+/// Maximum size of the entries in one request, by [`BusEntry::bytes`].
 pub const BUS_BYTES_MAX: usize = 256 * 1024;
 
-/// An event for a bus.
+/// An event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusEntry {
-    /// Who tells it.
+    /// The source of the event, such as an application.
     pub source: String,
-    /// What kind of event it is.
+    /// The type of the event.
     pub detail_type: String,
-    /// What it tells, as JSON.
+    /// The content of the event, as JSON.
     pub detail: String,
-    /// What it is about.
+    /// The resources that the event concerns.
     pub resources: Vec<String>,
-    /// When it happened.
+    /// When the event happened.
     pub time: Timestamp,
 }
 
 impl BusEntry {
-    /// What it counts: the text, and 14 bytes for the time.
+    /// The size that counts towards the limit: all text, plus 14 bytes for the time.
     ///
     /// ```
     /// use floe_store::{Timestamp, bus::BusEntry};
@@ -50,8 +50,9 @@ impl BusEntry {
     }
 }
 
-/// A bus that takes events.
+/// A bus that accepts events.
 pub trait EventBus: Send + Sync + 'static {
-    /// Puts up to [`BUS_ENTRIES_MAX`] entries on the bus. Tells of each, in their order, whether it was taken, or why not.
+    /// Publishes up to [`BUS_ENTRIES_MAX`] entries. Returns for each entry, in order, whether it was accepted, or why
+    /// not.
     fn put_events(&self, entries: Vec<BusEntry>) -> BoxFuture<'_, Result<Vec<Result<(), String>>>>;
 }

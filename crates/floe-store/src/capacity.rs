@@ -1,18 +1,17 @@
-//! Capacity units: what an operation costs, as DynamoDB charges it.
+//! Capacity units: the cost of an operation, as charged by DynamoDB.
 //!
 //! | operation | units |
 //! |---|---|
-//! | read of an item | one per 4 KB begun, at least one; half for an eventual read, twice in a transaction |
-//! | query, scan | the sizes of all items read, together, as one read of the page; filter and projection save nothing |
-//! | fetch of what a local index lacks | one read of the whole item, for each item of the page |
-//! | write of an item | one per 1 KB begun of the larger of the item before and after; twice in a transaction |
-//! | condition of a transaction | as a write of the item that it looks at |
-//! | index entry added, removed | one per 1 KB begun of the entry |
+//! | read of an item | one per started 4 KB, at least one; half for an eventual read, double in a transaction |
+//! | query, scan | the sizes of all items read are charged as one read per page, before filter and projection |
+//! | fetch of attributes missing from a local index | one read of the whole item, for each item of the page |
+//! | write of an item | one per started 1 KB of the larger of old and new item; double in a transaction |
+//! | condition check of a transaction | as a write of the checked item |
+//! | index entry added, removed | one per started 1 KB of the entry |
 //! | index entry changed | as a write; if its key changes, one removal and one addition |
-//! | index entry not changed | nothing |
+//! | index entry unchanged | nothing |
 //!
-//! Engines compute a cost only when a request asks for it: [`ReturnConsumedCapacity::None`] costs
-//! nothing but the comparison.
+//! Engines compute costs only on request: [`ReturnConsumedCapacity::None`] costs one comparison.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,31 +24,28 @@ use crate::limits::{READ_UNIT_BYTES, WRITE_UNIT_BYTES};
 use crate::size::item_size;
 use crate::table::{IndexDef, IndexKind, TableDef};
 
-/// Capacity units, counted exactly in halves (an eventually consistent read of 4 KB costs half a unit).
+/// Capacity units, counted exactly in half units (an eventually consistent read of 4 KB costs half a unit).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Units {
     halves: u64,
 }
 
 impl Units {
-    /// No units.
+    /// Zero units.
     pub const ZERO: Self = Self { halves: 0 };
 
-    /// So many whole units.
+    /// This many whole units.
     pub const fn whole(units: u64) -> Self {
         Self { halves: units * 2 }
     }
 
-    /// So many half units.
+    /// This many half units.
     pub const fn halves(halves: u64) -> Self {
         Self { halves }
     }
 
-    /// The number that DynamoDB reports.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a count of units is far below 2^52"
-    )]
+    /// The number of units as DynamoDB reports it.
+    #[expect(clippy::cast_precision_loss, reason = "unit counts are far below 2^52")]
     pub const fn as_f64(self) -> f64 {
         self.halves as f64 / 2.0
     }
@@ -88,41 +84,41 @@ impl fmt::Display for Units {
 }
 
 named! {
-    /// How much an operation should tell about what it cost.
+    /// How much detail about the cost an operation returns.
     #[derive(Default)]
     pub enum ReturnConsumedCapacity {
-        /// Nothing.
+        /// No cost.
         #[default]
         None = "NONE",
-        /// The total per table.
+        /// The total of each table.
         Total = "TOTAL",
-        /// The total and the share of each table and index.
+        /// The total, and the shares of each table and index.
         Indexes = "INDEXES",
     }
 }
 
 impl ReturnConsumedCapacity {
-    /// Whether anything is to be told.
+    /// Whether any cost is returned.
     pub const fn is_wanted(self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// Whether a read sees every write answered before it, or may be a little behind at half the price.
+/// Whether a read sees every acknowledged write, or may be stale at half the price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Consistency {
-    /// May be a little behind.
+    /// May be stale.
     #[default]
     Eventual,
-    /// Sees every write answered before.
+    /// Sees every write acknowledged before the read.
     Strong,
-    /// One moment for several items: twice the price of a strong read.
+    /// Reads several items from one snapshot, at twice the price of a strong read.
     Transactional,
 }
 
 impl Consistency {
-    /// The consistency of a read that was asked to be consistent, or not.
-    pub const fn of_read(consistent: bool) -> Self {
+    /// The consistency of a read with this `ConsistentRead` flag.
+    pub const fn from_consistent_read(consistent: bool) -> Self {
         if consistent {
             Self::Strong
         } else {
@@ -131,18 +127,18 @@ impl Consistency {
     }
 }
 
-/// Whether a write stands alone or is part of a transaction, which costs twice as much.
+/// Whether a write is single or part of a transaction, which costs twice as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum WriteKind {
-    /// On its own.
+    /// A single write.
     #[default]
     Plain,
     /// Part of a transaction.
     Transactional,
 }
 
-/// The units for reading so many bytes: one per 4 KB begun for a strong read, half of that for an
-/// eventual and twice that for a transactional one. Reading nothing costs as much as the smallest read.
+/// Returns the cost of reading this many bytes: one unit per started 4 KB for a strong read, half for an eventual one,
+/// double for a transactional one. Reading nothing costs as much as the smallest read.
 ///
 /// ```
 /// use floe_store::capacity::{read_units, Consistency};
@@ -159,7 +155,7 @@ pub fn read_units(bytes: usize, consistency: Consistency) -> Units {
     }
 }
 
-/// The units for writing an item of so many bytes: one per 1 KB begun, twice that in a transaction.
+/// Returns the cost of writing an item of this size: one unit per started 1 KB, double in a transaction.
 ///
 /// ```
 /// use floe_store::capacity::{write_units, WriteKind};
@@ -175,27 +171,27 @@ pub fn write_units(bytes: usize, kind: WriteKind) -> Units {
     }
 }
 
-/// What an operation cost on one table.
+/// The cost of an operation on one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ConsumedCapacity {
     /// The table.
     pub table_name: String,
-    /// Units of reading, all parts together.
+    /// Total read units.
     pub read: Units,
-    /// Units of writing, all parts together.
+    /// Total write units.
     pub write: Units,
     /// The share of the table itself.
     pub table: Units,
-    /// The share of each local index that was touched.
+    /// The share of each local index that was used.
     pub local_indexes: BTreeMap<String, Units>,
-    /// The share of each global index that was touched.
+    /// The share of each global index that was used.
     pub global_indexes: BTreeMap<String, Units>,
-    /// Whether the shares are to be told, or the total alone.
+    /// Whether the shares are returned, or only the total.
     pub by_index: bool,
 }
 
 impl ConsumedCapacity {
-    /// Nothing consumed on this table yet.
+    /// A cost of zero on this table.
     pub fn new(table_name: impl Into<String>, detail: ReturnConsumedCapacity) -> Self {
         Self {
             table_name: table_name.into(),
@@ -204,12 +200,12 @@ impl ConsumedCapacity {
         }
     }
 
-    /// All units together.
+    /// Read and write units together.
     pub fn total(&self) -> Units {
         self.read + self.write
     }
 
-    /// Adds what another operation cost on the same table.
+    /// Adds the cost of another operation on the same table.
     pub fn merge(&mut self, other: &Self) {
         self.read += other.read;
         self.write += other.write;
@@ -223,8 +219,8 @@ impl ConsumedCapacity {
     }
 }
 
-/// What a write cost that took an item from one state to the other, in a table and in its indexes. A
-/// transaction doubles the share of the table, not those of the indexes.
+/// Returns the cost of a write that changed an item from `old` to `new`, in a table and its indexes. A transaction
+/// doubles the share of the table, not those of the indexes.
 ///
 /// ```
 /// use floe_store::capacity::{ReturnConsumedCapacity, WriteKind, write_cost};
@@ -264,7 +260,7 @@ pub fn write_cost(
     cost
 }
 
-/// What a condition of a transaction cost that looked at this item.
+/// Returns the cost of a transaction's condition check on this item.
 pub fn check_cost(
     table: &TableDef,
     item: Option<&Item>,
@@ -276,7 +272,7 @@ pub fn check_cost(
     cost
 }
 
-/// What it cost to read items of these sizes one by one: 0 for one that is not there.
+/// Returns the cost of reading items of these sizes one by one. The size of a missing item is 0.
 ///
 /// ```
 /// use floe_store::capacity::{Consistency, ReturnConsumedCapacity, read_cost};
@@ -296,8 +292,8 @@ pub fn read_cost(
     cost
 }
 
-/// What it cost to learn that a transaction with this token has been applied before: a transactional
-/// read of each item, of the larger of its sizes before and after.
+/// Returns the cost of finding that a transaction with this token was already applied: a transactional read of each
+/// item, by the larger of its old and new size.
 pub fn replay_cost(
     table_name: &str,
     item_bytes: impl IntoIterator<Item = usize>,
@@ -306,7 +302,7 @@ pub fn replay_cost(
     read_cost(table_name, item_bytes, Consistency::Transactional, detail)
 }
 
-/// What the change of an item cost in an index.
+/// Returns the cost that the change of an item has in an index.
 fn index_write_units(
     table: &TableDef,
     index: &IndexDef,

@@ -1,6 +1,6 @@
-//! Declarations that would otherwise be written many times: enums with DynamoDB's names, operations, setters.
+//! Macros for repeated declarations: enums with DynamoDB's names, operations, setters.
 
-/// Declares an enum with the name of each variant beside it, and the two functions between them.
+/// Declares an enum whose variants have names, with `as_str` and `from_name`.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -15,14 +15,14 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// The name that DynamoDB gives it.
+            /// DynamoDB's name for the variant.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $( Self::$variant => $name, )+
                 }
             }
 
-            /// The one of that name, if there is one.
+            /// Returns the variant with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $( $name => Some(Self::$variant), )+
@@ -40,8 +40,7 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// Declares an operation on a table: its members, and `new`, which takes those without a value. The others begin with the
-/// value that stands behind them.
+/// Declares an operation on a table. `new` takes the members without a default; the others start with their default.
 macro_rules! operation {
     (
         $(#[$doc:meta])*
@@ -76,7 +75,7 @@ macro_rules! operation {
 }
 pub(crate) use operation;
 
-/// Writes the functions of a builder that set one member: what they take, and what the member becomes.
+/// Declares builder methods that each set one member: arguments, member, value.
 macro_rules! setters {
     ($(
         $(#[$doc:meta])*

@@ -1,7 +1,7 @@
-//! The one door through which time and randomness come in.
+//! The only source of time and randomness.
 //!
-//! No other module of Floe reads a clock or makes up an id, so a test that brings its own [`Env`]
-//! owns every moment and every id, and a run can be replayed from a seed.
+//! No other module of Floe reads a clock or generates ids. A test that provides its own [`Env`] controls every
+//! timestamp and every id, and a run can be replayed from a seed.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::future::BoxFuture;
 use crate::text::Text;
 
-/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The moment so many milliseconds after the epoch.
+    /// The time this many milliseconds after the epoch.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
@@ -33,44 +33,43 @@ impl Timestamp {
         self.0 / 1000
     }
 
-    /// The moment so much later; the last representable moment if there is none.
+    /// The time after this duration, saturating at the latest representable time.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(millis(duration)))
     }
 
-    /// The time that has passed since `earlier`; zero if it lies ahead.
+    /// The time elapsed since `earlier`, or zero if that is in the future.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The present moment.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// The time since some moment of this process. It goes on at its own pace, whatever is done to the clock: it never
-    /// goes back, and does not jump.
+    /// Returns the time since some point in the life of this process. Monotonic: setting the clock does not affect it.
     fn uptime(&self) -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
     }
 }
 
-/// Makes up numbers.
+/// A source of random numbers.
 pub trait Random: Send + Sync + fmt::Debug {
-    /// The next number.
+    /// Returns the next number.
     fn next_u64(&self) -> u64;
 }
 
-/// Lets time pass. A test brings its own, so that no test sleeps.
+/// Waits. A test provides its own timer, so that no test sleeps.
 pub trait Timer: Send + Sync {
-    /// Comes back after so long.
+    /// Completes after this duration.
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// Where an engine takes time and ids from.
+/// The time and randomness of an engine.
 #[derive(Clone, Debug)]
 pub struct Env {
     clock: Arc<dyn Clock>,
@@ -78,42 +77,42 @@ pub struct Env {
 }
 
 impl Env {
-    /// The system's clock and numbers that differ in every process.
+    /// The system clock, and random numbers that differ in every process.
     pub fn system() -> Self {
         Self::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
     }
 
-    /// A clock that stands still until it is moved, and numbers that follow from the seed.
+    /// A clock that is moved by hand, and random numbers generated from a seed.
     pub fn manual(clock: Arc<ManualClock>, seed: u64) -> Self {
         Self::new(clock, Arc::new(SeededRandom::new(seed)))
     }
 
-    /// An environment of these parts.
+    /// An environment from a clock and a source of random numbers.
     pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
         Self { clock, random }
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The time since some moment of this process, at its own pace: see [`Clock::uptime`].
+    /// Returns the monotonic time of this process; see [`Clock::uptime`].
     pub fn uptime(&self) -> Duration {
         self.clock.uptime()
     }
 
-    /// The clock itself.
+    /// Returns the clock.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// A made-up number.
+    /// Returns a random number.
     pub fn next_u64(&self) -> u64 {
         self.random.next_u64()
     }
 
-    /// A random (version 4) UUID in its usual text form.
+    /// Returns a random (version 4) UUID in its usual text form.
     ///
     /// ```
     /// let id = floe_store::Env::system().uuid();
@@ -124,8 +123,8 @@ impl Env {
         uuid_text(4, self.next_u64(), self.next_u64()).into()
     }
 
-    /// A UUID (version 7) whose order is that of time, to the millisecond: what is filed under such ids lies
-    /// together in a store.
+    /// Returns a UUID (version 7) that sorts by time, to the millisecond, so that entries with consecutive ids are
+    /// stored next to each other.
     ///
     /// ```
     /// let env = floe_store::Env::system();
@@ -167,7 +166,10 @@ impl Default for Env {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one door")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only place that reads the clock"
+    )]
     fn now(&self) -> Timestamp {
         // A clock set before 1970 reads as 1970.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -175,13 +177,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// Measures the real time that passes, for pacing. What an answer depends on takes the time from
-/// [`Env`] instead.
+/// Measures elapsed real time, for pacing. Code whose results depend on time uses [`Env`] instead.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts to measure.
+    /// Starts measuring.
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -192,34 +193,34 @@ impl Stopwatch {
     }
 }
 
-/// A clock that only moves when told to.
+/// A clock that moves only when it is advanced or set.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     now_millis: AtomicU64,
-    /// How far it was advanced: its steps do not count.
+    /// The sum of all advances; setting the clock does not count.
     uptime_millis: AtomicU64,
 }
 
 impl ManualClock {
-    /// A clock that stands at this moment.
-    pub fn at(moment: Timestamp) -> Arc<Self> {
+    /// A clock set to this time.
+    pub fn at(time: Timestamp) -> Arc<Self> {
         let clock = Self::default();
-        clock.now_millis.store(moment.as_millis(), Ordering::SeqCst);
+        clock.now_millis.store(time.as_millis(), Ordering::SeqCst);
         Arc::new(clock)
     }
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     pub fn advance(&self, by: Duration) {
         self.uptime_millis.fetch_add(millis(by), Ordering::SeqCst);
         self.set_ahead(by);
     }
 
-    /// Sets the clock back, as the clock of a machine is when it is corrected. No time passes.
+    /// Sets the clock back without advancing the uptime, like a corrected system clock.
     pub fn set_back(&self, by: Duration) {
         self.now_millis.fetch_sub(millis(by), Ordering::SeqCst);
     }
 
-    /// Sets the clock ahead. No time passes.
+    /// Sets the clock ahead without advancing the uptime.
     pub fn set_ahead(&self, by: Duration) {
         self.now_millis.fetch_add(millis(by), Ordering::SeqCst);
     }
@@ -239,7 +240,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Numbers keyed by the operating system's randomness: unpredictable enough for ids, not for secrets.
+/// Random numbers keyed by the operating system's randomness: unpredictable enough for ids, not for secrets.
 #[derive(Debug, Default)]
 pub struct SystemRandom {
     keys: RandomState,
@@ -254,7 +255,7 @@ impl Random for SystemRandom {
     }
 }
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Random numbers generated from a seed (SplitMix64).
 #[derive(Debug)]
 pub struct SeededRandom(AtomicU64);
 
@@ -266,11 +267,11 @@ impl SeededRandom {
 
     /// A number below `bound`, or 0 if the bound is 0.
     pub fn below(&self, bound: u64) -> u64 {
-        // The bias of a modulo is at most bound / 2^64, far below anything a test could see.
+        // The bias of the modulo is at most bound / 2^64, too small to affect a test.
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
 
-    /// True every other time.
+    /// Returns true with probability 1/2.
     pub fn coin(&self) -> bool {
         self.below(2) == 1
     }
@@ -278,15 +279,16 @@ impl SeededRandom {
 
 impl Random for SeededRandom {
     fn next_u64(&self) -> u64 {
-        mixed(self.0.fetch_add(STEP, Ordering::Relaxed))
+        splitmix64(self.0.fetch_add(STEP, Ordering::Relaxed))
     }
 }
 
-/// How far the state of SplitMix64 goes on with each number.
+/// The increment of SplitMix64's state.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The first number of a seed: every bit of it depends on every bit of the seed, which is why it also serves as a hash.
-pub const fn mixed(seed: u64) -> u64 {
+/// The first output of SplitMix64 for a seed. Every output bit depends on every bit of the seed, so it also serves as a
+/// hash.
+pub const fn splitmix64(seed: u64) -> u64 {
     let z = seed.wrapping_add(STEP);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -298,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_ids_again() {
+    fn same_seed_generates_same_ids() {
         let clock = ManualClock::at(Timestamp::from_millis(5));
         let (a, b) = (Env::manual(clock.clone(), 7), Env::manual(clock.clone(), 7));
         assert_eq!(a.uuid(), b.uuid());
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_have_the_bits_of_their_version() {
+    fn uuids_have_version_and_variant_bits() {
         assert_eq!(
             uuid_text(4, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210).as_str(),
             "01234567-89ab-4def-bedc-ba9876543210"
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn system_ids_differ() {
+    fn system_uuids_differ() {
         let env = Env::system();
         assert_ne!(env.uuid(), env.uuid());
         assert_ne!(env.uuid(), Env::system().uuid());

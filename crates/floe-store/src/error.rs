@@ -1,8 +1,8 @@
-//! Errors, shaped as DynamoDB's.
+//! Errors, modelled on DynamoDB's.
 //!
-//! Every variant that DynamoDB knows carries its code and its message; the few that it does not know
-//! ([`OutcomeUnknown`](Error::OutcomeUnknown), [`Unreachable`](Error::Unreachable),
-//! [`Unavailable`](Error::Unavailable), [`Unsupported`](Error::Unsupported), [`Storage`](Error::Storage)) say what an engine of ours can say more exactly.
+//! Variants that DynamoDB has carry its code and its message. [`OutcomeUnknown`](Error::OutcomeUnknown),
+//! [`Unreachable`](Error::Unreachable), [`Unavailable`](Error::Unavailable), [`Unsupported`](Error::Unsupported) and
+//! [`Storage`](Error::Storage) are Floe's own and more precise than DynamoDB's codes.
 
 use std::fmt;
 
@@ -12,85 +12,85 @@ use crate::item::Item;
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns the error that `refusal` makes unless `holds`.
+/// Returns the error built by `error` unless `holds`.
 #[inline]
-pub(crate) fn ensure<E>(holds: bool, refusal: impl FnOnce() -> E) -> Result<(), E> {
-    if holds { Ok(()) } else { Err(refusal()) }
+pub(crate) fn ensure<E>(holds: bool, error: impl FnOnce() -> E) -> Result<(), E> {
+    if holds { Ok(()) } else { Err(error()) }
 }
 
-/// Returns the error that `refusal` makes of what was found.
+/// Returns the error that `error` builds from the value, if there is one.
 #[inline]
-pub(crate) fn ensure_none<T, E>(found: Option<T>, refusal: impl FnOnce(T) -> E) -> Result<(), E> {
-    found.map_or(Ok(()), |found| Err(refusal(found)))
+pub(crate) fn ensure_none<T, E>(found: Option<T>, error: impl FnOnce(T) -> E) -> Result<(), E> {
+    found.map_or(Ok(()), |found| Err(error(found)))
 }
 
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request is wrong in itself or for this table. Fix the call; sending it again cannot help.
+    /// The request is invalid, by itself or for this table. Fix the call; a retry cannot succeed.
     Validation(String),
-    /// The condition of a write did not hold. Nothing was written. The item as it stands is there if
-    /// the request asked for it.
+    /// The condition of a write did not hold, and nothing was written. Contains the current item if the request asked
+    /// for it.
     ConditionalCheckFailed {
-        /// The item that failed the condition, when asked for and when there is one.
+        /// The item that failed the condition, if requested and if it exists.
         item: Option<Box<Item>>,
     },
-    /// A transaction was refused as a whole, with one reason per action in their order.
+    /// The transaction was cancelled as a whole, with one reason per action, in order.
     TransactionCanceled {
-        /// One entry per action of the transaction; [`CancellationCode::None`] for those not at fault.
+        /// One entry per action. Actions without a fault have [`CancellationCode::None`].
         reasons: Vec<CancellationReason>,
     },
-    /// Another transaction held the item. Send the request again.
+    /// Another transaction is changing the item. Retry.
     TransactionConflict,
-    /// The transaction with this token is still running. Send the request again, a little later.
+    /// The transaction with this token is still running. Retry after a pause.
     TransactionInProgress,
-    /// The token was used before with another request. Use a new token.
+    /// The token was already used with a different request. Use a new token.
     IdempotentParameterMismatch,
-    /// A table, index or stream is not there.
+    /// The table, index or stream does not exist.
     ResourceNotFound(String),
-    /// A table is there already, or is being changed.
+    /// The table already exists or is being changed.
     ResourceInUse(String),
-    /// Too many tables or administrative operations at once.
+    /// Too many tables, or too many administrative operations at once.
     LimitExceeded(String),
-    /// The items under one partition key grew beyond what local indexes allow.
+    /// The items under one partition key exceed the limit for tables with local indexes.
     ItemCollectionSizeLimitExceeded,
-    /// The request rate is too high for the table. Send it again after a pause.
+    /// The request rate exceeds the limit of the table. Retry after a pause.
     ProvisionedThroughputExceeded(String),
-    /// The request rate is too high for the account. Send it again after a pause.
+    /// The request rate exceeds the limit of the account. Retry after a pause.
     Throttling(String),
-    /// The store does not know who asks, or does not let them do this. Fix the credentials or the
-    /// permissions; nothing was done.
+    /// The caller is not authenticated or lacks permission, and nothing was done. Fix the credentials or the
+    /// permissions.
     AccessDenied(String),
-    /// The wanted change records are no longer kept.
+    /// The requested change records have been trimmed.
     TrimmedDataAccess(String),
-    /// The shard iterator is too old. Get a new one.
+    /// The shard iterator has expired. Get a new one.
     ExpiredIterator(String),
-    /// The service failed in itself. Sending the request again may help.
+    /// The service failed. A retry may succeed.
     Internal(String),
-    /// The store could not be reached, or did not answer a read: nothing was written. Send the request
-    /// again when the network is back.
+    /// The store could not be reached, or did not respond to a read. Nothing was written. Retry when the network is
+    /// back.
     Unreachable(String),
-    /// The request was sent and its answer lost: it may or may not have been applied. Sending a write
-    /// again is safe only with a token or a condition that settles it.
+    /// The request was sent, but its response was lost: it may or may not have been applied. Retrying a write is safe
+    /// only with a token, or with a condition that rejects a second application.
     OutcomeUnknown(String),
-    /// The store refuses writes for a cause that may pass, such as a full disk. Nothing was written. Send the
-    /// request again later; [`Engine::health`](crate::Engine::health) reports when writes are accepted again.
+    /// The store rejects writes for a possibly temporary reason, such as a full disk. Nothing was written. Retry later;
+    /// [`Engine::health`](crate::Engine::health) reports when writes are accepted again.
     Unavailable(String),
-    /// The engine has no such ability; see [`Capabilities`](crate::Capabilities). Nothing was sent.
+    /// The engine does not support this; see [`Capabilities`](crate::Capabilities). Nothing was sent.
     Unsupported(String),
-    /// The storage below the engine failed, or has failed before and the engine refuses to write until
-    /// it is opened again. What was acknowledged is kept.
+    /// The underlying storage failed, now or earlier, and the engine rejects writes until it is reopened. Acknowledged
+    /// writes are kept.
     Storage(String),
 }
 
 impl Error {
-    /// A [`Validation`](Error::Validation) error with this message.
+    /// Returns a [`Validation`](Error::Validation) error with this message.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::Validation(message.into())
     }
 
-    /// The name of the error as DynamoDB puts it on the wire.
+    /// The error code that DynamoDB sends on the wire.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Validation(_) | Self::Unsupported(_) => "ValidationException",
@@ -116,7 +116,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may succeed when sent again.
+    /// Whether the same request may succeed if it is retried.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::TransactionConflict
@@ -138,7 +138,7 @@ impl Error {
         }
     }
 
-    /// Whether the request may have been applied although it failed.
+    /// Whether the request may have been applied despite the error.
     pub const fn may_have_applied(&self) -> bool {
         matches!(self, Self::OutcomeUnknown(_) | Self::Internal(_))
     }
@@ -186,19 +186,19 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Why one action of a transaction stood in the way of all, or that it did not.
+/// Why one action of a transaction caused the cancellation, or that it did not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancellationReason {
-    /// What was wrong.
+    /// The kind of fault.
     pub code: CancellationCode,
-    /// The words for it, absent for [`CancellationCode::None`].
+    /// DynamoDB's message; absent for [`CancellationCode::None`].
     pub message: Option<String>,
-    /// The item as it stands, when the action asked for it and its condition failed.
+    /// The current item, if the action asked for it and its condition failed.
     pub item: Option<Item>,
 }
 
 impl CancellationReason {
-    /// The reason of an action that was not at fault.
+    /// The reason of an action without a fault.
     pub const fn none() -> Self {
         Self {
             code: CancellationCode::None,
@@ -207,7 +207,7 @@ impl CancellationReason {
         }
     }
 
-    /// A fault of this code and message.
+    /// A reason with this code and message.
     pub fn new(code: CancellationCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -218,28 +218,28 @@ impl CancellationReason {
 }
 
 named! {
-    /// What was wrong with one action of a transaction.
+    /// The fault of one action of a transaction.
     #[non_exhaustive]
     pub enum CancellationCode {
-        /// Nothing.
+        /// No fault.
         None = "None",
         /// Its condition did not hold.
         ConditionalCheckFailed = "ConditionalCheckFailed",
-        /// The partition's items grew beyond what local indexes allow.
+        /// The items under the partition key exceed the limit for tables with local indexes.
         ItemCollectionSizeLimitExceeded = "ItemCollectionSizeLimitExceeded",
-        /// Another transaction held the item.
+        /// Another transaction is changing the item.
         TransactionConflict = "TransactionConflict",
-        /// The request rate is too high for the table.
+        /// The request rate exceeds the limit of the table.
         ProvisionedThroughputExceeded = "ProvisionedThroughputExceeded",
-        /// The request rate is too high for the account.
+        /// The request rate exceeds the limit of the account.
         ThrottlingError = "ThrottlingError",
-        /// It could not be applied to the item as it stands.
+        /// The action could not be applied to the current item.
         ValidationError = "ValidationError",
     }
 }
 
 impl CancellationCode {
-    /// Whether the transaction may succeed when sent again.
+    /// Whether the transaction may succeed if it is retried.
     pub const fn is_retryable(self) -> bool {
         matches!(
             self,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_canceled_transaction_names_its_reasons_in_order() {
+    fn canceled_transaction_lists_reasons_in_order() {
         use CancellationCode::*;
         assert_eq!(
             canceled(&[None, ConditionalCheckFailed]).to_string(),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_in_progress_speaks_dynamodbs_words() {
+    fn transaction_in_progress_message_matches_dynamodb() {
         assert_eq!(
             Error::TransactionInProgress.to_string(),
             "Transaction from previous request is still in progress"
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_is_retryable_only_if_all_its_faults_are() {
+    fn canceled_transaction_is_retryable_only_if_all_faults_are() {
         use CancellationCode::*;
         assert!(canceled(&[None, TransactionConflict]).is_retryable());
         assert!(!canceled(&[ConditionalCheckFailed, TransactionConflict]).is_retryable());

@@ -1,21 +1,21 @@
-//! How engines around engines are written, without the methods that only hand a call on.
+//! Macros for engines that wrap another engine.
 //!
-//! - [`forward_to!`](crate::forward_to) writes methods of [`Engine`](crate::Engine) that do nothing but call the engine inside.
-//! - [`each_operation!`](crate::each_operation) calls a macro of one's own with the signatures of operations, for those that are
-//!   all wrapped in the same way.
+//! - [`forward_to!`](crate::forward_to) writes methods of [`Engine`](crate::Engine) that only call the wrapped engine.
+//! - [`each_operation!`](crate::each_operation) calls a macro of yours with the signatures of operations, to wrap all
+//!   of them in the same way.
 //!
-//! Both take names of methods, or of groups of them:
+//! Both take names of methods or of groups:
 //!
 //! | group | methods |
 //! |---|---|
-//! | `basics` | `capabilities`, `now`, `table_arn`, `health` (of `forward_to!` alone) |
+//! | `basics` | `capabilities`, `now`, `table_arn`, `health` (only for `forward_to!`) |
 //! | `items` | `get_item` `batch_get_item` `transact_get_items` `write_item` `batch_write_item` `transact_write_items` `query` `scan` |
 //! | `tables` | `create_table` `describe_table` `update_table` `delete_table` `list_tables` `update_time_to_live` `update_tags` |
 //! | `streams` | `list_streams` `describe_stream` `get_shard_iterator` `get_records` `hold_changes` |
 //! | `all` | all of these |
 
-/// Writes methods of [`Engine`](crate::Engine) that hand the call on to a field, which is an engine or points to one.
-/// The names are those of methods, or of [groups](crate::forward).
+/// Writes methods of [`Engine`](crate::Engine) that forward the call to a field, which is an engine or a pointer to
+/// one. Takes names of methods or of [groups](crate::forward).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +41,7 @@
 ///     forward_to!(self.inner; write_item, batch_write_item, transact_write_items);
 /// }
 ///
-/// /// Does nothing of its own.
+/// /// Forwards every call.
 /// struct Plain(Arc<dyn Engine>);
 ///
 /// impl Engine for Plain {
@@ -55,35 +55,36 @@ macro_rules! forward_to {
     };
 }
 
-/// Calls a macro once for each of these operations, with its signature and the name that DynamoDB has for it:
-/// `get_item(GetItem) -> GetItemOutput, "GetItem";`. The names are those of methods, or of [groups](crate::forward).
+/// Calls a macro with the signatures of operations and DynamoDB's names for them: `get_item(GetItem) -> GetItemOutput,
+/// "GetItem";`. Takes names of methods or of [groups](crate::forward).
 ///
-/// What [`write_item`](crate::Engine::write_item) and [`update_tags`](crate::Engine::update_tags) do has several names there, and
-/// [`hold_changes`](crate::Engine::hold_changes) none: they are called `WriteItem`, `UpdateTags` and `HoldChanges`.
+/// DynamoDB has several operations for [`write_item`](crate::Engine::write_item) and
+/// [`update_tags`](crate::Engine::update_tags), and none for [`hold_changes`](crate::Engine::hold_changes). These have
+/// the names `WriteItem`, `UpdateTags` and `HoldChanges`.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
 ///
 /// use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 ///
-/// /// Notes what is asked for.
-/// struct Noting {
+/// /// Records the names of all requests.
+/// struct Recording {
 ///     inner: Arc<dyn Engine>,
-///     asked: Mutex<Vec<&'static str>>,
+///     requests: Mutex<Vec<&'static str>>,
 /// }
 ///
-/// macro_rules! note {
+/// macro_rules! record {
 ///     ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
 ///         fn $operation(&self, input: $input) -> BoxFuture<'_, Result<$output>> {
-///             self.asked.lock().unwrap().push($name);
+///             self.requests.lock().unwrap().push($name);
 ///             self.inner.$operation(input)
 ///         }
 ///     )*};
 /// }
 ///
-/// impl Engine for Noting {
+/// impl Engine for Recording {
 ///     forward_to!(self.inner; basics);
-///     each_operation!(note; all);
+///     each_operation!(record; all);
 /// }
 /// ```
 #[macro_export]
@@ -128,7 +129,7 @@ macro_rules! __forward {
     };
 }
 
-/// The method of one operation.
+/// Forwards one operation.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __forwarded {
@@ -139,7 +140,8 @@ macro_rules! __forwarded {
     )*};
 }
 
-/// Makes [`__operation!`](crate::__operation) of a table of all operations. `$d` is a dollar, for the macro that is made.
+/// Generates [`__operation!`](crate::__operation) from a table of all operations. `$d` is the dollar sign of the
+/// generated macro.
 macro_rules! operations {
     (($d:tt) $( $group:ident { $( $name:ident($input:ident) -> $output:ident, $label:literal; )* } )*) => {
         /// Calls a macro with the signature of an operation, or with those of a group.
@@ -203,6 +205,6 @@ pub mod types {
     pub use crate::op::*;
     pub use crate::table::TableDescription;
 
-    /// What an operation returns that has no answer.
+    /// The output of an operation that returns nothing.
     pub type Nothing = ();
 }

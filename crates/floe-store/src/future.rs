@@ -1,7 +1,7 @@
-//! The type of the futures that traits return.
+//! The type of futures returned by traits.
 
 use std::future::Future;
 use std::pin::Pin;
 
-/// A future on the heap: what makes [`Engine`](crate::Engine) usable as a trait object.
+/// A boxed future, which makes [`Engine`](crate::Engine) usable as a trait object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

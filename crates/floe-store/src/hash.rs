@@ -1,6 +1,6 @@
-//! A hash that is the same everywhere and for ever, for what is stored or must not move.
+//! A hash that is the same on all platforms and in all versions, for stored data.
 
-/// FNV-1a of 64 bits.
+/// 64-bit FNV-1a.
 ///
 /// ```
 /// use floe_store::hash::fnv1a;

@@ -1,8 +1,8 @@
-//! Bytes as text: two hexadecimal digits each, whose order is the order of the bytes.
+//! Bytes as lowercase hexadecimal text, which sorts like the bytes.
 
 use std::fmt::Write;
 
-/// The text of bytes.
+/// Encodes bytes as text.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
@@ -12,7 +12,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text that [`encode`] has written; `None` of any other.
+/// Decodes text written by [`encode`]. Returns `None` for any other text.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {

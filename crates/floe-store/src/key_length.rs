@@ -1,11 +1,12 @@
-//! How long the values of a key are, and what DynamoDB says of those that are empty or too long.
+//! The length of key values, and DynamoDB's errors for empty and overlong ones.
 //!
-//! The rule is one for keys that are written, read and queried, of tables and of indexes.
+//! The rule is the same for keys that are written, read and queried, in tables and indexes.
 
 use crate::error::Error;
 use crate::value::Value;
 
-/// What a value adds to the length of a key. Numbers never make a key too long.
+/// Returns the number of bytes that a value adds to the length of a key. Numbers count as zero: they cannot make a key
+/// too long.
 pub(crate) fn key_bytes(value: &Value) -> usize {
     match value {
         Value::S(text) => text.len(),
@@ -14,16 +15,16 @@ pub(crate) fn key_bytes(value: &Value) -> usize {
     }
 }
 
-/// The error of a partition key over [its limit](crate::limits::PARTITION_KEY_BYTES_MAX).
+/// The error for a partition key above [the limit](crate::limits::PARTITION_KEY_BYTES_MAX).
 pub(crate) fn partition_too_long() -> Error {
-    // DynamoDB leaves out the space.
+    // The missing space is DynamoDB's.
     Error::validation(
         "One or more parameter values were invalid: \
          Size of hashkey has exceeded the maximum size limit of2048 bytes",
     )
 }
 
-/// The error of a sort key over [its limit](crate::limits::SORT_KEY_BYTES_MAX).
+/// The error for a sort key above [the limit](crate::limits::SORT_KEY_BYTES_MAX).
 pub(crate) fn sort_too_long() -> Error {
     Error::validation(
         "One or more parameter values were invalid: \
@@ -31,7 +32,7 @@ pub(crate) fn sort_too_long() -> Error {
     )
 }
 
-/// The error of an empty value of a key.
+/// The error for an empty key value.
 pub(crate) fn empty_value(kind: &str, name: &str) -> Error {
     Error::Validation(format!(
         "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty \

@@ -1,8 +1,8 @@
 //! The vocabulary of Floe: DynamoDB's data model and operations, without any I/O.
 //!
-//! Everything that talks about data in Floe talks in the types of this crate: a [`Value`] in an
-//! [`Item`], kept in a table that a [`TableDef`] describes, read and written by the operations in
-//! [`op`] with the [expressions](expr) they carry, through an [`Engine`].
+//! All crates of Floe describe data with the types of this crate. An [`Item`] maps names to [`Value`]s and belongs to a
+//! table defined by a [`TableDef`]. The operations in [`op`], with their [expressions](expr), read and write items
+//! through an [`Engine`].
 //!
 //! ```
 //! use floe_store::{Item, op::PutItem, expr::{Condition, Path}};
@@ -13,32 +13,32 @@
 //! assert_eq!(put.table_name, "Orders");
 //! ```
 //!
-//! # What is where
+//! # Modules
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`value`], [`number`], [`item`] | the data: ten types of value, 38-digit decimals, items |
-//! | [`size`], [`limits`], [`capacity`] | what data weighs, how much is allowed, what it costs |
+//! | [`size`], [`limits`], [`capacity`] | sizes of data, limits, and the cost of operations |
 //! | [`table`] | keys, indexes, streams and expiry of a table |
 //! | [`expr`] | conditions, updates, key conditions and projections: parse, check, evaluate, render |
 //! | [`op`] | one file per operation: input, output, validation |
 //! | [`json`] | DynamoDB's JSON: items and change records, read and written in one pass |
 //! | [`engine`] | the trait that stores implement |
-//! | [`forward`] | macros for engines around engines |
+//! | [`forward`] | macros for engines that wrap an engine |
 //! | [`bus`] | the trait that event buses implement |
-//! | [`error`] | errors shaped as DynamoDB's |
-//! | [`env`](mod@env), [`calendar`] | the only door for time and randomness; dates of moments |
-//! | [`hash`], [`hex`] | a hash that never changes; bytes as text |
+//! | [`error`] | errors modelled on DynamoDB's |
+//! | [`env`](mod@env), [`calendar`] | the only source of time and randomness; calendar dates and ISO 8601 |
+//! | [`hash`], [`hex`] | a hash that never changes; bytes as hexadecimal text |
 //!
-//! # The way of a request
+//! # How a request is processed
 //!
 //! ```text
 //! text, JSON ──parse──▶ op::PutItem ──validate──▶ ──check against TableDef──▶ ──apply to Item──▶ new Item
 //! code ────────────────▶             the request    keys, indexes               condition, update
 //! ```
 //!
-//! All of it is pure: an [`Engine`] brings the tables, the items and the durability. [`op`] tells the
-//! steps and their order, which is DynamoDB's, down to the words of the errors.
+//! All of these steps are pure functions; an [`Engine`] adds tables, items and durability. [`op`] documents the steps
+//! and their order, which is DynamoDB's, including the wording of errors.
 //!
 //! ```
 //! use floe_store::expr::Condition;
@@ -65,8 +65,8 @@
 //! # Ok::<(), floe_store::Error>(())
 //! ```
 //!
-//! What is not here: bytes on disk (`floe-local`), the SDK (`floe-aws`), requests and answers of the wire
-//! (`floe-server`). The crate depends on no runtime and no storage.
+//! Not here: storage on disk (`floe-local`), the AWS SDK (`floe-aws`), and the wire protocol (`floe-server`). The crate
+//! depends on no runtime and no storage.
 
 pub mod bus;
 pub mod calendar;

@@ -1,221 +1,215 @@
-//! Every limit of DynamoDB in one place, each with the rule that it comes from.
+//! All limits of DynamoDB, each with its rule.
 //!
-//! The embedded engine keeps them all, so that code which runs there runs on DynamoDB. Bytes of text
-//! are bytes of UTF-8; a kilobyte is 1024 bytes. How data is weighed stands in [`size`](crate::size).
+//! The embedded engine enforces all of them, so that code which works with it works with DynamoDB. Lengths of text are
+//! in bytes of UTF-8; a kilobyte is 1024 bytes. [`size`](crate::size) defines the sizes of values.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 // Items and values.
 
-/// An item weighs at most 400 KB, names and values together.
+/// Maximum size of an item, names and values together: 400 KB.
 pub const ITEM_BYTES_MAX: usize = 400 * 1024;
 
-/// Values nest at most 32 levels deep. A value of the item itself is level 1, so a scalar may stand
-/// inside 31 maps and lists.
+/// Maximum nesting of values: 32 levels. A top-level value is level 1, so a scalar can be inside 31 maps and lists.
 pub const NESTING_LEVELS_MAX: usize = 32;
 
-/// Values in expressions nest one level deeper than those of items: they cannot be stored, but be compared.
+/// Maximum nesting of values in expressions. One level more than in items: such values can be compared but not stored.
 pub const LITERAL_LEVELS_MAX: usize = NESTING_LEVELS_MAX + 1;
 
-/// The name of an attribute is at most 64 KB long, less one byte.
+/// Maximum length of an attribute name: 64 KB minus one byte.
 pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 
-/// The name of an attribute of a key is at most 255 bytes long.
+/// Maximum length of the name of a key attribute.
 pub const KEY_ATTRIBUTE_NAME_BYTES_MAX: usize = 255;
 
-/// The name of an attribute that an index is told to copy is at most 255 bytes long.
+/// Maximum length of the name of an attribute in an index projection.
 pub const PROJECTED_NAME_BYTES_MAX: usize = 255;
 
-/// The name of the attribute that holds the moment of expiry has 1 to 255 characters.
+/// Length of the name of the TTL attribute.
 pub const TTL_ATTRIBUTE_NAME_BYTES: RangeInclusive<usize> = 1..=255;
 
-/// The value of a partition key is at most 2048 bytes long, in a table and in an index. With several
-/// partition attributes they count together.
+/// Maximum length of the value of a partition key, in a table or an index. Several partition attributes count together.
 pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
 
-/// The value of a sort key is at most 1024 bytes long, in a table and in an index. With several sort
-/// attributes they count together.
+/// Maximum length of the value of a sort key, in a table or an index. Several sort attributes count together.
 pub const SORT_KEY_BYTES_MAX: usize = 1024;
 
-/// A number has at most 38 significant digits.
+/// Maximum number of significant digits of a number.
 pub const NUMBER_DIGITS_MAX: usize = 38;
 
-/// The magnitude of a number is below 1E+126: its leading digit stands for at most 1E+125.
+/// Maximum power of ten of the leading digit of a number: magnitudes are below 1E+126.
 pub const NUMBER_EXPONENT_MAX: i32 = 125;
 
-/// The magnitude of a number that is not zero is at least 1E-130.
+/// Minimum power of ten of the leading digit of a nonzero number.
 pub const NUMBER_EXPONENT_MIN: i32 = -130;
 
-/// An item whose moment of expiry lies further back than this is taken for a mistake and kept.
+/// Maximum age of an expiry time. An earlier one is considered a mistake, and the item is kept.
 pub const TTL_AGE_MAX: Duration = Duration::from_secs(5 * 365 * 24 * 60 * 60);
 
-/// The items and local index entries under one partition key weigh at most 10 GB, in a table that has
-/// local indexes.
+/// Maximum size of the items and local index entries under one partition key, in a table with local indexes: 10 GB.
 pub const ITEM_COLLECTION_BYTES_MAX: u64 = 10 * 1024 * 1024 * 1024;
 
 // Expressions.
 
-/// The text of an expression is at most 4 KB long, with its placeholders as they are written.
+/// Maximum length of the text of an expression, with placeholders as written.
 pub const EXPRESSION_BYTES_MAX: usize = 4096;
 
-/// An expression has at most 300 operators and functions.
+/// Maximum number of operators and functions in an expression.
 pub const EXPRESSION_OPERATORS_MAX: usize = 300;
 
-/// `IN` takes at most 100 values.
+/// Maximum number of operands of `IN`.
 pub const IN_OPERANDS_MAX: usize = 100;
 
-/// A placeholder (`#name`, `:value`) is at most 255 bytes long, its sign included.
+/// Maximum length of a placeholder (`#name`, `:value`), including its sign.
 pub const PLACEHOLDER_BYTES_MAX: usize = 255;
 
-/// All placeholders of a request and the names and values that replace them weigh at most 2 MB together.
+/// Maximum size of all placeholders of a request and their names and values: 2 MB.
 pub const SUBSTITUTIONS_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// A path has at most 32 steps.
+/// Maximum number of elements of a path.
 pub const PATH_STEPS_MAX: usize = 32;
 
-/// A position in a list that an expression names is at most this.
+/// Maximum list index in an expression.
 pub const LIST_INDEX_MAX: usize = 2_147_483_647;
 
 // Requests for items.
 
-/// A page of a query or scan ends with the item that reaches 1 MB, before the filter and the
-/// projection.
+/// Size at which a page of a query or scan ends, with the item that reaches it, before filter and projection: 1 MB.
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
-/// A transaction reads or writes at most 100 items.
+/// Maximum number of items that a transaction reads or writes.
 pub const TRANSACT_ITEMS_MAX: usize = 100;
 
-/// The items of a transaction weigh at most 4 MB together.
+/// Maximum size of all items of a transaction: 4 MB.
 pub const TRANSACT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The token of a transaction has 1 to 36 characters.
+/// Length of the token of a transaction.
 pub const TOKEN_CHARS: RangeInclusive<usize> = 1..=36;
 
-/// The token of a transaction is remembered for 10 minutes after the transaction is done.
+/// How long the token of a completed transaction is remembered: 10 minutes.
 pub const TOKEN_RETENTION: Duration = Duration::from_secs(10 * 60);
 
-/// A batch writes at most 25 items.
+/// Maximum number of items in a batch write.
 pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 
-/// The items of a batch write weigh at most 16 MB together.
+/// Maximum size of all items of a batch write: 16 MB.
 pub const BATCH_WRITE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A batch reads at most 100 items.
+/// Maximum number of items in a batch read.
 pub const BATCH_GET_ITEMS_MAX: usize = 100;
 
-/// The answer to a batch read holds at most 16 MB of items; the rest comes back as unprocessed keys.
+/// Maximum size of the items in the response to a batch read: 16 MB. The rest is returned as unprocessed keys.
 pub const BATCH_GET_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A scan divides a table into at most 1,000,000 segments.
+/// Maximum number of segments of a parallel scan.
 pub const SCAN_SEGMENTS_MAX: usize = 1_000_000;
 
-/// A query or scan asks for at most this many items at once: the field is a 32-bit number.
+/// Maximum item limit of a query or scan: a 32-bit number.
 pub const PAGE_ITEMS_MAX: usize = 2_147_483_647;
 
-/// A constraint error lists at most 10 faults of a request.
+/// Maximum number of faults in one constraint error.
 pub const CONSTRAINT_ERRORS_MAX: usize = 10;
 
 // Tables and indexes.
 
-/// The name of a table has 3 to 255 characters of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`.
+/// Length of a table name. Its characters are `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`.
 pub const TABLE_NAME_CHARS: RangeInclusive<usize> = 3..=255;
 
-/// The name of an index has 3 to 255 characters of the same set as a table's.
+/// Length of an index name. Its characters are those of a table name.
 pub const INDEX_NAME_CHARS: RangeInclusive<usize> = 3..=255;
 
-/// The resource name of a table, which may stand in the place of its name, has at most 1024 characters.
+/// Maximum length of a table ARN, which is accepted in place of the name.
 pub const TABLE_ARN_CHARS_MAX: usize = 1024;
 
-/// The key of a table or local index has at most two attributes: one to part by, one to sort by.
+/// Maximum number of key attributes of a table or local index: a partition key and a sort key.
 pub const KEY_ATTRIBUTES_MAX: usize = 2;
 
-/// The key of a global index has at most four attributes to part by.
+/// Maximum number of partition key attributes of a global index.
 pub const INDEX_PARTITION_ATTRIBUTES_MAX: usize = 4;
 
-/// The key of a global index has at most four attributes to sort by.
+/// Maximum number of sort key attributes of a global index.
 pub const INDEX_SORT_ATTRIBUTES_MAX: usize = 4;
 
-/// A table has at most 20 global indexes.
+/// Maximum number of global indexes of a table.
 pub const GLOBAL_INDEXES_MAX: usize = 20;
 
-/// A table has at most 5 local indexes.
+/// Maximum number of local indexes of a table.
 pub const LOCAL_INDEXES_MAX: usize = 5;
 
-/// An index names at most 20 attributes to copy besides the keys.
+/// Maximum number of non-key attributes in the projection of an index.
 pub const INCLUDED_ATTRIBUTES_MAX: usize = 20;
 
-/// All indexes of a table together name at most 100 attributes to copy. One named by two indexes
-/// counts twice.
+/// Maximum number of non-key attributes in the projections of all indexes of a table. One named by two indexes counts
+/// twice.
 pub const INCLUDED_ATTRIBUTES_TOTAL_MAX: usize = 100;
 
-/// One call creates or deletes at most one index of a table that is there.
+/// Maximum number of indexes that one call creates or deletes on an existing table.
 pub const INDEX_CHANGES_MAX: usize = 1;
 
-/// Provisioned capacity is at least one unit and at most this.
+/// Range of provisioned capacity.
 pub const THROUGHPUT_UNITS: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// A table or an index that is paid for by the request takes so many units of reading at once when it is new.
+/// Read units that a new on-demand table or index can serve immediately.
 pub const WARM_READ_UNITS: u64 = 12_000;
 
-/// As [`WARM_READ_UNITS`], of writing.
+/// Write units that a new on-demand table or index can serve immediately.
 pub const WARM_WRITE_UNITS: u64 = 4_000;
 
-/// A table has at most 50 tags.
+/// Maximum number of tags of a table.
 pub const TAGS_MAX: usize = 50;
 
-/// The key of a tag has 1 to 128 characters.
+/// Length of the key of a tag.
 pub const TAG_KEY_CHARS: RangeInclusive<usize> = 1..=128;
 
-/// The value of a tag has at most 256 characters.
+/// Maximum length of the value of a tag.
 pub const TAG_VALUE_CHARS_MAX: usize = 256;
 
-/// A listing of tables has at most 100 names on a page.
+/// Maximum number of names on a page of ListTables.
 pub const LIST_TABLES_MAX: usize = 100;
 
 // Change streams.
 
-/// Change records are kept for 24 hours.
+/// How long change records are kept: 24 hours.
 pub const STREAM_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A shard takes new records for about 4 hours before children follow it.
+/// How long a shard accepts new records before child shards replace it: about 4 hours.
 pub const SHARD_AGE_MAX: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// A shard iterator is good for 15 minutes.
+/// How long a shard iterator is valid: 15 minutes.
 pub const SHARD_ITERATOR_AGE_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// A read of change records returns at most 1000 of them.
+/// Maximum number of records that one read of change records returns.
 pub const GET_RECORDS_MAX: usize = 1000;
 
-/// A read of change records returns at most 1 MB of them.
+/// Maximum size of the records that one read of change records returns: 1 MB.
 pub const GET_RECORDS_BYTES_MAX: usize = 1024 * 1024;
 
-/// A listing of streams has at most 100 of them on a page.
+/// Maximum number of streams on a page of ListStreams.
 pub const LIST_STREAMS_MAX: usize = 100;
 
-/// The description of a stream has at most 100 shards on a page.
+/// Maximum number of shards on a page of DescribeStream.
 pub const DESCRIBE_STREAM_SHARDS_MAX: usize = 100;
 
-/// The name of a stream has 37 to 1024 characters.
+/// Length of a stream ARN.
 pub const STREAM_ARN_CHARS: RangeInclusive<usize> = 37..=1024;
 
-/// The name of a shard has 28 to 65 characters.
+/// Length of a shard id.
 pub const SHARD_ID_CHARS: RangeInclusive<usize> = 28..=65;
 
-/// A sequence number has 21 to 40 digits.
+/// Number of digits of a sequence number.
 pub const SEQUENCE_NUMBER_CHARS: RangeInclusive<usize> = 21..=40;
 
-/// A shard iterator has 1 to 2048 characters.
+/// Length of a shard iterator.
 pub const SHARD_ITERATOR_CHARS: RangeInclusive<usize> = 1..=2048;
 
-/// The name of a consumer that holds change records has 1 to 255 bytes. The rule is Floe's own: DynamoDB
-/// knows no such consumers.
+/// Length of the name of a consumer that holds change records. A rule of Floe: DynamoDB has no such consumers.
 pub const CONSUMER_NAME_BYTES: RangeInclusive<usize> = 1..=255;
 
 // Capacity.
 
-/// One unit of reading covers 4 KB.
+/// Bytes covered by one read unit: 4 KB.
 pub const READ_UNIT_BYTES: usize = 4096;
 
-/// One unit of writing covers 1 KB.
+/// Bytes covered by one write unit: 1 KB.
 pub const WRITE_UNIT_BYTES: usize = 1024;

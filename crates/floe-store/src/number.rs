@@ -1,12 +1,11 @@
 //! DynamoDB's number: an exact decimal of up to 38 significant digits.
 //!
-//! A [`Number`] is read from text as DynamoDB reads it, printed as DynamoDB prints it, compared,
-//! added and subtracted without rounding, and weighed as DynamoDB weighs it. It has two encodings:
-//! [`Number::encode_ordered`] for keys, whose bytes sort as the numbers do, and
-//! [`Number::encode_compact`] for the bodies of items, which is the quickest to read back.
+//! A [`Number`] is parsed and printed as in DynamoDB; comparison, addition and subtraction are exact. It has two
+//! encodings: [`Number::encode_ordered`] for keys, whose bytes sort like the numbers, and [`Number::encode_compact`]
+//! for items, which is the fastest to decode.
 //!
-//! It is not a general decimal type: DynamoDB only adds and subtracts. Values of all types are in
-//! [`value`](crate::value).
+//! Not a general decimal type: like DynamoDB, it only adds and subtracts. [`value`](crate::value) has values of all
+//! types.
 
 use std::cmp::Ordering;
 use std::error::Error;
@@ -34,10 +33,9 @@ use text::Text;
 /// assert_eq!(price.checked_add("0.01".parse()?)?, Number::from(20));
 /// # Ok::<(), floe_store::NumberError>(())
 /// ```
-// The value is `coefficient * 10^exponent`. The coefficient has no trailing decimal zero, and zero
-// is all fields zero: each number has one representation, so the derived `Eq` and `Hash` are
-// numeric. The coefficient is kept in halves because a `u128` would raise the alignment to 16 and
-// the size to 32.
+// The value is `coefficient * 10^exponent`. The coefficient has no trailing decimal zero, and zero has all fields zero.
+// So each number has one representation, and the derived `Eq` and `Hash` are numeric. The coefficient is stored as two
+// halves because a `u128` would raise the alignment to 16 and the size to 32.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Number {
     high: u64,
@@ -48,10 +46,10 @@ pub struct Number {
 
 const _: () = assert!(size_of::<Number>() == 24 && align_of::<Number>() == 8);
 
-/// Why text or a result is not a [`Number`].
+/// Why a text or a result is not a [`Number`].
 ///
-/// [`Display`](fmt::Display) gives DynamoDB's own words; [`NumberError::message`] gives them with
-/// the offending text, as DynamoDB does.
+/// [`Display`](fmt::Display) prints DynamoDB's message; [`NumberError::message`] includes the rejected text, as
+/// DynamoDB does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NumberError {
@@ -60,15 +58,15 @@ pub enum NumberError {
     Malformed,
     /// The number has more than 38 significant digits. Round it, or keep it as a string.
     TooManyDigits,
-    /// The magnitude is above 9.99…E+125; or, of a sum or difference, the exact result needs more
-    /// than 38 digits, which DynamoDB reports with the same words.
+    /// The magnitude is above 9.99…E+125, or the exact result of a sum or difference needs more than 38 digits, which
+    /// DynamoDB reports with the same message.
     Overflow,
     /// The magnitude is below 1E-130 and not zero.
     Underflow,
 }
 
 impl NumberError {
-    /// DynamoDB's message for `input`: a text that cannot be converted is named in it.
+    /// Returns DynamoDB's message for `input`, which includes a text that cannot be converted.
     ///
     /// ```
     /// use floe_store::Number;
@@ -109,7 +107,7 @@ impl fmt::Display for NumberError {
 impl Error for NumberError {}
 
 impl Number {
-    /// The most significant digits that a number can have.
+    /// Maximum number of significant digits.
     pub const DIGITS_MAX: usize = 38;
     /// The power of ten of the leading digit of the largest numbers.
     pub const MAGNITUDE_MAX: i32 = 125;
@@ -133,32 +131,32 @@ impl Number {
         self.negative
     }
 
-    /// How many significant digits the number has: 3 for `1.02` and for `10200`, 0 for zero.
+    /// Returns the number of significant digits: 3 for `1.02` and for `10200`, 0 for zero.
     pub fn digits(&self) -> usize {
         decimal_digits(self.coefficient()) as usize
     }
 
-    /// The bytes that DynamoDB counts for the number in the size of an item: 1 for zero, else one
-    /// byte, one for each pair of digits and one for a minus sign, and never more than 21.
+    /// Returns the size of the number by DynamoDB's rules: 1 for zero; otherwise one byte, plus one per pair of digits
+    /// and one for a minus sign, at most 21.
     ///
     /// Digits are paired around the decimal point: `1.5` takes two pairs (`01` and `50`), `15` one.
     pub fn size_bytes(&self) -> usize {
         if self.is_zero() {
             return 1;
         }
-        // An even power stands in the right half of its pair, with a zero to its left.
+        // A digit at an even power of ten is the right half of its pair; the left half is zero.
         let padding = usize::from(self.magnitude() % 2 == 0);
         let pairs = (self.digits() + padding).div_ceil(2);
         (1 + pairs + usize::from(self.negative)).min(21)
     }
 
-    /// The sum, exact.
+    /// Returns the exact sum.
     ///
     /// # Errors
     ///
-    /// [`NumberError::Overflow`] when the sum is too large or has more than 38 digits: DynamoDB
-    /// does not round, and answers `1E50 + 1` with its message for overflow.
-    /// [`NumberError::Underflow`] when operands nearly cancel out and leave less than 1E-130.
+    /// [`NumberError::Overflow`] if the sum is too large or has more than 38 digits: DynamoDB does not round, and
+    /// reports `1E50 + 1` as an overflow. [`NumberError::Underflow`] if operands nearly cancel and the result is below
+    /// 1E-130.
     pub fn checked_add(self, other: Self) -> Result<Self, NumberError> {
         if self.is_zero() {
             return Ok(other);
@@ -170,9 +168,9 @@ impl Number {
         if coarse.exponent < fine.exponent {
             std::mem::swap(&mut coarse, &mut fine);
         }
-        // The last digit of `fine` is not zero and stays the last one of the result if the
-        // exponents differ. So a `coarse` that outgrows 128 bits (3.4E38) leaves, less at most
-        // 1E38, a result of 39 digits or more: no wider arithmetic is ever needed.
+        // The last digit of `fine` is not zero, and if the exponents differ it is also the last digit of the result. So
+        // if the scaled `coarse` exceeds 128 bits (3.4E38), the result has 39 digits or more even after subtracting at
+        // most 1E38: wider arithmetic is never needed.
         let power = POWERS_OF_TEN.get(usize::from(coarse.exponent.abs_diff(fine.exponent)));
         let scaled = power.and_then(|power| coarse.coefficient().checked_mul(*power));
         let (scaled, rest) = (scaled.ok_or(NumberError::Overflow)?, fine.coefficient());
@@ -189,7 +187,7 @@ impl Number {
         })
     }
 
-    /// The difference, exact.
+    /// Returns the exact difference.
     ///
     /// # Errors
     ///
@@ -198,13 +196,13 @@ impl Number {
         self.checked_add(-other)
     }
 
-    /// The number with its sign turned. The range is symmetric, so this cannot fail; it is here
-    /// beside its siblings, and `-number` does the same.
+    /// Returns the negated number. Never fails, because the range is symmetric; it exists for symmetry with the other
+    /// operations, and `-number` does the same.
     pub fn checked_neg(self) -> Result<Self, NumberError> {
         Ok(-self)
     }
 
-    /// Normalises and checks the range.
+    /// Normalizes the number and checks its range.
     fn new(negative: bool, coefficient: u128, exponent: i64) -> Result<Self, NumberError> {
         if coefficient == 0 {
             return Ok(Self::ZERO);
@@ -223,7 +221,7 @@ impl Number {
         }
     }
 
-    /// The number of a coefficient that has no trailing zero and, with its exponent, is in range.
+    /// A number from a coefficient without trailing zeros that is in range with its exponent.
     const fn pack(negative: bool, coefficient: u128, exponent: i16) -> Self {
         Self {
             high: (coefficient >> 64) as u64,
@@ -243,8 +241,8 @@ impl Number {
         }
     }
 
-    /// The number as a coefficient, which is below zero if the flag is set, and a power of ten to multiply it with.
-    /// The coefficient ends in no zero unless it is one.
+    /// Returns the sign (true for negative), the coefficient, and the power of ten to multiply it by. The coefficient
+    /// has no trailing zeros, except for zero itself.
     ///
     /// ```
     /// use floe_store::Number;
@@ -261,7 +259,7 @@ impl Number {
         (self.high as u128) << 64 | self.low as u128
     }
 
-    /// The power of ten of the leading digit. Has no meaning for zero.
+    /// Returns the power of ten of the leading digit. Meaningless for zero.
     fn magnitude(&self) -> i32 {
         i32::from(self.exponent) + decimal_digits(self.coefficient()) as i32 - 1
     }
@@ -272,7 +270,7 @@ impl Number {
         }
         let by_magnitude = self.magnitude().cmp(&other.magnitude());
         by_magnitude.then_with(|| {
-            // Equal magnitudes: brought to one exponent, neither coefficient grows past 38 digits.
+            // With equal magnitudes, neither coefficient exceeds 38 digits after scaling to a common exponent.
             let shift = usize::from(self.exponent.abs_diff(other.exponent));
             let (mine, theirs) = (self.coefficient(), other.coefficient());
             if self.exponent > other.exponent {
@@ -360,8 +358,8 @@ impl TryFrom<i128> for Number {
     }
 }
 
-/// Takes the shortest decimal that reads back as the same float: `0.1` becomes `0.1`, not the 55
-/// digits of the float's exact value. NaN and the infinities are [`NumberError::Malformed`].
+/// Converts to the shortest decimal that parses back to the same float: `0.1` becomes `0.1`, not the 55 digits of the
+/// float's exact value. NaN and the infinities are [`NumberError::Malformed`].
 ///
 /// ```
 /// use floe_store::Number;
@@ -375,26 +373,26 @@ impl TryFrom<f64> for Number {
 
     fn try_from(value: f64) -> Result<Self, NumberError> {
         let mut text = Text::default();
-        // A float in this form takes at most 24 bytes; it is NaN or infinite if it has no digits.
+        // A float in this form takes at most 24 bytes. NaN and infinities have no digits, so parsing rejects them.
         write!(text, "{value:e}").map_err(|_| NumberError::Malformed)?;
         text.as_str().parse()
     }
 }
 
 impl Number {
-    /// The number as an `i64`, if it is whole and in its range.
+    /// Returns the number as an `i64` if it is an integer within range.
     pub fn to_i64(&self) -> Option<i64> {
         self.to_i128()?.try_into().ok()
     }
 
-    /// The number as a `u64`, if it is whole and in its range.
+    /// Returns the number as a `u64` if it is an integer within range.
     pub fn to_u64(&self) -> Option<u64> {
         self.to_i128()?.try_into().ok()
     }
 
-    /// The number as an `i128`, if it is whole and in its range.
+    /// Returns the number as an `i128` if it is an integer within range.
     pub fn to_i128(&self) -> Option<i128> {
-        // A negative exponent means a fraction, as the coefficient has no trailing zero.
+        // A negative exponent means a fraction, because the coefficient has no trailing zero.
         let power = POWERS_OF_TEN.get(usize::try_from(self.exponent).ok()?)?;
         let magnitude = self.coefficient().checked_mul(*power)?;
         if self.negative {
@@ -404,9 +402,9 @@ impl Number {
         }
     }
 
-    /// The float nearest to the number.
+    /// Returns the nearest float.
     pub fn to_f64(&self) -> f64 {
-        // Neither step fails: the text is short, well formed and within the range of floats.
+        // Neither step fails: the text is short, well-formed and within the range of floats.
         let mut text = Text::default();
         let sign = if self.negative { "-" } else { "" };
         let written = write!(text, "{sign}{}e{}", self.coefficient(), self.exponent);
@@ -416,7 +414,7 @@ impl Number {
 }
 // Decimal helpers
 
-/// 10^0 to 10^38, all the powers of ten of 128 bits.
+/// 10^0 to 10^38: all powers of ten that fit into 128 bits.
 const POWERS_OF_TEN: [u128; 39] = {
     let mut powers = [1; 39];
     let mut index = 1;
@@ -430,20 +428,20 @@ const POWERS_OF_TEN: [u128; 39] = {
     powers
 };
 
-/// 10^`exponent`, or the largest integer if that is larger: above every coefficient in any case.
+/// 10^`exponent`, or `u128::MAX` if that does not fit. Either way at least as large as any coefficient.
 fn power_of_ten(exponent: usize) -> u128 {
     POWERS_OF_TEN.get(exponent).copied().unwrap_or(u128::MAX)
 }
 
-/// How many decimal digits the integer has, 0 for zero.
+/// Returns the number of decimal digits, 0 for zero.
 fn decimal_digits(value: u128) -> u32 {
-    // 1233 / 4096 is log10(2) to within what 128 bits can show.
+    // 1233 / 4096 approximates log10(2) closely enough for 128 bits.
     let bits = u128::BITS - value.leading_zeros();
     let at_least = (bits * 1233) >> 12;
     at_least + u32::from(value >= power_of_ten(at_least as usize))
 }
 
-/// The integer, not zero, without its trailing decimal zeros, and how many there were.
+/// Strips the trailing decimal zeros of a nonzero integer, and counts them.
 fn strip_zeros(mut value: u128) -> (u128, u32) {
     if let Ok(value) = u64::try_from(value) {
         let (value, zeros) = strip_zeros_u64(value);
@@ -451,7 +449,7 @@ fn strip_zeros(mut value: u128) -> (u128, u32) {
     }
     let mut zeros = 0;
     for step in [32, 16, 8, 4, 2, 1] {
-        // A multiple of 10^n ends in n binary zeros, which most values do not.
+        // A multiple of 10^n has at least n trailing zero bits, which most values do not.
         let power = power_of_ten(step as usize);
         if value.trailing_zeros() >= step && value.is_multiple_of(power) {
             value /= power;
@@ -461,7 +459,7 @@ fn strip_zeros(mut value: u128) -> (u128, u32) {
     (value, zeros)
 }
 
-/// [`strip_zeros`] in 64 bits; zero has none.
+/// [`strip_zeros`] for 64 bits; zero has no trailing zeros.
 fn strip_zeros_u64(mut value: u64) -> (u64, u32) {
     if value == 0 || !value.is_multiple_of(10) {
         return (value, 0);

@@ -1,23 +1,23 @@
-//! What data weighs, as DynamoDB counts it for its limits and its bill.
+//! Sizes of data, as DynamoDB counts them for its limits and charges.
 //!
-//! | what | bytes |
+//! | data | bytes |
 //! |---|---|
-//! | attribute | the UTF-8 bytes of its name, and its value |
+//! | attribute | the UTF-8 bytes of its name, plus its value |
 //! | S | UTF-8 bytes |
 //! | N | [`Number::size_bytes`](crate::Number::size_bytes): 1, one per two digits of the whole part and of the fraction, one for a sign |
 //! | B | bytes |
 //! | BOOL, NULL | 1 |
-//! | SS, NS, BS | the sum of the elements |
-//! | L | 3, and for each element 1 and its value |
-//! | M | 3, and for each entry 1, its name and its value |
+//! | SS, NS, BS | the sum over the elements |
+//! | L | 3, plus 1 and the value for each element |
+//! | M | 3, plus 1, the name and the value for each entry |
 //!
-//! These are the sizes of the data model, not of bytes on a disk.
+//! These are sizes in DynamoDB's data model, not on disk.
 
 use crate::item::Item;
 
 pub use crate::value::size::{CONTAINER_BYTES, ENTRY_BYTES, attribute_size, value_size};
 
-/// The size of an item: of all its attributes.
+/// Returns the size of an item: the sum over its attributes.
 ///
 /// ```
 /// use floe_store::{Item, size::item_size};
@@ -26,8 +26,8 @@ pub use crate::value::size::{CONTAINER_BYTES, ENTRY_BYTES, attribute_size, value
 /// assert_eq!(item_size(&item), 2 + 3 + 8 + 2);
 /// ```
 pub fn item_size(item: &Item) -> usize {
-    if let Some(measure) = item.measure() {
-        return measure.bytes;
+    if let Some(stats) = item.stats() {
+        return stats.bytes;
     }
     let sizes = item.iter().map(|(name, value)| attribute_size(name, value));
     sizes.sum()
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars() {
+    fn size_of_strings_binaries_booleans_and_null() {
         check("", 0);
         check("abc", 3);
         check("日本", 6);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_weigh_by_their_digits() {
+    fn size_of_numbers_depends_on_their_digits() {
         for (text, size) in [
             ("0", 1),
             ("1", 2),
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn sets_weigh_their_elements() {
+    fn size_of_sets_is_the_sum_of_their_elements() {
         check(Set::new(["a", "bcd"].map(crate::Text::from)).unwrap(), 4);
         check(Set::new([Number::from(1), Number::from(-42)]).unwrap(), 5);
         check(Set::new([vec![1u8], vec![]]).unwrap(), 1);
     }
 
     #[test]
-    fn containers_weigh_three_and_one_for_each_entry() {
+    fn containers_add_three_bytes_and_one_per_entry() {
         check(Value::L(vec![]), 3);
         check(Item::new(), 3);
         check(Value::L(vec![Value::from("ab"), Value::Null]), 3 + 3 + 2);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_item_weighs_nothing() {
+    fn size_of_an_empty_item_is_zero() {
         assert_eq!(item_size(&Item::new()), 0);
     }
 }

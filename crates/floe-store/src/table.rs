@@ -1,8 +1,8 @@
 //! Tables: their keys, indexes, streams and expiry.
 //!
-//! [`TableDef`] is a definition that has been checked: it can only be built by
-//! [`CreateTable::definition`](crate::op::CreateTable::definition) or the [builder](TableDef::builder),
-//! so engines rely on it without looking again.
+//! A [`TableDef`] is always valid: it can only be built by
+//! [`CreateTable::definition`](crate::op::CreateTable::definition) or the [builder](TableDef::builder), so engines need
+//! no further checks.
 
 mod settings;
 
@@ -22,7 +22,7 @@ pub use settings::{
 };
 
 named! {
-    /// The types that a key attribute can have.
+    /// The types of key attributes.
     #[derive(PartialOrd, Ord)]
     pub enum KeyKind {
         /// String.
@@ -35,7 +35,7 @@ named! {
 }
 
 impl KeyKind {
-    /// The type of the values.
+    /// The type of values of this kind.
     pub const fn value_type(self) -> ValueType {
         match self {
             Self::S => ValueType::S,
@@ -44,7 +44,7 @@ impl KeyKind {
         }
     }
 
-    /// Whether the value is of this type.
+    /// Whether the value has this type.
     pub fn matches(self, value: &Value) -> bool {
         value.value_type() == self.value_type()
     }
@@ -53,27 +53,27 @@ impl KeyKind {
 /// An attribute that is part of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyAttribute {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// Its type.
+    /// The type.
     pub kind: KeyKind,
 }
 
 impl KeyAttribute {
-    /// A key attribute of this name and type.
+    /// Creates a key attribute with this name and type.
     pub fn new(name: impl Into<Name>, kind: KeyKind) -> Self {
         let name = name.into();
         Self { name, kind }
     }
 
-    /// What the item holds of it, if that is of its type.
+    /// Returns the item's value of the attribute, if it has the right type.
     fn value_in<'i>(&self, item: &'i Item) -> Option<&'i Value> {
         item.get(&self.name)
             .filter(|value| self.kind.matches(value))
     }
 }
 
-/// One attribute of a key and its role there.
+/// A key attribute and its role in the key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySchemaElement {
     /// The attribute.
@@ -92,23 +92,23 @@ named! {
     }
 }
 
-/// The attributes that form a key. A table has one partition attribute and at most one sort attribute;
-/// a global index has up to four of each.
+/// The attributes of a key. A table has one partition attribute and at most one sort attribute; a global index has up
+/// to four of each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySchema {
     /// The partition key: at least one attribute.
     pub partition: Vec<KeyAttribute>,
-    /// The sort key: may be empty.
+    /// The sort key; may be empty.
     pub sort: Vec<KeyAttribute>,
 }
 
 impl KeySchema {
-    /// All attributes, partition first, in their declared order.
+    /// Returns all attributes in declared order, partition key first.
     pub fn attributes(&self) -> impl Iterator<Item = &KeyAttribute> {
         self.partition.iter().chain(&self.sort)
     }
 
-    /// The attributes with their roles, as requests and descriptions list them.
+    /// Returns the attributes with their roles, as in requests and descriptions.
     pub fn elements(&self) -> Vec<KeySchemaElement> {
         let element = |attribute: &KeyAttribute, role| KeySchemaElement {
             name: attribute.name.clone(),
@@ -124,26 +124,26 @@ impl KeySchema {
         self.attributes().any(|a| a.name == *name)
     }
 
-    /// The key attributes of an item, if all are there with the right type.
+    /// Returns the key of an item, if all attributes exist and have the right type.
     pub fn key_of(&self, item: &Item) -> Option<Item> {
         let attribute = |a: &KeyAttribute| Some((a.name.clone(), a.value_in(item)?.clone()));
         self.attributes().map(attribute).collect()
     }
 }
 
-/// Which attributes an index copies from its items.
+/// Which attributes an index copies from the table's items.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Projection {
-    /// All of them.
+    /// All attributes.
     All,
     /// Only the keys of the table and the index.
     KeysOnly,
-    /// The keys, and these.
+    /// The keys and these attributes.
     Include(Vec<Name>),
 }
 
 impl Projection {
-    /// The attributes that it names beside the keys.
+    /// Returns the names of the non-key attributes.
     pub(crate) fn included(&self) -> &[Name] {
         match self {
             Self::Include(names) => names,
@@ -152,41 +152,41 @@ impl Projection {
     }
 }
 
-/// Whether an index has a partition key of its own.
+/// Whether an index has its own partition key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// A global index: its own partition key, read eventually.
+    /// A global index: its own partition key, eventually consistent.
     Global,
     /// A local index: the table's partition key with another sort key.
     Local,
 }
 
-/// A secondary index. Items that lack one of its key attributes are not in it.
+/// A secondary index. It has no entries for items that lack one of its key attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexDef {
-    /// Its name, unique in the table.
+    /// The name, unique in the table.
     pub name: String,
     /// Global or local.
     pub kind: IndexKind,
-    /// Its key.
+    /// The key.
     pub key: KeySchema,
-    /// What it copies.
+    /// The copied attributes.
     pub projection: Projection,
-    /// Its own throughput, for a global index of a provisioned table.
+    /// The provisioned throughput, for a global index of a provisioned table.
     pub throughput: Option<Throughput>,
-    /// How far it scales, for a global index.
+    /// The scaling limits, for a global index.
     pub scaling: Scaling,
 }
 
 impl IndexDef {
-    /// How it is paid for: as its table is.
+    /// Returns the billing mode, which is that of the table.
     pub fn billing(&self) -> Billing {
         self.throughput
             .map_or(Billing::OnDemand, Billing::Provisioned)
     }
 
-    /// Whether the index holds this item: every key attribute is there with the right type, none is empty, and
-    /// they are not too long together. An item that was there before the index may have such values.
+    /// Whether the index has an entry for this item: every key attribute exists with the right type, none is empty, and
+    /// the key is not too long. Items older than the index may have such values.
     pub fn holds(&self, item: &Item) -> bool {
         let fits = |attributes: &[KeyAttribute], bytes_max| {
             let mut total = 0;
@@ -202,7 +202,7 @@ impl IndexDef {
             && fits(&self.key.sort, SORT_KEY_BYTES_MAX)
     }
 
-    /// Whether the index copies the attribute.
+    /// Whether the index contains the attribute.
     pub fn projects(&self, table_key: &KeySchema, name: &str) -> bool {
         self.projection == Projection::All
             || self.key.contains(name)
@@ -210,7 +210,7 @@ impl IndexDef {
             || self.projection.included().iter().any(|n| *n == *name)
     }
 
-    /// The part of an item that the index copies.
+    /// Returns the attributes of an item that the index contains.
     pub fn project(&self, table_key: &KeySchema, item: &Item) -> Item {
         if self.projection == Projection::All {
             return item.clone();
@@ -219,19 +219,19 @@ impl IndexDef {
         self.projected(table_key, item).map(copy).collect()
     }
 
-    /// The size of the index's entry for an item that it [holds](IndexDef::holds).
+    /// Returns the size of the entry for an item that the index [holds](IndexDef::holds).
     pub fn entry_size(&self, table_key: &KeySchema, item: &Item) -> usize {
         let size = |(name, value): (&Name, &Value)| attribute_size(name, value);
         self.projected(table_key, item).map(size).sum()
     }
 
-    /// Whether two items have the same entry in the index.
+    /// Whether two items have equal entries in the index.
     pub fn same_entry(&self, table_key: &KeySchema, one: &Item, other: &Item) -> bool {
         self.projected(table_key, one)
             .eq(self.projected(table_key, other))
     }
 
-    /// Whether two items have the same key in the index.
+    /// Whether two items have equal keys in the index.
     pub fn same_key(&self, one: &Item, other: &Item) -> bool {
         let mut attributes = self.key.attributes();
         attributes.all(|a| one.get(&a.name) == other.get(&a.name))
@@ -248,7 +248,7 @@ impl IndexDef {
 }
 
 named! {
-    /// Which images a change record holds.
+    /// The images that a change record contains.
     pub enum StreamView {
         /// Only the key.
         KeysOnly = "KEYS_ONLY",
@@ -256,52 +256,52 @@ named! {
         NewImage = "NEW_IMAGE",
         /// The item before the change.
         OldImage = "OLD_IMAGE",
-        /// Both.
+        /// The item before and after the change.
         NewAndOldImages = "NEW_AND_OLD_IMAGES",
     }
 }
 
 impl StreamView {
-    /// Whether records hold the item before the change.
+    /// Whether records contain the old image.
     pub const fn has_old(self) -> bool {
         matches!(self, Self::OldImage | Self::NewAndOldImages)
     }
 
-    /// Whether records hold the item after the change.
+    /// Whether records contain the new image.
     pub const fn has_new(self) -> bool {
         matches!(self, Self::NewImage | Self::NewAndOldImages)
     }
 }
 
-/// A checked definition of a table.
+/// A valid table definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDef {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its primary key.
+    /// The primary key.
     pub key: KeySchema,
-    /// Its indexes, local and global, each name once.
+    /// All indexes, with unique names.
     pub indexes: Vec<IndexDef>,
-    /// How it is paid for.
+    /// The billing mode.
     pub billing: Billing,
-    /// The images in its change stream, if it has one.
+    /// The images in the change stream, if the table has one.
     pub stream: Option<StreamView>,
-    /// The attribute that holds the moment of expiry in epoch seconds, if expiry is on.
+    /// The attribute with the expiry time in epoch seconds, if expiry is enabled.
     pub ttl_attribute: Option<Name>,
-    /// Tags.
+    /// The tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether the table refuses to be deleted.
+    /// Whether deleting the table is rejected.
     pub deletion_protection: bool,
-    /// The storage class, if one was chosen.
+    /// The storage class, if set.
     pub class: Option<TableClass>,
-    /// How far it scales.
+    /// The scaling limits.
     pub scaling: Scaling,
-    /// The key that it is encrypted with, if it is not the store's own.
+    /// The encryption key, if it is not the store's default.
     pub encryption: Option<Encryption>,
 }
 
 impl TableDef {
-    /// Starts a definition: a name and the partition key.
+    /// Starts a definition with a name and the partition key.
     ///
     /// ```
     /// use floe_store::table::{KeyKind, Projection, StreamView};
@@ -340,23 +340,23 @@ impl TableDef {
         }
     }
 
-    /// The index of that name.
+    /// Returns the index of this name.
     pub fn index(&self, name: &str) -> Option<&IndexDef> {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// The global indexes.
+    /// Returns the global indexes.
     pub fn global_indexes(&self) -> impl Iterator<Item = &IndexDef> {
         self.indexes.iter().filter(|i| i.kind == IndexKind::Global)
     }
 
-    /// The local indexes.
+    /// Returns the local indexes.
     pub fn local_indexes(&self) -> impl Iterator<Item = &IndexDef> {
         self.indexes.iter().filter(|i| i.kind == IndexKind::Local)
     }
 
-    /// Whether an item has expired at this moment: its TTL attribute is a number of seconds in the past,
-    /// and not more than five years in the past, which DynamoDB takes for a mistake.
+    /// Whether an item has expired: its TTL attribute is a number of seconds in the past, but at most five years,
+    /// beyond which DynamoDB considers it a mistake.
     ///
     /// ```
     /// use floe_store::{Item, TableDef, Timestamp, table::KeyKind};
@@ -372,16 +372,16 @@ impl TableDef {
             .is_some_and(|at| at <= now.as_secs() && now.as_secs() - at <= FIVE_YEARS_SECS)
     }
 
-    /// The moment of expiry that an item names, in epoch seconds.
+    /// Returns the expiry time of an item in epoch seconds.
     pub fn expiry(&self, item: &Item) -> Option<u64> {
         item.get(self.ttl_attribute.as_deref()?)?.as_n()?.to_u64()
     }
 }
 
-/// How far back a moment of expiry may lie and still count.
+/// Maximum age of an expiry time; older ones are ignored.
 pub const FIVE_YEARS_SECS: u64 = TTL_AGE_MAX.as_secs();
 
-/// Builds a [`TableDef`] in code. [`build`](TableBuilder::build) checks it as the request for the table.
+/// Builds a [`TableDef`] in code. [`build`](TableBuilder::build) validates it like a request.
 #[derive(Clone, Debug)]
 pub struct TableBuilder {
     pub(crate) definition: TableDef,
@@ -391,14 +391,13 @@ impl TableBuilder {
     setters! {
         /// Adds a sort key.
         sort_key(name: impl Into<Name>, kind: KeyKind) => definition.key.sort = vec![KeyAttribute::new(name, kind)];
-        /// Switches the change stream on.
+        /// Enables the change stream.
         stream(view: StreamView) => definition.stream = Some(view);
-        /// Sets the attribute that holds the moment of expiry.
+        /// Sets the attribute with the expiry time.
         ttl(attribute: impl Into<Name>) => definition.ttl_attribute = Some(attribute.into());
-        /// Sets how the table is paid for; by the request if nothing is said. Global indexes get the same
-        /// throughput as the table.
+        /// Sets the billing mode. Default: on demand. Global indexes get the throughput of the table.
         billing(billing: Billing) => definition.billing = billing;
-        /// Makes the table refuse to be deleted.
+        /// Rejects deleting the table.
         deletion_protection() => definition.deletion_protection = true;
     }
 
@@ -470,67 +469,67 @@ fn key_attributes<N: Into<Name>>(
 }
 
 named! {
-    /// Whether a table or an index can be used.
+    /// The state of a table or an index.
     #[non_exhaustive]
     pub enum TableStatus {
-        /// It is being made.
+        /// Being created.
         Creating = "CREATING",
-        /// It is being changed.
+        /// Being changed.
         Updating = "UPDATING",
-        /// It is being removed.
+        /// Being deleted.
         Deleting = "DELETING",
-        /// It is ready.
+        /// Ready for use.
         Active = "ACTIVE",
     }
 }
 
-/// A table as it stands.
+/// The current state of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDescription {
-    /// Its definition.
+    /// The definition.
     pub definition: TableDef,
-    /// Whether it can be used.
+    /// The status.
     pub status: TableStatus,
-    /// When it was made.
+    /// When the table was created.
     pub created: Timestamp,
-    /// How many items it holds.
+    /// The number of items.
     pub item_count: u64,
-    /// How many bytes they weigh, as DynamoDB counts.
+    /// The size of the items, as DynamoDB counts.
     pub size_bytes: u64,
-    /// The resource name.
+    /// The ARN.
     pub arn: String,
-    /// A name that no other table ever has, not even one of the same name made later.
+    /// An id that no other table ever has, not even a later one of the same name.
     pub id: String,
     /// The indexes, in the order of the definition.
     pub indexes: Vec<IndexDescription>,
-    /// The newest change stream, even if it has been switched off.
+    /// The latest change stream, even if it is disabled.
     pub latest_stream: Option<StreamHandle>,
-    /// When its settings changed.
+    /// When settings were changed.
     pub history: TableHistory,
 }
 
-/// An index as it stands.
+/// The current state of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexDescription {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether it can be used.
+    /// The status.
     pub status: TableStatus,
-    /// Whether it is being filled from the items that were there before it.
+    /// Whether the index is being filled from existing items.
     pub backfilling: bool,
-    /// How many entries it holds.
+    /// The number of entries.
     pub item_count: u64,
-    /// How many bytes they weigh.
+    /// The size of the entries.
     pub size_bytes: u64,
-    /// The resource name.
+    /// The ARN.
     pub arn: String,
 }
 
-/// The name of a change stream.
+/// The identity of a change stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamHandle {
-    /// The resource name.
+    /// The ARN.
     pub arn: String,
-    /// When the stream was switched on, which tells the streams of one table apart.
+    /// When the stream was enabled, which distinguishes the streams of one table.
     pub label: String,
 }

@@ -1,8 +1,7 @@
-//! Text that is kept inline while it is short: the names of attributes and string values.
+//! Text that is stored inline if it is short: attribute names and string values.
 //!
-//! Items consist mostly of short names and short strings. Keeping up to 23 bytes of them inside the
-//! value spares reading an item most of its allocations; longer text is shared, so that cloning an item
-//! does not copy it either.
+//! Items consist mostly of short names and strings. Storing up to 23 bytes inline avoids most of the allocations when
+//! an item is read. Longer text is reference-counted, so that cloning an item does not copy it.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -17,12 +16,12 @@ macro_rules! text_type {
         pub struct $name(SmolStr);
 
         impl $name {
-            /// From a static text, without allocation.
+            /// Wraps a static text without allocating.
             pub const fn new_static(text: &'static str) -> Self {
                 Self(SmolStr::new_static(text))
             }
 
-            /// The text.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -1,8 +1,8 @@
-//! The ten types of value that an attribute can hold.
+//! The ten types of attribute values.
 //!
-//! Equality is DynamoDB's: numbers by their numeric value, sets without regard to order, maps and
-//! lists deep. It falls out of the representation (numbers are normalised, sets and maps sorted), so
-//! `==`, [`Hash`] and the bytes on disk can never disagree.
+//! Equality is DynamoDB's: numbers compare by numeric value, sets regardless of order, maps and lists deeply. It
+//! follows from the representation (numbers are normalized, sets and maps sorted), so `==`, [`Hash`] and the bytes on
+//! disk always agree.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,22 +16,22 @@ pub(crate) mod size;
 
 use item::Item;
 
-/// A value of an attribute.
+/// An attribute value.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// A string of UTF-8 text, ordered by its bytes.
+    /// A UTF-8 string, ordered by its bytes.
     S(Text),
     /// An exact decimal number of up to 38 digits.
     N(Number),
-    /// Bytes, ordered as unsigned.
+    /// Bytes, ordered as unsigned integers.
     B(Vec<u8>),
     /// True or false.
     Bool(bool),
-    /// The null value: an attribute that is there and holds nothing.
+    /// Null: the attribute exists without a value.
     Null,
     /// A map from names to values.
     M(Item),
-    /// A list of values of any types.
+    /// A list of values of any type.
     L(Vec<Value>),
     /// A set of strings.
     Ss(Set<Text>),
@@ -42,7 +42,7 @@ pub enum Value {
 }
 
 named! {
-    /// The type of a [`Value`], named as DynamoDB names it.
+    /// The type of a [`Value`], with DynamoDB's names.
     #[derive(PartialOrd, Ord)]
     pub enum ValueType {
         /// String.
@@ -81,7 +81,7 @@ macro_rules! accessors {
 }
 
 impl Value {
-    /// The type of the value.
+    /// Returns the type of the value.
     pub const fn value_type(&self) -> ValueType {
         match self {
             Self::S(_) => ValueType::S,
@@ -97,8 +97,7 @@ impl Value {
         }
     }
 
-    /// The order of two values, where DynamoDB defines one: both strings, both numbers or both
-    /// binary.
+    /// Compares two values of a type that DynamoDB orders: strings, numbers or binary. Otherwise returns `None`.
     ///
     /// ```
     /// use floe_store::Value;
@@ -116,8 +115,7 @@ impl Value {
         }
     }
 
-    /// The levels of nesting of the value: 1 for a scalar or a set, one more for each map or list
-    /// around it.
+    /// Returns the nesting depth: 1 for a scalar or a set, one more for each surrounding map or list.
     pub fn depth(&self) -> usize {
         match self {
             Self::M(map) => 1 + map.iter().map(|(_, v)| v.depth()).max().unwrap_or(0),
@@ -187,7 +185,7 @@ value_from! {
     Set<Vec<u8>> => v => Self::Bs(v);
 }
 
-/// A set of strings, numbers or byte strings: never empty, no element twice.
+/// A nonempty set of distinct strings, numbers or byte strings.
 ///
 /// ```
 /// use floe_store::{Set, SetError, Text};
@@ -204,17 +202,17 @@ pub struct Set<T>(Vec<T>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetError {
-    /// It has no element; DynamoDB has no empty sets.
+    /// There is no element; DynamoDB has no empty sets.
     Empty,
-    /// An element stands in it twice.
+    /// An element occurs twice.
     Duplicate,
 }
 
 impl fmt::Display for SetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "a set may not be empty",
-            Self::Duplicate => "a set may not hold an element twice",
+            Self::Empty => "a set must not be empty",
+            Self::Duplicate => "a set must not contain an element twice",
         })
     }
 }
@@ -222,11 +220,11 @@ impl fmt::Display for SetError {
 impl std::error::Error for SetError {}
 
 impl<T: Ord> Set<T> {
-    /// A set of these elements.
+    /// Creates a set of these elements.
     ///
     /// # Errors
     ///
-    /// When there is none, or one of them twice.
+    /// Returns an error if there are none, or if one occurs twice.
     pub fn new(elements: impl IntoIterator<Item = T>) -> Result<Self, SetError> {
         let mut elements: Vec<T> = elements.into_iter().collect();
         let given = elements.len();
@@ -249,7 +247,7 @@ impl<T: Ord> Set<T> {
         found.is_ok()
     }
 
-    /// The elements of either set.
+    /// Returns the union of the sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         let mut elements = self.0;
@@ -259,7 +257,7 @@ impl<T: Ord> Set<T> {
         Self(elements)
     }
 
-    /// The elements that are not in `other`; `None` when none is left.
+    /// Returns the elements that are not in `other`, or `None` if no element is left.
     pub fn difference(self, other: &Self) -> Option<Self> {
         let mut elements = self.0;
         elements.retain(|e| !other.contains(e));
@@ -268,23 +266,23 @@ impl<T: Ord> Set<T> {
 }
 
 impl<T> Set<T> {
-    /// A set of these elements, at least one and each greater than the one before.
-    pub(crate) const fn of_sorted(elements: Vec<T>) -> Self {
+    /// A set of strictly ascending elements, at least one.
+    pub(crate) const fn from_sorted(elements: Vec<T>) -> Self {
         Self(elements)
     }
 
-    /// How many elements there are: at least one.
+    /// Returns the number of elements, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The elements in ascending order.
+    /// Iterates over the elements in ascending order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
 
-    /// The elements in ascending order.
+    /// Returns the elements in ascending order.
     pub fn as_slice(&self) -> &[T] {
         &self.0
     }
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_refuse_duplicates_and_emptiness() {
+    fn sets_reject_duplicates_and_emptiness() {
         assert_eq!(Set::<Number>::new([]), Err(SetError::Empty));
         let one = Number::from(1);
         assert_eq!(Set::new([one, one]), Err(SetError::Duplicate));

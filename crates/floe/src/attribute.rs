@@ -1,9 +1,8 @@
-//! What a field can hold, and how it is stored.
+//! Field types and their stored form.
 //!
-//! Every value has one form in the store, chosen by its type: an absent attribute for `None`, a number for
-//! a number, a set for a set. Reading refuses every other form. Values of any serde type are
-//! [documents](document), and [`Expiry`] is the moment at which an item expires. All patterns store the fields
-//! of the caller's types like this.
+//! The type of a value determines its stored form: an absent attribute for `None`, a number for a number, a set for a
+//! set. Reading rejects every other form. Values of any serde type are [documents](document), and [`Expiry`] is the
+//! time at which an item expires. All patterns store the fields of the caller's types in this form.
 
 pub mod document;
 pub mod expiry;
@@ -24,22 +23,22 @@ pub use expiry::Expiry;
 /// A type that a field of a model can have.
 #[diagnostic::on_unimplemented(
     message = "a field of a model cannot be a `{Self}`",
-    label = "not a type that is stored",
+    label = "not a storable type",
     note = "implement `floe::Attribute`, or store it through serde with `#[model(serde)]`"
 )]
 pub trait Attribute: Sized {
-    /// The attribute's value; `None` if the attribute is left out.
+    /// Returns the attribute's value; `None` to omit the attribute.
     ///
     /// # Errors
     ///
-    /// When the value has no form in the store, as a float that is not a number.
+    /// If the value has no stored form, for example a NaN.
     fn to_value(&self) -> Result<Option<Value>, Invalid>;
 
-    /// The value of an attribute, or of its absence.
+    /// Reads the value from an attribute or its absence.
     ///
     /// # Errors
     ///
-    /// When the attribute is of another form.
+    /// If the attribute has another form.
     fn from_value(value: Option<&Value>) -> Result<Self, Invalid>;
 
     /// The JSON Schema of the type.
@@ -48,11 +47,11 @@ pub trait Attribute: Sized {
     /// Whether the attribute may be absent.
     const OPTIONAL: bool = false;
 
-    /// What the attribute is where it is part of a key or an index.
+    /// The kind of the attribute as part of a key or an index.
     const KIND: FieldKind = FieldKind::Other;
 }
 
-/// What an attribute is where it is part of a key.
+/// The kind of an attribute as part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text.
@@ -61,8 +60,7 @@ pub enum FieldKind {
     Number,
     /// Bytes.
     Bytes,
-    /// Something else, which no index can have as its key; in the key of the model itself it is written as
-    /// JSON.
+    /// Any other type. It cannot be a key of an index; in the key of the model itself it is written as JSON.
     Other,
 }
 
@@ -77,7 +75,7 @@ impl FieldKind {
         }
     }
 
-    /// The type that the attribute has in the key of a table or of an index; `None` if it can be in none.
+    /// The type of the attribute in the key of a table or an index; `None` if it cannot be in a key.
     pub(crate) const fn key_kind(self) -> Option<KeyKind> {
         match self {
             Self::Text => Some(KeyKind::S),
@@ -88,7 +86,7 @@ impl FieldKind {
     }
 }
 
-/// Refuses a name in a map that the store would refuse.
+/// Rejects map names that the store would reject.
 pub(crate) fn check_name(name: &str) -> Result<(), Invalid> {
     if name.is_empty() {
         return Err(Invalid::new("a name in a map cannot be empty"));
@@ -107,17 +105,17 @@ pub(crate) fn mismatch(expected: &str, value: &Value) -> Invalid {
     ))
 }
 
-/// Says that the fault is at this place of a list.
+/// Adds the index of a list to the path of an error.
 fn in_list(at: usize) -> impl FnOnce(Invalid) -> Invalid {
     move |invalid| invalid.within(&format!("[{at}]"))
 }
 
-/// Says that the fault is under this name of a map.
+/// Adds the name of a map entry to the path of an error.
 fn in_map(name: &str) -> impl FnOnce(Invalid) -> Invalid {
     move |invalid| invalid.within(&format!(".{name}"))
 }
 
-/// The types of which every value is present: one expression each for writing and reading.
+/// Types whose values are always present, with an expression each for writing and reading.
 macro_rules! scalar {
     ($type:ty, $kind:ident, $expected:literal, $schema:expr, |$own:ident| $write:expr, $($pattern:pat => $read:expr),+) => {
         impl Attribute for $type {
@@ -177,7 +175,7 @@ scalar!(usize, Number, "N", json!({"type": "integer", "minimum": 0}),
 scalar!(isize, Number, "N", json!({"type": "integer"}),
     |own| stored(Number::try_from(*own as i128)), Value::N(number) => integer("isize", number));
 
-// Their bounds are beyond JSON's numbers, and their last digits beyond the store's.
+// Their bounds exceed JSON's numbers, and their last digits the store's precision.
 scalar!(i128, Number, "N", json!({"type": "integer"}), |own| stored(Number::try_from(*own)),
     Value::N(number) => integer("i128", number));
 scalar!(u128, Number, "N", json!({"type": "integer", "minimum": 0}), |own| stored(Number::try_from(*own)),
@@ -189,16 +187,17 @@ fn integer<T: TryFrom<i128>>(name: &str, number: &Number) -> Result<T, Invalid> 
 }
 
 fn out_of_range(integer: &str, number: &Number) -> Invalid {
-    Invalid::new(format!("the number is no {integer}: value={number}"))
+    Invalid::new(format!(
+        "the number is not a valid {integer}: value={number}"
+    ))
 }
 
 fn stored(number: Result<Number, NumberError>) -> Result<Value, Invalid> {
-    let too_large =
-        "the number cannot be stored, being not finite, out of range or of more than 38 digits";
+    let too_large = "the number is not finite, out of range, or has more than 38 digits";
     number.map(Value::N).map_err(|_| Invalid::new(too_large))
 }
 
-// Both are stored as the shortest decimal that reads back as the same float of the same width.
+// Both are stored as the shortest decimal that reads back as the same float.
 scalar!(f64, Number, "N", json!({"type": "number"}), |own| stored(Number::try_from(*own)),
     Value::N(number) => Ok(number.to_f64()));
 scalar!(f32, Number, "N", json!({"type": "number"}), |own| stored(format!("{own:e}").parse()),
@@ -220,7 +219,7 @@ impl<T: Attribute> Attribute for Option<T> {
     }
 }
 
-/// An element of a list or a map: there is no absence inside a container, so it becomes null.
+/// An element of a list or a map. Absence becomes null, because containers have no absent elements.
 fn element<T: Attribute>(value: &T) -> Result<Value, Invalid> {
     Ok(value.to_value()?.unwrap_or(Value::Null))
 }
@@ -253,7 +252,7 @@ impl<T: Attribute> Attribute for Vec<T> {
     }
 }
 
-/// Bytes. A `Vec<u8>` is a list of numbers; this is what DynamoDB calls binary.
+/// Bytes, stored as DynamoDB's binary type. A `Vec<u8>` is stored as a list of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -294,25 +293,25 @@ maps!(BTreeMap HashMap);
 
 /// A type that a set can hold: text, numbers or bytes.
 pub trait Element: Attribute + Ord + Clone {
-    /// A set value of these elements, which are different and at least one.
+    /// Returns a set value of these elements, which must be distinct and at least one.
     ///
     /// # Errors
     ///
-    /// When one of them has no form in the store.
+    /// If an element has no stored form.
     fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid>
     where
         Self: 'a;
 
-    /// The elements of a set value.
+    /// Returns the elements of a set value.
     ///
     /// # Errors
     ///
-    /// When the value is another kind of set, or none.
+    /// If the value is not a set of this kind.
     fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid>;
 }
 
-fn twice<E>(_: E) -> Invalid {
-    Invalid::new("two elements of the set are stored alike")
+fn duplicate_element<E>(_: E) -> Invalid {
+    Invalid::new("two elements of the set have the same stored value")
 }
 
 macro_rules! elements {
@@ -320,7 +319,7 @@ macro_rules! elements {
         impl Element for $type {
             fn set_value<'a>(elements: impl Iterator<Item = &'a Self>) -> Result<Value, Invalid> {
                 let elements = elements.map(|$own| $write);
-                Set::new(elements).map(Value::$set).map_err(twice)
+                Set::new(elements).map(Value::$set).map_err(duplicate_element)
             }
             fn elements<C: FromIterator<Self>>(value: &Value) -> Result<C, Invalid> {
                 match value {
@@ -352,7 +351,7 @@ number_elements!(i8 i16 i32 i64 u8 u16 u32 u64 Number);
 macro_rules! sets {
     ($($set:ident: $($bound:ident)?;)*) => {$(
         impl<T: Element $(+ $bound)?> Attribute for $set<T> {
-            // DynamoDB has no empty sets: an empty one is left out, and what is absent is empty.
+            // DynamoDB has no empty sets: an empty set is stored as an absent attribute.
             const OPTIONAL: bool = true;
 
             fn to_value(&self) -> Result<Option<Value>, Invalid> {

@@ -1,41 +1,37 @@
-//! The read cache: eventual reads answered from memory.
+//! The read cache: eventually consistent reads served from memory.
 //!
-//! [`CacheEngine`] is an engine around an engine, in the role that DAX has for DynamoDB, but inside the
-//! process. [`Db::with_read_cache`](crate::Db::with_read_cache) puts one around the engine of a database.
+//! [`CacheEngine`] wraps an engine, in the role that DAX has for DynamoDB, but inside the process.
+//! [`Db::with_read_cache`](crate::Db::with_read_cache) wraps the engine of a database.
 //!
-//! # What is answered from memory
+//! # What is cached
 //!
-//! `GetItem` and `BatchGetItem` that are not consistent, want whole items and do not ask for their cost.
-//! That there is no item is remembered as well. Everything else goes to the engine: consistent reads,
-//! reads in transactions, queries, scans. An error is never remembered.
+//! The cache serves `GetItem` and `BatchGetItem` requests that are eventually consistent, have no projection and do not
+//! return their consumed capacity. The absence of an item is cached too. Everything else goes to the engine: consistent
+//! reads, reads in transactions, queries, scans. Errors are never cached.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - What another process wrote is seen after the time to live at the latest, if the engine shows it by
-//!   then.
-//! - What was written through this cache is seen by every read that begins after the answer, however
-//!   reads and writes overlap. A put leaves the new item, an update its new image, a delete that there is
-//!   none. Where it is not certain what a write has left (its answer was lost, it was cancelled or refused,
-//!   it overlapped with another, it was an update in a transaction), the item is forgotten and next read
-//!   consistently, even by an eventual read. This holds as long as the key is remembered: among
-//!   the writes of the last time to live, as many as there is room for.
-//! - A write with a token also leaves nothing but that the item must be read again. The engine answers it
-//!   with success, too, if it was applied long ago and the item was changed since.
-//! - A transaction whose condition failed has its items read again, so that running it again is not in
-//!   vain.
+//! - A write by another process is visible after the time to live at the latest, if the engine shows it by then.
+//! - A write through this cache is visible to every read that begins after the response, however reads and writes
+//!   overlap. A put caches the new item, an update its new image, a delete the absence. If the result of a write is
+//!   uncertain (its response was lost, it was cancelled or rejected, it overlapped with another write, it was an update
+//!   in a transaction), the item is invalidated and next read consistently, even by an eventual read. This holds while
+//!   the cache remembers the key: for the time to live after the write, and while there is room.
+//! - A write with an idempotency token only invalidates the item. The engine also reports success if the write was
+//!   applied long ago and the item has changed since.
+//! - A transaction whose condition failed invalidates its items, so that a retry reads them again.
 //!
-//! # What it costs
+//! # Costs
 //!
-//! An update that returns nothing is sent so that it returns the new image, which costs no capacity but
-//! brings the item over the wire. An eventual read of an item that was forgotten because it was written
-//! costs as much as a consistent one, once. The first put into a table whose key has not been seen
-//! describes the table.
+//! An update that returns nothing is changed to return the new image, which consumes no capacity but transfers the item.
+//! An eventual read of an item that was invalidated by a write costs as much as a consistent one, once. The first put
+//! into a table whose key is not known yet describes the table.
 //!
-//! What is where: `shelf` keeps the items and knows what may be kept, `read` and `write` take requests
-//! past it. What is not here: expiry. An item that has expired is hidden above.
+//! `state` stores the items and decides what may be stored; `read` and `write` handle requests. Expiry is not handled
+//! here: expired items are hidden by the layers above.
 
 mod read;
-mod shelf;
+mod state;
 mod write;
 
 use std::fmt;
@@ -47,10 +43,10 @@ use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
 use read::{batch_get_item, get_item};
-use shelf::Shelf;
+use state::CacheState;
 use write::{batch_write_item, transact_write_items, write_item};
 
-/// How much a read cache holds, and for how long.
+/// Options of a read cache: its size and its time to live.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,15 +71,15 @@ impl CacheOptions {
         }
     }
 
-    /// How old an answer may be: how late a write of another process may be seen. Zero keeps nothing.
+    /// Time to live: the maximum delay until a write by another process is visible. Zero disables caching. Default: 5 minutes.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// How many bytes to hold: items and keys as DynamoDB counts them, and a little for each entry. In
-    /// memory, items that have been looked at take some times as much. The least recently used go first;
-    /// an item larger than an eighth of the bound is not held.
+    /// Maximum size in bytes: items and keys as DynamoDB counts them, and an overhead for each entry. Items that were
+    /// accessed take several times as much memory. The least recently used are evicted first; an item larger than an
+    /// eighth of the maximum is not cached. Default: 64 MB.
     pub const fn bytes_max(mut self, bytes: usize) -> Self {
         self.bytes_max = bytes;
         self
@@ -96,21 +92,21 @@ impl Default for CacheOptions {
     }
 }
 
-/// What a read cache has done and what it holds.
+/// Statistics of a read cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// Items, and absences of items, that were answered from memory.
+    /// Items and absences served from memory.
     pub hits: u64,
-    /// Those that could have been and were not there, or too old.
+    /// Cacheable reads of items that were not cached, or too old.
     pub misses: u64,
-    /// How many items and absences it holds.
+    /// Cached items and absences.
     pub items: usize,
-    /// How many bytes it holds, as [`CacheOptions::bytes_max`] counts them.
+    /// Size of the cache in bytes, as [`CacheOptions::bytes_max`] counts them.
     pub bytes: usize,
 }
 
-/// An engine that answers eventual reads from memory where it can: see the [module](self).
+/// An engine that serves eventual reads from memory where possible: see the [module](self).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -136,7 +132,7 @@ pub struct CacheStats {
 pub struct CacheEngine {
     inner: Arc<dyn Engine>,
     options: CacheOptions,
-    shelf: Mutex<Shelf>,
+    state: Mutex<CacheState>,
 }
 
 impl fmt::Debug for CacheEngine {
@@ -149,44 +145,43 @@ impl fmt::Debug for CacheEngine {
 }
 
 impl CacheEngine {
-    /// An empty cache in front of this engine. What is written to the engine past the cache counts as
-    /// written by another process.
+    /// An empty cache in front of this engine. Writes that bypass the cache count as writes by another process.
     pub fn new(inner: Arc<dyn Engine>, options: CacheOptions) -> Self {
         Self {
             inner,
             options,
-            shelf: Mutex::new(Shelf::new(options)),
+            state: Mutex::new(CacheState::new(options)),
         }
     }
 
-    /// What it has done and what it holds.
+    /// Returns the statistics.
     pub fn stats(&self) -> CacheStats {
         self.lock().stats()
     }
 
-    /// Forgets everything, as after a change that went past it. The counts of hits and misses go on.
+    /// Clears the cache, for example after writes that bypassed it. Keeps the counts of hits and misses.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of the key of a table that the engine has described.
+    /// Learns the key of a table from its description.
     fn learn_key(&self, description: &TableDescription) {
         let table = &description.definition;
         let names = table.key.attributes().map(|attribute| &attribute.name);
         self.lock().learn_key(&table.name, names);
     }
 
-    /// Changes a table, of which nothing is kept that was known or begun before the end.
+    /// Changes a table, and drops everything about it that was cached or began before the end of the change.
     async fn change(
         &self,
         table_name: String,
         change: impl for<'a> FnOnce(&'a dyn Engine) -> BoxFuture<'a, Result<TableDescription>> + Send,
     ) -> Result<TableDescription> {
-        let _forgets = Forgets {
+        let _guard = DropTableGuard {
             cache: self,
             table_name,
         };
@@ -194,19 +189,19 @@ impl CacheEngine {
     }
 }
 
-/// Forgets a table when its change has ended, also if nobody waited for the end.
-struct Forgets<'c> {
+/// Drops a table from the cache when its change has ended, also if the caller cancelled it.
+struct DropTableGuard<'c> {
     cache: &'c CacheEngine,
     table_name: String,
 }
 
-impl Drop for Forgets<'_> {
+impl Drop for DropTableGuard<'_> {
     fn drop(&mut self) {
         self.cache.lock().drop_table(&self.table_name);
     }
 }
 
-/// Methods that the functions of the same names do.
+/// Methods that call the functions of the same names.
 macro_rules! cached {
     ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $input) -> BoxFuture<'_, Result<$output>> {

@@ -1,19 +1,19 @@
-//! Changes: what a commit leaves behind for others to act on.
+//! The change router: delivers committed changes to handlers.
 //!
-//! Every table can have a change stream, which tells of each item that was inserted, changed or removed. A [`Router`] gives
+//! Every table can have a change stream with a record of each inserted, changed or removed item. A [`Router`] passes
 //! these changes to handlers by type, by [pattern](Pattern), or by topic of the [outbox], and to [sinks](sink).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`router`] | which handlers a change goes to |
-//! | [`handler`] | what handlers are given, and how they fail |
-//! | [`consumer`] | reading the change streams of tables, and remembering how far |
-//! | [`deliver`] | giving changes to a router directly |
-//! | [`lambda`] | changes that AWS Lambda brings |
-//! | [`pattern`], [`envelope`] | which changes are meant, in the language of Amazon EventBridge's rules |
-//! | [`expired`] | handlers of versions of a registry that have expired |
-//! | [`sink`] | where changes are sent that no handler of the program is for |
-//! | [`outbox`] | messages that are written in the same commit as what they tell of |
+//! | [`router`] | selects the handlers of a change |
+//! | [`handler`] | arguments and failures of handlers |
+//! | [`consumer`] | reads the change streams of tables and stores checkpoints |
+//! | [`deliver`] | passes changes to a router directly |
+//! | [`lambda`] | handles change events of AWS Lambda |
+//! | [`pattern`], [`envelope`] | select changes with the syntax of Amazon EventBridge's rules |
+//! | [`expired`] | handlers of expired versions of a registry |
+//! | [`sink`] | send changes to destinations outside the program |
+//! | [`outbox`] | messages stored in the commit that causes them |
 
 pub mod change;
 pub mod consumer;
@@ -30,12 +30,12 @@ pub mod sink;
 mod work;
 
 pub use self::change::{Cause, Change, KeyNames};
-pub use self::consumer::parked::{Parked, ParkedChanges, ParkedId};
-pub use self::consumer::{Consumer, Notice, Progress, Ran};
-pub use self::deliver::{Delivery, Undelivered};
+pub use self::consumer::dead_letters::{DeadLetter, DeadLetterId, DeadLetters};
+pub use self::consumer::{ChangeConsumer, ConsumerNotice, ConsumerProgress, ConsumerSummary};
+pub use self::deliver::{BatchDelivery, FailedRecord};
 pub use self::envelope::Envelope;
 pub use self::expired::Expired;
-pub use self::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};
+pub use self::handler::{Changed, Failure, Handler, HandlerResult, Inserted, Removed};
 pub use self::outbox::{Message, Topics};
 pub use self::pattern::{Pattern, Rule};
 pub use self::router::Router;

@@ -1,9 +1,8 @@
-//! Pages of what a query finds, and cursors: where a page ended, in a form that can be handed to strangers.
+//! Pages of query results, and cursors: signed positions that a client may hold.
 //!
-//! A cursor is the key behind which the next page begins and a signature (HMAC-SHA256, cut to 16 bytes) over
-//! that key and what was asked. So a cursor that was changed, that belongs to another query, or that another
-//! database has made is refused, instead of showing items that were not asked for. It is not secret: who has
-//! it can read the key in it.
+//! A cursor is the last key of a page and a signature (HMAC-SHA256, truncated to 16 bytes) over that key and the
+//! query. A cursor that was modified, that belongs to another query, or that another database issued is rejected,
+//! and cannot be used to read other items. It is not secret: its holder can read the key in it.
 
 use std::fmt;
 
@@ -13,22 +12,22 @@ use sha2::Sha256;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How much of the signature is kept.
+/// Length of the truncated signature.
 const SIGNATURE_BYTES: usize = 16;
 
-/// A page of what was found.
+/// A page of results.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Page<T> {
-    /// What was found.
+    /// The results.
     pub rows: Vec<T>,
-    /// Where the next page begins; `None` if there is none.
+    /// The cursor of the next page; `None` on the last one.
     pub next: Option<Cursor>,
 }
 
-/// Where a page ended: see [`Select::page`](crate::model::query::Select::page).
+/// A signed position in the results of a query: see [`Select::page`](crate::model::query::Select::page).
 ///
-/// It is text, made to be handed to a client and to come back with its next request.
+/// It is text that a client sends back with its next request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor(String);
 
@@ -57,7 +56,7 @@ impl AsRef<str> for Cursor {
     }
 }
 
-/// What signs the cursors of a database.
+/// The key that signs the cursors of a database.
 #[derive(Clone)]
 pub(crate) struct CursorKey(Vec<u8>);
 
@@ -66,47 +65,48 @@ impl CursorKey {
         Self(key.to_vec())
     }
 
-    /// The cursor of what is asked, which stopped behind this key.
-    pub(crate) fn seal(&self, asked: &Item, key: &Item) -> Result<Cursor> {
+    /// Signs a cursor for the results of this query after this key.
+    pub(crate) fn sign(&self, query: &Item, key: &Item) -> Result<Cursor> {
         let mut bytes = Vec::new();
         key.pack_into(&mut bytes);
-        let signature = self.signature(asked, &bytes)?.finalize().into_bytes();
+        let signature = self.signature(query, &bytes)?.finalize().into_bytes();
         bytes.extend(signature.iter().take(SIGNATURE_BYTES));
         Ok(Cursor(hex::encode(&bytes)))
     }
 
-    /// The key in a cursor that this database has made for what is asked.
+    /// Verifies a cursor, and returns the key in it.
     ///
     /// # Errors
     ///
-    /// [`InvalidCursor`](ErrorKind::InvalidCursor) for every other text.
-    pub(crate) fn open(&self, asked: &Item, cursor: &str) -> Result<Item> {
-        let bytes = hex::decode(cursor).ok_or_else(foreign)?;
+    /// [`InvalidCursor`](ErrorKind::InvalidCursor) unless this database issued it for this query.
+    pub(crate) fn verify(&self, query: &Item, cursor: &str) -> Result<Item> {
+        let bytes = hex::decode(cursor).ok_or_else(invalid_cursor)?;
         let (key, signature) = bytes
             .split_last_chunk::<SIGNATURE_BYTES>()
-            .ok_or_else(foreign)?;
-        let own = self.signature(asked, key)?;
-        own.verify_truncated_left(signature)
-            .map_err(|_| foreign())?;
-        Item::from_packed(key).ok_or_else(foreign)
+            .ok_or_else(invalid_cursor)?;
+        let expected = self.signature(query, key)?;
+        expected
+            .verify_truncated_left(signature)
+            .map_err(|_| invalid_cursor())?;
+        Item::from_packed(key).ok_or_else(invalid_cursor)
     }
 
-    fn signature(&self, asked_for: &Item, key: &[u8]) -> Result<Hmac<Sha256>> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| foreign())?;
-        let mut asked = Vec::new();
-        asked_for.pack_into(&mut asked);
+    fn signature(&self, query: &Item, key: &[u8]) -> Result<Hmac<Sha256>> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).map_err(|_| invalid_cursor())?;
+        let mut packed = Vec::new();
+        query.pack_into(&mut packed);
         mac.update(b"floe cursor 1");
-        // The length keeps what was asked apart from the key.
-        mac.update(&asked.len().to_string().into_bytes());
-        mac.update(&asked);
+        // The length separates the query from the key.
+        mac.update(&packed.len().to_string().into_bytes());
+        mac.update(&packed);
         mac.update(key);
         Ok(mac)
     }
 }
 
-fn foreign() -> Error {
+fn invalid_cursor() -> Error {
     Error::new(
         ErrorKind::InvalidCursor,
-        "the cursor is not one that this database has made for this query; begin again without one",
+        "the cursor was not issued by this database for this query; start again without a cursor",
     )
 }

@@ -1,4 +1,4 @@
-//! The database: an engine, and what a transaction needs besides it.
+//! The database: an engine, with the clock, the random numbers and the settings that transactions need.
 
 use std::any::Any;
 use std::fmt;
@@ -33,7 +33,7 @@ struct Inner {
     engine: Arc<dyn Engine>,
     env: Env,
     timer: Arc<dyn Timer>,
-    /// The engine once more, if it is a cache around the engine that was given.
+    /// The same engine, if it is the read cache.
     cache: Option<Arc<CacheEngine>>,
     cursor_key: CursorKey,
     settings: Settings,
@@ -50,27 +50,27 @@ impl Timer for TokioTimer {
 }
 
 impl Db {
-    /// Opens the embedded engine on a directory, which is made if it is missing.
+    /// Opens the embedded engine in a directory, and creates the directory if it is missing.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when the directory cannot be used or another process has it.
+    /// [`Store`](crate::ErrorKind::Store) if the directory cannot be used or another process has it open.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Ok(Self::with_engine(Arc::new(LocalEngine::open(directory)?)))
     }
 
-    /// An embedded engine that keeps everything in memory.
+    /// Opens an embedded engine that keeps everything in memory.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when its threads cannot be started.
+    /// [`Store`](crate::ErrorKind::Store) if its threads cannot be started.
     pub fn memory() -> Result<Self> {
         Ok(Self::with_engine(Arc::new(LocalEngine::memory()?)))
     }
 
-    /// Connects to Amazon DynamoDB, or to anything that speaks its protocol: a Floe server, DynamoDB Local,
-    /// ScyllaDB's Alternator. Region and credentials come from where the AWS tools take them, unless the options
-    /// say otherwise. Needs the feature `aws`.
+    /// Connects to Amazon DynamoDB, or to any server that speaks its protocol: a Floe server, DynamoDB Local,
+    /// ScyllaDB's Alternator. Region and credentials come from the sources that the AWS tools use, unless the options
+    /// set them. Requires the feature `aws`.
     ///
     /// ```no_run
     /// use floe::db::ConnectOptions;
@@ -101,8 +101,8 @@ impl Db {
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when no region is known, or when the prefix is none that a table's name can
-    /// begin with. Whether the store can be reached shows with the first request.
+    /// [`Store`](crate::ErrorKind::Store) if no region is configured, or if the prefix is not a valid beginning of a
+    /// table name. An unreachable store is reported by the first request.
     #[cfg(feature = "aws")]
     pub async fn connect(options: ConnectOptions) -> Result<Self> {
         let engine = floe_aws::AwsEngine::connect(options).await?;
@@ -114,7 +114,7 @@ impl Db {
         Self::with_parts(engine, Env::system(), Arc::new(TokioTimer))
     }
 
-    /// A database on any engine, with time and randomness of one's own.
+    /// A database on any engine, with the given clock, random numbers and timer.
     pub fn with_parts(engine: Arc<dyn Engine>, env: Env, timer: Arc<dyn Timer>) -> Self {
         let random: Vec<u8> = (0..4).flat_map(|_| env.next_u64().to_ne_bytes()).collect();
         Self {
@@ -129,9 +129,9 @@ impl Db {
         }
     }
 
-    /// Answers [eventual](crate::Tx::eventual) reads from memory where it can: see [`cache`](crate::cache).
+    /// Serves [eventual](crate::Tx::eventual) reads from memory where possible: see [`cache`](crate::cache).
     ///
-    /// What is written through the returned database and its copies, and only that, is seen at once.
+    /// Only writes through the returned database and its clones are visible in the cache at once.
     ///
     /// ```
     /// use floe::{Db, Error, Model, Tx, cache::CacheOptions};
@@ -170,20 +170,20 @@ impl Db {
         })
     }
 
-    /// The same database, whose cursors are signed with this key. Without it the key is made up when the
-    /// database is opened, and cursors of another process or from before a restart are refused. Keep it
-    /// secret, 32 random bytes long, and the same for all who serve the same clients.
+    /// Signs cursors with this key. By default the key is generated when the database is opened, and cursors of
+    /// another process or from before a restart are rejected. Use 32 random bytes, keep them secret, and configure
+    /// the same key in all processes that serve the same clients.
     #[must_use]
     pub fn with_cursor_key(self, key: &[u8]) -> Self {
         self.with(|inner| inner.cursor_key = CursorKey::new(key))
     }
 
-    /// The same database with a setting of a pattern, in place of an earlier one of its type.
+    /// Sets a setting of a pattern. It replaces an earlier one of its type.
     pub(crate) fn with_setting<T: Any + Send + Sync>(self, setting: T) -> Self {
         self.with(|inner| inner.settings = inner.settings.with(setting))
     }
 
-    /// The setting of a pattern, by its type.
+    /// Returns the setting of a pattern by its type.
     pub(crate) fn setting<T: Any + Default + Send + Sync>(&self) -> &T {
         self.inner.settings.get()
     }
@@ -194,7 +194,7 @@ impl Db {
         Self { inner }
     }
 
-    /// What the read cache has done and what it holds, if there is one.
+    /// Statistics of the read cache, if there is one.
     pub fn read_cache(&self) -> Option<CacheStats> {
         self.inner.cache.as_ref().map(|cache| cache.stats())
     }

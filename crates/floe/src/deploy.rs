@@ -1,5 +1,5 @@
-//! Deployments: a template of AWS CloudFormation with the tables of a program, the functions of AWS Lambda that follow
-//! their changes, the rights of each, and alarms.
+//! Deployments: an AWS CloudFormation template with the tables of a program, the AWS Lambda functions that process their
+//! changes, the permissions of each, and alarms.
 //!
 //! ```
 //! use floe::changes::{Inserted, Router};
@@ -14,7 +14,7 @@
 //! # fn main() -> Result<(), Error> {
 //! let router = Router::new().on_inserted::<Order>(async |_: Inserted<Order>| Ok(()));
 //! let store = Db::memory()?.events();
-//! let template = Deployment::new("Orders, and what follows from them.")
+//! let template = Deployment::new("Orders and their changes.")
 //!     .tables(table_definitions(&[Order::SCHEMA])?)
 //!     .tables([store.table()?, store.feed_table()?])
 //!     .function(Function::indexer(&store))
@@ -25,19 +25,19 @@
 //! # }
 //! ```
 //!
-//! Everything follows from the models, the store and the router: which tables there are, which streams a function follows,
-//! and what it may do. The template is text that depends on these alone, so that a test can compare it with the one that
-//! is deployed. `deploy/` of the project shows one, with an app of the AWS CDK that makes the same.
+//! Everything is derived from the models, the store and the router: the tables, the streams that a function follows, and
+//! its permissions. The template depends on nothing else, so a test can compare it with the deployed one. `deploy/` in the
+//! repository shows an example, and the same deployment as an AWS CDK app.
 //!
-//! What each [function](Function) comes with:
+//! The resources of each [function](Function):
 //!
-//! | resource | why |
+//! | resource | purpose |
 //! |---|---|
-//! | a role | reads the streams, writes its own log and its own queue, and does what was [granted](Function::grant); nothing else |
-//! | a log group | kept for a month |
-//! | a mapping for each stream | reports what failed change by change, and halves what fails as a whole |
-//! | a queue | where Lambda tells of changes that it has given up |
-//! | three alarms | the function fails; it falls behind; something was given up; told to one topic |
+//! | a role | allows reading the streams, writing its own log and its own queue, and [granted](Function::grant) operations; nothing else |
+//! | a log group | retained for a month |
+//! | a mapping for each stream | reports failures per change, and bisects batches that fail as a whole |
+//! | a queue | receives changes that Lambda gave up |
+//! | three alarms | the function fails, it falls behind, changes were given up; all notify one topic |
 
 mod alarms;
 mod function;
@@ -56,9 +56,9 @@ use crate::tables::{InfrastructureFormat, cloudformation, infrastructure_of};
 /// Tables by their names.
 type Tables<'a> = BTreeMap<&'a str, &'a TableDef>;
 
-/// What is deployed together.
+/// The tables and functions of one stack.
 #[derive(Clone, Debug)]
-#[must_use = "a deployment is a template once it is written"]
+#[must_use = "a deployment does nothing until its template is written"]
 pub struct Deployment {
     description: String,
     tables: Vec<TableDef>,
@@ -66,7 +66,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Nothing yet, with a description for whoever sees the stack.
+    /// An empty deployment with a description of the stack.
     pub fn new(description: impl Into<String>) -> Self {
         Self {
             description: description.into(),
@@ -75,7 +75,7 @@ impl Deployment {
         }
     }
 
-    /// Adds tables. Those of models, registries, graphs and event stores are told by
+    /// Adds tables. Those of models, registries, graphs and event stores are returned by
     /// [`table_definitions`](crate::model::tables::table_definitions),
     /// [`registry_tables`](crate::registry::tables::registry_tables),
     /// [`GraphSchema::tables`](crate::graph::GraphSchema::tables) and
@@ -91,27 +91,27 @@ impl Deployment {
         self
     }
 
-    /// The tables in another form, for a tool that makes the functions itself.
+    /// Writes the tables only, in any format, for a tool that creates the functions itself.
     ///
     /// # Errors
     ///
     /// As for [`template`](Self::template).
     pub fn infrastructure(&self, format: InfrastructureFormat) -> Result<String> {
-        let tables = self.known_tables()?;
+        let tables = self.tables_by_name()?;
         infrastructure_of(tables.into_values().cloned().collect(), format)
     }
 
-    /// The template of CloudFormation, as JSON.
+    /// Writes the CloudFormation template, as JSON.
     ///
-    /// Its parameters are the bucket and the keys of the code. Alarms are told to a topic that is part of it: subscribe to it.
+    /// Its parameters are the S3 bucket and keys of the code. Alarms notify a topic in the template: subscribe to it.
     ///
     /// # Errors
     ///
-    /// [`Table`](ErrorKind::Table) when two tables have one name, or a function follows a table that is not there or has
-    /// no stream; [`InvalidUse`](ErrorKind::InvalidUse) when a function cannot be called so, when two are called the same,
-    /// or when it is granted what is no operation on items.
+    /// [`Table`](ErrorKind::Table) if two tables have the same name, or a function follows a table that is missing or has
+    /// no stream; [`InvalidUse`](ErrorKind::InvalidUse) if the name of a function is invalid or not unique, or if it is
+    /// granted something other than an operation on items.
     pub fn template(&self) -> Result<String> {
-        let tables = self.known_tables()?;
+        let tables = self.tables_by_name()?;
         let definitions = tables.values().copied().cloned();
         let mut resources = cloudformation::resources(definitions.collect())?;
         for function in &self.functions {
@@ -122,9 +122,9 @@ impl Deployment {
         if !self.functions.is_empty() {
             resources.push(alarms::topic());
         }
-        let mut taken = BTreeSet::new();
-        if let Some((id, _)) = resources.iter().find(|(id, _)| !taken.insert(id)) {
-            let message = format!("two resources come to the same name: resource={id}");
+        let mut seen = BTreeSet::new();
+        if let Some((id, _)) = resources.iter().find(|(id, _)| !seen.insert(id)) {
+            let message = format!("two resources have the same name: resource={id}");
             return Err(Error::invalid_use(message));
         }
         let mut template = vec![
@@ -139,15 +139,15 @@ impl Deployment {
     }
 
     /// The tables by their names, which must differ.
-    fn known_tables(&self) -> Result<Tables<'_>> {
-        let mut known = BTreeMap::new();
+    fn tables_by_name(&self) -> Result<Tables<'_>> {
+        let mut tables = BTreeMap::new();
         for table in &self.tables {
-            if known.insert(table.name.as_str(), table).is_some() {
+            if tables.insert(table.name.as_str(), table).is_some() {
                 let message = format!("two tables have the same name: table={}", table.name);
                 return Err(Error::new(ErrorKind::Table, message));
             }
         }
-        Ok(known)
+        Ok(tables)
     }
 }
 

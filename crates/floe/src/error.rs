@@ -1,18 +1,18 @@
-//! The error of the patterns: a kind that tells what to do, and what is known of the case.
+//! The error type of the patterns: a kind that says what to do, a message, and the facts.
 
 use std::error::Error as StdError;
 use std::fmt;
 
 use crate::key::EncodedKey;
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something did not work.
+/// The error type of this crate.
 ///
-/// The [kind](Error::kind) tells what to do; the message all that is known: which model, which item,
-/// which field. What a program may want to act on is there in parts as well: the [field](Error::field) that
-/// was refused, the [items](Error::items) of a commit that was not made, the [attempts](Error::attempts).
+/// The [kind](Error::kind) says what to do. The message names the model, the item and the field. Facts that a program
+/// may act on are also available as values: the invalid [field](Error::field), the [items](Error::items) of a failed
+/// commit, the number of [attempts](Error::attempts).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error(Box<Inner>);
 
@@ -26,15 +26,15 @@ struct Inner {
     source: Option<floe_store::Error>,
 }
 
-/// An item that stood in the way of a commit.
+/// An item because of which a commit failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorItem {
     /// The name of its model.
     pub model: &'static str,
-    /// Its key, as it is stored.
+    /// Its stored key.
     pub key: EncodedKey,
-    /// The fields that others have changed; none if the item itself came or went.
+    /// The fields that another writer changed. Empty if the item was created or deleted.
     pub fields: Vec<String>,
 }
 
@@ -42,57 +42,58 @@ pub struct ErrorItem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An item that was to be created is there already. Choose another key, or get it instead.
+    /// The item to create already exists. Choose another key, or get the item instead.
     AlreadyExists,
-    /// A value that the model does not allow, or a stored attribute that it cannot read. The message tells
-    /// the field and the place inside it. Fix the value.
+    /// The model does not allow a value, or cannot read a stored attribute. The message names the field and the
+    /// location inside it. Fix the value.
     InvalidField,
-    /// The transaction has touched the same item before. Keep the row, or ask for `cache_rows`.
+    /// The transaction fetched the same item before. Keep the row, or set `cache_rows`.
     FetchedTwice,
-    /// Others changed what the transaction read, again and again, until its retries were used up. The
-    /// message tells the items and fields. Try later, or make the transaction touch less.
+    /// Other writers kept changing what the transaction read until the retries were used up. The message names the
+    /// items and fields. Retry later, or let the transaction read less.
     TransactionFailed,
-    /// The answer to a write was lost and the store cannot tell whether it was applied. Read the item
-    /// that the message names, and decide; nothing was tried again.
+    /// The response to a write was lost, and whether it was applied cannot be determined. Read the item that the
+    /// message names, and decide; the write was not retried.
     OutcomeUnknown,
-    /// A read-only transaction wrote something. Take one that may write.
+    /// A read-only transaction wrote something. Use a transaction that may write.
     ReadOnly,
-    /// More items or bytes than the store takes in one transaction, or one item too large. Nothing was
-    /// sent. Do it in smaller steps.
+    /// The transaction has more items or bytes than the store allows, or an item is too large. Nothing was sent.
+    /// Write in smaller steps.
     TooLarge,
-    /// The call itself is wrong: a transaction inside a transaction, a condition that no key can answer. Fix
-    /// the call.
+    /// The call itself is wrong: a transaction inside a transaction, a condition that no key can satisfy. Fix the
+    /// call.
     InvalidUse,
-    /// The cursor is not one that this database has made for this query. Begin again without one; if it came
-    /// from a client, tell the client so.
+    /// The cursor was not issued by this database for this query. Start without one; if a client sent it, reject the
+    /// client's request.
     InvalidCursor,
-    /// The engine cannot do this, as its capabilities say.
+    /// The engine does not have the capability.
     Unsupported,
-    /// A table is missing or differs from the model. Call `ensure_tables`, or read what differs.
+    /// A table is missing or differs from the model. Call `ensure_tables`, or see the message for the differences.
     Table,
-    /// The body of the transaction returned an error of its own. Only hooks are told so; the caller gets that
+    /// The body of the transaction returned its own error. Only hooks see this kind; the caller gets the body's
     /// error.
     Aborted,
-    /// An event, or what is stored of a stream, cannot be read: damaged, or of a type that the program does not know.
-    /// Look at the stream that the message names, or teach the program the type.
+    /// An event or other stored data of a stream cannot be read: it is damaged, or of a type that the program does
+    /// not declare. Inspect the stream that the message names, or declare the type.
     InvalidEvent,
-    /// Events are needed that are not in the stream any more. Bring them back, or give the store its archive.
+    /// Required events are no longer in the stream. Restore them, or configure the archive of the store.
     MissingEvents,
-    /// The stream is not at the version that was expected. Read it, and decide again.
+    /// The stream is not at the expected version. Read it, and decide again.
     VersionConflict,
-    /// Others appended to the stream again and again, until there were no resyncs left. Try later.
+    /// Other writers kept appending to the stream until no resyncs were left. Retry later.
     MaxResyncsExhausted,
-    /// An entity that was to be changed or linked is not there. Create it, or leave it.
+    /// The entity to change or link does not exist. Create it first.
     NotFound,
     /// Another entity has the key of a unique index; the message names it. Choose another key.
     Conflict,
-    /// The entity cannot be deleted while others refer to it; the message names one. Delete or unlink them first.
+    /// The entity cannot be deleted while other entities refer to it; the message names one. Delete or unlink them
+    /// first.
     Restricted,
-    /// The index is not complete: it is new, or its function has changed. Rebuild it, or ask for a scan instead.
+    /// The index is incomplete: it is new, or its function has changed. Rebuild it, or request a scan instead.
     IndexNotReady,
-    /// The deadline passed before the transaction was done.
+    /// The deadline passed before the transaction finished.
     Deadline,
-    /// The store refused or failed for a reason of its own, which is the source of this error.
+    /// The store rejected the request or failed. The store's error is the source of this error.
     Store,
 }
 
@@ -123,7 +124,7 @@ impl Error {
         self
     }
 
-    /// Several errors of one kind as one, with the messages and items of all; `None` if there are none.
+    /// Joins errors of one kind into one with all messages and items. Returns `None` if there are none.
     pub(crate) fn join(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut errors = errors.into_iter();
         let mut joined = errors.next()?;
@@ -135,7 +136,7 @@ impl Error {
         Some(joined)
     }
 
-    /// The last cause of a transaction that was tried so often, as another kind.
+    /// The error of a transaction that gave up after this many attempts, made from its last cause.
     pub(crate) fn after_attempts(self, kind: ErrorKind, message: String, attempts: u32) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -150,7 +151,7 @@ impl Error {
     #[must_use]
     pub fn invalid(model: &str, field: &str, invalid: &Invalid) -> Self {
         let (path, reason) = (invalid.path(), invalid.reason());
-        // Facts stand behind one colon, however many there are.
+        // A message has one colon, before its facts.
         let joint = if reason.contains(": ") { " " } else { ": " };
         let message = format!("{reason}{joint}model={model} field={field}{path}");
         let mut error = Self::new(ErrorKind::InvalidField, message);
@@ -163,22 +164,22 @@ impl Error {
         self.0.kind
     }
 
-    /// The field that was refused, with the place inside it: `address.lines[2]`.
+    /// The invalid field, with the location inside it: `address.lines[2]`.
     pub fn field(&self) -> Option<&str> {
         self.0.field.as_deref()
     }
 
-    /// The items because of which a commit was not made, or of which nobody knows whether it was.
+    /// The items because of which a commit failed, or those of a commit whose outcome is unknown.
     pub fn items(&self) -> &[ErrorItem] {
         &self.0.items
     }
 
-    /// How often the body of the transaction ran, where it ran out of retries or of time.
+    /// How often the body ran, if the transaction ran out of retries or time.
     pub const fn attempts(&self) -> Option<u32> {
         self.0.attempts
     }
 
-    /// The store's own error, where that is the cause.
+    /// The store's error, if that is the cause.
     pub const fn store_error(&self) -> Option<&floe_store::Error> {
         self.0.source.as_ref()
     }
@@ -210,7 +211,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// A value that is wrong as a whole.
+    /// An error about the value as a whole.
     pub fn new(reason: impl Into<String>) -> Self {
         Self {
             path: String::new(),
@@ -218,14 +219,14 @@ impl Invalid {
         }
     }
 
-    /// The same, seen from the container under this step: `.name` or `[3]`.
+    /// Prepends a step to the path, as seen from the enclosing container: `.name` or `[3]`.
     #[must_use]
     pub fn within(mut self, step: &str) -> Self {
         self.path.insert_str(0, step);
         self
     }
 
-    /// Where inside the field: empty for the field itself.
+    /// The location inside the field. Empty for the field itself.
     pub fn path(&self) -> &str {
         &self.path
     }

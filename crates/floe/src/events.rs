@@ -1,4 +1,4 @@
-//! The event store: what happened is kept in streams, and states follow from it.
+//! The event store: events are stored in streams, and states are derived from them.
 //!
 //! ```
 //! use floe::events::{Access, Decider};
@@ -46,7 +46,7 @@
 //! let ann = db.stream::<Account>("ann");
 //! ann.transact(|_| Ok::<_, Error>([AccountEvent::Deposited { cents: 500 }])).await?;
 //!
-//! // Decided upon the state; decided again if somebody else appends meanwhile.
+//! // Decides on the current state; decides again after a conflict with another writer.
 //! let paid = ann
 //!     .transact(|balance| {
 //!         let enough = *balance >= 200;
@@ -59,31 +59,31 @@
 //! # }
 //! ```
 //!
-//! # How a stream is kept
+//! # How a stream is stored
 //!
-//! A stream is one item, the Tip, as long as it is short. Events are appended to the Tip with one write. When the Tip has
-//! become too large, its events are moved into a batch that never changes (they *calve*), in the same transaction as the
-//! append. Beside its events the Tip holds *unfolds*: a snapshot of the state, replaced by each append, so that loading
-//! is one read however long the stream is. The items are those of Equinox, whose programs can use the same table:
-//! see `stored.rs`. What that costs, beside one item per event, is told in `docs/events-cost.md`.
+//! A short stream is one item, the Tip. Events are appended to the Tip with one write. When the Tip becomes too large, its
+//! events are moved into an immutable batch (they *calve*), in the same transaction as the append. Besides its events, the
+//! Tip holds *unfolds*: a snapshot of the state, replaced by each append, so that loading takes one read regardless of the
+//! length of the stream. The items are those of Equinox, whose programs can use the same table: see `stored.rs`.
+//! `docs/events-cost.md` compares the cost with one item per event.
 //!
-//! # What is where
+//! # Modules
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`store`] | appending to streams, their versions, their names |
-//! | [`read`] | reading events as such, forward and backward |
-//! | [`decider`], [`typed`] | what events and states are to a program |
-//! | [`stream`] | a stream of a decider: loaded, decided upon, appended to |
-//! | [`access`], [`cache`] | how states are found, and kept in memory |
+//! | [`store`] | appending to streams, their versions and names |
+//! | [`read`] | reading events forward and backward |
+//! | [`decider`], [`typed`] | events and states as types of the program |
+//! | [`stream`] | a stream of a decider: load, decide, append |
+//! | [`access`], [`cache`] | loading states, and keeping them in memory |
 //! | [`harness`] | tests of deciders without a store |
-//! | [`feed`] | everything that was appended, in an order that can be read again from any place |
+//! | [`feed`] | everything appended to any stream, in order, readable from any checkpoint |
 //! | [`options`], [`limits`], [`codec`] | how a store keeps its streams |
-//! | [`transaction`] | streams in a transaction, beside models |
+//! | [`transaction`] | streams in transactions with models |
 //! | [`keys`] | names of streams |
 //!
-//! Inside, `changes` notes what is to be appended, `compile` makes the requests of it, `stored` knows the attributes of items,
-//! and `reads` brings them.
+//! Internally, `changes` records appends, `compile` turns them into requests, `stored` knows the attributes of items,
+//! and `reads` loads them.
 
 pub mod access;
 pub mod archive;

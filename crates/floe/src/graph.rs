@@ -1,4 +1,4 @@
-//! The entity graph: entities in scopes, ordered relationships, and indexes made by functions.
+//! The entity graph: entities in scopes, ordered relations between them, and indexes computed by functions.
 //!
 //! ```
 //! use floe::graph::{Emit, GraphSchema, Include, MapIndex, Relation};
@@ -17,7 +17,7 @@
 //!     tags: Vec<String>,
 //! }
 //!
-//! /// What an author wrote, in the order in which it is listed.
+//! /// The articles of an author, in listing order.
 //! enum Wrote {}
 //!
 //! impl Relation for Wrote {
@@ -54,10 +54,10 @@
 //!
 //! assert_eq!(graph.get::<Author>("ann").await?, Some(ann.clone()));
 //! assert_eq!(graph.find::<ByTag>().eq("code").load().await?, [rust.clone()]);
-//! let loaded = graph.include(&ann, &[Include::relation::<Wrote>()]).await?.expect("she is there");
+//! let loaded = graph.include(&ann, &[Include::relation::<Wrote>()]).await?.expect("the entity exists");
 //! assert_eq!(loaded.values::<Wrote>()?, [rust.clone()]);
 //!
-//! // The edge and the entry of the index go with the article.
+//! // Deleting the article removes its edge and its index entry.
 //! graph.delete(&rust).await?;
 //! assert!(graph.related::<Wrote>(&ann).keys().await?.is_empty());
 //! assert!(graph.find::<ByTag>().eq("code").keys().await?.is_empty());
@@ -65,39 +65,41 @@
 //! # }
 //! ```
 //!
-//! # One change, one commit
+//! # Changes and commits
 //!
-//! A call that changes something is one transaction: the entity, its entries in the indexes, the edges and what they join.
-//! [`Tx::graph`](crate::Tx::graph) makes the same calls part of a larger one, beside models and streams. What was read there is checked
-//! when it commits, and calls see what those before them have changed; queries of indexes, of referrers, of pages and of all
-//! of a type tell what is committed.
+//! Each changing call is one transaction: it writes the entity, its index entries, its edges, and the entities at their
+//! other ends. [`Tx::graph`](crate::Tx::graph) makes the same calls part of a larger transaction, together with models
+//! and streams. The commit checks what the transaction read, and calls see the changes of earlier calls. Queries of
+//! indexes, referrers, pages and all entities of a type return committed data only.
 //!
-//! What is wider than a transaction is done in steps, and if it is interrupted, [`resume`](Graph::resume) ends it:
+//! A change that does not fit into one transaction is made in steps; [`resume`](Graph::resume) completes it if it is
+//! interrupted:
 //!
-//! - of a [deletion](Graph::delete), readers see nothing from its first step on;
-//! - a [list](List) is seen on its way, but what stays in it is always there;
-//! - an entity with very many [keys in indexes](MapIndex) is there with all its attributes at once, and found by each key
-//!   when that is written.
+//! - An entity under [deletion](Graph::delete) is invisible to readers from the first step.
+//! - Readers see intermediate states of a [list](List), but edges that remain in it are always visible.
+//! - An entity with very many [index keys](MapIndex) is visible at once with all attributes, and each key finds it as
+//! soon
+//!   as its entry is written.
 //!
 //! # What is stored
 //!
-//! Three tables: `entities_master`, `relationship_entries`, `index_entries`. `stored.rs` tells every attribute.
-//! Attributes whose names begin with an underscore are the graph's own.
+//! Three tables: `entities_master`, `relationship_entries`, `index_entries`. `stored.rs` defines all attributes.
+//! Attribute names that begin with an underscore are reserved for the graph.
 //!
-//! # What is where
+//! # Modules
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | `node`, `keys` | entities, typed and dynamic; what names them, and keys of indexes |
-//! | `schema` | what a database knows of its graph: relations, indexes, names of tables |
+//! | `node`, `keys` | entities, typed and dynamic; their keys, and index keys |
+//! | `schema` | the graph schema of a database: relations, indexes, table names |
 //! | `stored`, `reads` | the attributes of the items; the requests that read them |
-//! | `changes`, `compile` | what an attempt did; the conditional writes that it becomes |
-//! | `handle`, `work`, `view` | [`Graph`]; a change as part of a transaction; what a call sees |
-//! | `entity`, `list`, `delete` | changing entities, the edges of a subject, and deleting both |
-//! | `query` | all of a type, lookups in indexes, includes, referrers |
-//! | `index` | whether an index is complete, and how it is made so |
-//! | `steps`, `resume` | what is wider than a transaction |
-//! | `check` | whether the three tables agree, and making them |
+//! | `changes`, `compile` | the changes of an attempt; the conditional writes they become |
+//! | `handle`, `operation`, `view` | [`Graph`]; a change as part of a transaction; the data that a call sees |
+//! | `entity`, `list`, `delete` | changes of entities, changes of a subject's edges, deletion of both |
+//! | `query` | all entities of a type, index lookups, includes, referrers |
+//! | `index` | whether an index is complete, and how it is rebuilt |
+//! | `steps`, `resume` | wide changes |
+//! | `check` | compares and repairs the three tables |
 
 pub(crate) mod changes;
 mod check;
@@ -110,6 +112,7 @@ mod index;
 mod keys;
 mod list;
 mod node;
+mod operation;
 mod query;
 mod reads;
 mod resume;
@@ -120,14 +123,13 @@ mod stored;
 pub mod support;
 mod telemetry;
 mod view;
-mod work;
 mod writes;
 
-pub use check::{Difference, InSteps, Report};
-pub use delete::{Deleted, Progress};
+pub use check::{CheckReport, Difference, WideChange};
+pub use delete::{Deleted, DeletionProgress};
 pub use handle::Graph;
-pub use index::Rebuilding;
-pub use keys::{Borrowed, EntityKey, Id, IndexKey, ToId, ToIndexKey};
+pub use index::IndexRebuild;
+pub use keys::{EntityKey, Id, IndexKey, IndexKeyRef, ToId, ToIndexKey};
 pub use list::{List, Related};
 pub use node::{Entity, FromNode, Node, ToKey, ToNode};
 pub use query::{All, Include, Included, IncludedEdge, IndexEntry, Lookup, Referrer, Referrers};

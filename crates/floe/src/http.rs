@@ -1,4 +1,4 @@
-//! A transaction for each HTTP request, for [axum](https://docs.rs/axum). Needs the feature `axum`.
+//! A transaction for each HTTP request, for [axum](https://docs.rs/axum). Requires the feature `axum`.
 //!
 //! ```
 //! use axum::extract::Path;
@@ -25,41 +25,40 @@
 //!     .layer(TransactionLayer::new(db));
 //! # use tower::ServiceExt;
 //! # let request = axum::http::Request::post("/counters/a/add").header("content-type", "application/json");
-//! # let answer = app.oneshot(request.body(axum::body::Body::from("3")).unwrap()).await.unwrap();
-//! # assert_eq!(axum::body::to_bytes(answer.into_body(), 100).await.unwrap(), "3");
+//! # let response = app.oneshot(request.body(axum::body::Body::from("3")).unwrap()).await.unwrap();
+//! # assert_eq!(axum::body::to_bytes(response.into_body(), 100).await.unwrap(), "3");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The [layer](TransactionLayer) runs the handler as the body of a transaction, and the handler takes the
-//! transaction as an [argument](RequestTx):
+//! The [layer](TransactionLayer) runs the handler as the body of a transaction, and the handler receives the transaction
+//! as an [argument](RequestTx):
 //!
-//! - **Committed** when the status is below 400. Otherwise nothing is written, and the handler's response goes
-//!   out as it is. What is sent to the client as success has been committed.
-//! - **Read-only** for the methods that are safe by HTTP: GET, HEAD, OPTIONS and TRACE.
-//! - **Run again** when somebody else was faster, with the same request: the body of the request is read into
-//!   memory before the first run, up to [a limit](TransactionLayer::body_bytes_max). What a handler does beside
-//!   the transaction happens in each run, as in the body of any transaction: do it in a
-//!   [hook](crate::Tx::on_post_commit) or through the [outbox](crate::changes::outbox).
+//! - It **commits** if the status is below 400. Otherwise nothing is written, and the handler's response is sent
+//!   unchanged. A success response is sent only after the commit.
+//! - It is **read-only** for the safe HTTP methods: GET, HEAD, OPTIONS and TRACE.
+//! - It **runs again** after a conflict, with the same request: the request body is read into memory before the first
+//!   attempt, up to [a limit](TransactionLayer::body_bytes_max). Side effects of a handler happen in each attempt, as in
+//!   the body of any transaction: move them into a [hook](crate::Tx::on_post_commit) or the
+//!   [outbox](crate::changes::outbox).
 //!
-//! If the commit cannot be made, the client gets a response made from the [error](crate::Error), which handlers
-//! can return as well: see [`respond`].
+//! If the commit fails, the client gets a response for the [error](crate::Error), which handlers can return too: see
+//! [`respond`].
 //!
-//! # What to know
+//! # Limitations
 //!
-//! Rows borrow the [`RequestTx`] and go before the handler returns. One that is kept, in a task that the handler
-//! has started, makes the request fail: nobody knows what will be done with it. A [`RequestTx`] that is kept can
-//! do nothing once the handler has returned; so the body of a response that is made while it is sent comes too
-//! late for the transaction.
+//! Rows borrow the [`RequestTx`] and must be dropped before the handler returns. If a task that the handler spawned still
+//! holds a row, the request fails, because the row could still change. A [`RequestTx`] cannot be used after the handler
+//! has returned, so a streamed response body cannot use the transaction.
 //!
-//! A layer that refuses requests, as for a missing login, belongs outside of this one (added after it), where it
-//! spares reading the body. A time limit belongs outside too. When the client goes away, the handler is
-//! dropped and nothing is written, unless the commit was under way; hooks do not run then, and messages in the
-//! outbox are there if the commit was made.
+//! A layer that rejects requests, such as authentication, belongs outside of this one (added after it), where it avoids
+//! reading the body. A timeout belongs outside too. If the client disconnects, the handler is dropped and nothing is
+//! written, unless the commit was already sent; hooks do not run then, and messages in the outbox are stored if the
+//! commit was applied.
 
+mod buffered;
 mod extract;
 mod layer;
-mod replay;
 pub mod respond;
 
 pub use extract::{MissingLayer, RequestTx};

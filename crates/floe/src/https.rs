@@ -1,4 +1,4 @@
-//! How connections are made to servers, with encryption by rustls: for webhooks and for the export of telemetry.
+//! Connections to servers over HTTP, or over TLS by rustls: for webhooks and for the export of telemetry.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::{ClientConfig, RootCertStore};
 
-/// What makes connections: with the certificates of this machine, if they are needed.
+/// Builds a connector. An encrypted one trusts the root certificates of this machine.
 pub(crate) fn connector(is_encrypted: bool) -> std::io::Result<HttpsConnector<HttpConnector>> {
     let ring = rustls::crypto::ring::default_provider();
     let builder = HttpsConnectorBuilder::new();

@@ -1,4 +1,4 @@
-//! The key of an item as it is stored, and numbers in keys that are text.
+//! The stored key of an item, and numbers in text keys.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub const PARTITION_ATTRIBUTE: &str = "_id";
 /// The attribute of the sort key.
 pub const SORT_ATTRIBUTE: &str = "_sk";
 
-/// A key as it is stored.
+/// A stored key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EncodedKey {
     pub(crate) id: Value,
@@ -23,7 +23,7 @@ impl EncodedKey {
         &self.id
     }
 
-    /// `_sk`, where the model has a sort key.
+    /// `_sk`, if the model has a sort key.
     pub const fn sort(&self) -> Option<&Value> {
         self.sort.as_ref()
     }
@@ -49,14 +49,14 @@ impl fmt::Display for EncodedKey {
     }
 }
 
-/// A number as text whose order is the order of the numbers: the bytes of its ordered form in hex.
+/// A number as text that sorts like the number: its ordered bytes in hex.
 pub(crate) fn ordered_number(number: &Number) -> String {
     let mut bytes = Vec::new();
     number.encode_ordered(&mut bytes);
     hex::encode(&bytes)
 }
 
-/// The number of such a text; `None` if it is none.
+/// Reads the text of [`ordered_number`]; `None` if it is not one.
 pub(crate) fn read_ordered_number(text: &str) -> Option<Number> {
     let bytes = hex::decode(text)?;
     let (number, length) = Number::decode_ordered(&bytes)?;

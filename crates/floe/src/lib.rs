@@ -38,30 +38,29 @@
 //! # }
 //! ```
 //!
-//! There is no `save`: when the body ends, what was changed is written, on the condition that nothing the
-//! body has read was changed by somebody else meanwhile. Otherwise the body runs again. In the example that
-//! is one read and one write: `SET quantity = 2` if the item exists, `product = "coffee"` and
-//! `quantity = 1`.
+//! There is no `save`: when the body returns, Floe writes the changes, on the condition that no other writer has
+//! changed what the body read. Otherwise the body runs again. The second transaction of the example is one read and
+//! one write: `SET quantity = 2` if the item exists, `product = "coffee"` and `quantity = 1`.
 //!
 //! # What a commit depends on
 //!
-//! | what the body does with a field | what is sent | the commit fails if |
+//! | the body | the commit writes | the commit fails if |
 //! |---|---|---|
-//! | reads it: `*order.quantity`, `order.quantity > 1` | | it has changed |
-//! | changes it: `order.quantity += 1`, `set(3)?` | the new value | it has changed |
-//! | adds to it: `order.quantity.increment_by(1)?` | the sum, made by the store | |
-//! | `order.quantity.overwrite(3)?` | the new value | |
-//! | looks at it: `order.quantity.peek()` | | |
+//! | reads a field: `*order.quantity`, `order.quantity > 1` | | the field has changed |
+//! | changes it: `order.quantity += 1`, `set(3)?` | the new value | the field has changed |
+//! | increments it: `order.quantity.increment_by(1)?` | the sum, computed by the store | |
+//! | overwrites it: `order.quantity.overwrite(3)?` | the new value | |
+//! | peeks at it: `order.quantity.peek()` | | |
 //!
-//! An item that was got must still be there, and one that was not there must still be missing. If nothing is
-//! written, nothing is sent, unless [`verified`](tx::TxOptions::verified) asks that all that was read was true
-//! at one moment. One item goes out as one write, several as one transaction.
+//! An item that was read must still exist, and an item that was missing must still be missing. If nothing is
+//! written, no request is sent, unless [`verified`](tx::TxOptions::verified) requires that everything read was true
+//! at one moment. A single item is sent as a plain write, several as one transaction.
 //!
 //! # Errors
 //!
-//! An [`Error`] has a [kind](ErrorKind) that tells what to do: fix the value (`InvalidField`), choose another
-//! key (`AlreadyExists`), try later (`TransactionFailed`), look and decide (`OutcomeUnknown`). A body can
-//! return an error of its own, if that can be made from [`Error`]; then nothing is written.
+//! The [kind](ErrorKind) of an [`Error`] says what to do: fix the value (`InvalidField`), choose another key
+//! (`AlreadyExists`), retry later (`TransactionFailed`), read the item and decide (`OutcomeUnknown`). A body can
+//! return any error type that implements `From<Error>`; then nothing is written.
 //!
 //! ```
 //! use floe::{Db, Error, Model};
@@ -98,46 +97,47 @@
 //! # }
 //! ```
 //!
-//! # When the answer is lost
+//! # Lost responses
 //!
-//! Every commit has an id, which is stamped on each item that it writes (`_tx`). A transaction carries it as its
-//! token, so sending it again applies it once. A plain write to a store without tokens, as DynamoDB is, is
-//! settled by the stamp; where somebody else has written since, nobody can know, and the caller gets
-//! `OutcomeUnknown` instead of a second run. [`exactly_once`](tx::TxOptions::exactly_once) rules that out.
+//! Every commit has an id, which is stamped on each item that it writes (`_tx`). A transaction carries the id as its
+//! idempotency token, so that resending it applies it once. DynamoDB has no tokens for plain writes: a plain write
+//! whose response was lost is reconciled by the stamp. If another writer has changed the item since, the outcome
+//! cannot be determined, and the caller gets `OutcomeUnknown` instead of a second run.
+//! [`exactly_once`](tx::TxOptions::exactly_once) rules that out.
 //!
-//! # What is where
+//! # Modules
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`db`] | opening a database |
-//! | [`attribute`] | what a field can hold, and how it is stored |
-//! | [`tables`] | tables by their definitions: made in a store, or written as infrastructure code |
-//! | [`model`] | what a struct becomes: its key, its row, its fields, its tables |
+//! | [`attribute`] | field types and their stored form |
+//! | [`tables`] | table definitions: created in a store, or written as infrastructure code |
+//! | [`model`] | structs stored as items: keys, rows, fields, tables |
 //! | [`model::query`] | finding items by key or index, and reading whole tables |
-//! | [`tx`] | what a body can do, and how it is committed |
-//! | [`cache`] | the read cache: eventual reads answered from memory |
-//! | [`events`] | streams of events: what happened, and the states that follow from it |
-//! | [`graph`] | entities, ordered relationships, and indexes made by functions |
-//! | [`registry`] | numbered versions with a pointer to the latest, lists of what is deployed, expiry |
-//! | [`changes`] | what a commit leaves behind for others to act on: the router of changes, the outbox |
-//! | [`deploy`] | a template of CloudFormation: tables, functions of Lambda, their rights and alarms |
-//! | [`error`] | the error, by what a caller can do about it |
-//! | [`telemetry`] | spans and measurements, by OpenTelemetry's names, and their export |
+//! | [`tx`] | transactions: their options and hooks |
+//! | [`cache`] | the read cache: eventually consistent reads served from memory |
+//! | [`events`] | event streams, and states derived from them |
+//! | [`graph`] | entities, ordered relations, and indexes computed by functions |
+//! | [`registry`] | numbered versions with a pointer to the latest, lists of deployed versions, expiry |
+//! | [`changes`] | reacting to commits: the change router and the outbox |
+//! | [`deploy`] | CloudFormation templates: tables, Lambda functions, their permissions and alarms |
+//! | [`error`] | the error type, and what a caller can do about each kind |
+//! | [`telemetry`] | spans and metrics with OpenTelemetry's names, and their export |
 //! | `http` | a transaction for each request of an HTTP server, with the feature `axum` |
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | adds |
 //! |---|---|
-//! | `aws` | `Db::connect`: Amazon DynamoDB, or anything that speaks its protocol |
-//! | `aws-sso` | the same for profiles that sign in through IAM Identity Center |
+//! | `aws` | `Db::connect`: Amazon DynamoDB, or any server that speaks its protocol |
+//! | `aws-sso` | `Db::connect` with profiles that sign in through IAM Identity Center |
 //! | `axum` | `floe::http`: a transaction for each request |
-//! | `eventbridge` | `db::EventBridge`: changes are put on a bus of Amazon EventBridge |
-//! | `json-schema` | `#[model(json_schema = "..")]`: documents are checked against JSON Schema |
-//! | `lambda` | `changes::lambda::run`: a program is a function of AWS Lambda |
-//! | `otlp` | `telemetry::otlp`: spans and measurements are sent to a collector of OpenTelemetry |
-//! | `webhook` | `changes::sink::Webhook`: changes are posted to a server |
-//! | `zstd` | `events::Compression::Zstd`: bodies of events that are compressed with zstd are written and read |
+//! | `eventbridge` | `db::EventBridge`: publishes changes to an Amazon EventBridge bus |
+//! | `json-schema` | `#[model(json_schema = "..")]`: validates documents against a JSON Schema |
+//! | `lambda` | `changes::lambda::run`: runs a program as an AWS Lambda function |
+//! | `otlp` | `telemetry::otlp`: exports spans and metrics to an OpenTelemetry collector |
+//! | `webhook` | `changes::sink::Webhook`: posts changes to a server |
+//! | `zstd` | `events::Compression::Zstd`: reads and writes event bodies compressed with zstd |
 
 #![forbid(unsafe_code)]
 
@@ -149,6 +149,7 @@ pub mod attribute;
 mod book;
 pub mod cache;
 pub mod changes;
+mod concurrent;
 mod cursor;
 pub mod db;
 mod delivery;
@@ -166,7 +167,6 @@ pub mod model;
 pub mod registry;
 mod request;
 mod settings;
-mod side_by_side;
 pub mod tables;
 pub mod telemetry;
 pub mod tx;

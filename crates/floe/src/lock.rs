@@ -1,13 +1,13 @@
-//! Locks that stay usable after a panic of who held them.
+//! Locks that stay usable after their holder panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex whose value is whole at any moment, so that a panic of its holder has broken nothing.
+/// Locks a mutex and ignores poisoning. For values that are consistent at any moment, also when the holder panics.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a mutex holds in the end.
+/// Consumes a mutex and returns its value. Ignores poisoning.
 pub(crate) fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

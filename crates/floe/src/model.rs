@@ -1,7 +1,7 @@
 //! Models: validated structs in tables.
 //!
-//! `#[derive(Model)]` keeps the struct as the plain value and generates beside it a key (`OrderKey`) and a
-//! row (`OrderRow`): the same fields, each a [`Field`] that knows whether it was read or written.
+//! `#[derive(Model)]` keeps the struct as the plain value and generates a key (`OrderKey`) and a row (`OrderRow`): the
+//! same fields, each a [`Field`] that records whether it was read or written.
 
 mod blind;
 pub(crate) mod changes;
@@ -35,48 +35,48 @@ use floe_store::Item;
 use crate::error::Result;
 use row::{Row, RowCore};
 
-/// A struct whose values are items of a table. Derived, not written by hand.
+/// A struct whose values are items of a table. Derive it; do not implement it manually.
 pub trait Model: Sized + Send + Sync + 'static {
-    /// What is known of the model when the program is compiled.
+    /// The compile-time description of the model.
     const SCHEMA: &'static Schema;
 
     /// The row of the model inside a transaction.
     type Row<'tx>: Row<'tx, Model = Self>;
 
-    /// The fields of the model as they stand in conditions of queries.
+    /// The fields of the model as columns of query conditions.
     type Fields: Send + Sync + 'static;
 
-    /// The fields, for conditions.
+    /// Returns the columns.
     #[doc(hidden)]
     fn fields() -> &'static Self::Fields;
 
-    /// The key of a value.
+    /// Returns the key of a value.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a component is not allowed.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a component is not allowed.
     fn key_of(&self) -> Result<Key<Self>>;
 
-    /// The item of a value, validated, with its key.
+    /// Validates a value and converts it to an item with its key.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a field is not allowed.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a field is not allowed.
     fn to_item(&self) -> Result<Item>;
 
-    /// The value of a stored item.
+    /// Reads the value of a stored item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the item has another form.
     fn from_item(item: &Item) -> Result<Self>;
 
-    /// The JSON Schema of the values.
+    /// Returns the JSON Schema of the values.
     fn json_schema() -> Json {
         json_schema::json_schema(Self::SCHEMA)
     }
 
-    /// The row of a value.
+    /// Converts a value to a row.
     #[doc(hidden)]
     fn into_row(self, core: RowCore<'_>) -> Self::Row<'_>;
 }

@@ -1,4 +1,4 @@
-//! Setters of builders, which stand in the code as what they set.
+//! Setters of builders, written as the assignments that they make.
 
 /// The setters of a builder: `pub fn poll(pause: Duration) => options.poll = pause;` takes the builder, sets the field, and
 /// returns the builder.

@@ -1,21 +1,20 @@
-//! What patterns keep with a database: one value of each type, made when it is first asked for.
+//! Values that patterns keep with a database: one of each type, created by default on first use.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-/// Values of different types, found by their type: a list, whose end the next value is put to. There are few, so
-/// looking through them is fast.
+/// Values of different types, found by their type. A linked list: there are few values, so a linear search is fast.
 #[derive(Clone, Default)]
 pub(crate) struct Settings(OnceLock<Box<Setting>>);
 
 #[derive(Clone)]
 struct Setting {
     value: Arc<dyn Any + Send + Sync>,
-    others: Settings,
+    rest: Settings,
 }
 
 impl Settings {
-    /// The same with this value in place of another of its type.
+    /// Returns the settings with this value, which replaces another of its type.
     pub(crate) fn with<T: Any + Send + Sync>(&self, value: T) -> Self {
         let mut settings = Self::default().before(Arc::new(value));
         let mut rest = self;
@@ -23,34 +22,31 @@ impl Settings {
             if !setting.value.is::<T>() {
                 settings = settings.before(setting.value.clone());
             }
-            rest = &setting.others;
+            rest = &setting.rest;
         }
         settings
     }
 
-    /// The value of this type, which is the default if there was none.
+    /// Returns the value of this type, and inserts the default if there is none.
     pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> &T {
         let mut rest = self;
         loop {
             let setting = rest.0.get_or_init(|| {
                 Box::new(Setting {
                     value: Arc::new(T::default()),
-                    others: Self::default(),
+                    rest: Self::default(),
                 })
             });
             if let Some(value) = setting.value.downcast_ref() {
                 return value;
             }
-            rest = &setting.others;
+            rest = &setting.rest;
         }
     }
 
-    /// These, with another one before them.
+    /// Prepends a value.
     fn before(self, value: Arc<dyn Any + Send + Sync>) -> Self {
-        let first = Setting {
-            value,
-            others: self,
-        };
+        let first = Setting { value, rest: self };
         Self(OnceLock::from(Box::new(first)))
     }
 }
@@ -76,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_setting_is_made_once_and_shared_with_copies_made_later() {
+    fn default_is_created_once_and_shared_with_later_clones() {
         let settings = Settings::default();
         let first: *const First = settings.get();
         let copy = settings.clone();

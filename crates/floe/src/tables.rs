@@ -1,9 +1,9 @@
-//! Tables by their definitions: how they are brought to be so, and the same as infrastructure code.
+//! Table definitions: created in a store, or written as infrastructure code.
 //!
-//! [`Db::ensure_definitions`](crate::Db::ensure_definitions) creates what is missing in a store, and
-//! [`infrastructure_of`] writes the definitions for CloudFormation, Terraform or the AWS CLI, for those who
-//! let a tool do it. Nothing here removes a table, an index or an item. The definitions are those of
-//! [models](crate::model::tables), of [registries](crate::registry::tables), of the graph and of events.
+//! [`Db::ensure_definitions`](crate::Db::ensure_definitions) creates missing tables and indexes in a store, and
+//! [`infrastructure_of`] writes the definitions for CloudFormation, Terraform or the AWS CLI. Nothing here deletes a
+//! table, an index or an item. The definitions come from [models](crate::model::tables),
+//! [registries](crate::registry::tables), graphs and event stores.
 
 pub(crate) mod cloudformation;
 mod create_input;
@@ -21,19 +21,19 @@ pub use ensure::{ENSURE_DEADLINE, TableChange};
 
 use crate::error::{Error, Result};
 
-/// The tools for which [`infrastructure_of`] writes.
+/// The output formats of [`infrastructure_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InfrastructureFormat {
-    /// A template of AWS CloudFormation, as JSON. Tables are retained when the stack no longer has them.
+    /// An AWS CloudFormation template, as JSON. Tables that are removed from the stack are retained.
     ///
-    /// CloudFormation makes one new index of a table per update of a stack.
+    /// CloudFormation creates at most one index of a table per stack update.
     CloudFormation,
-    /// Resources of Terraform, which refuses to destroy them. Indexes need the provider `hashicorp/aws`
+    /// Terraform resources with `prevent_destroy`. Indexes require the provider `hashicorp/aws`
     /// 6.37 or later.
     Terraform,
-    /// A list with the input of the AWS CLI for each table: `CreateTable`, and `UpdateTimeToLive` where
-    /// items expire. `jq '.[0].CreateTable'` makes one of them a file for `--cli-input-json`.
+    /// A list of AWS CLI inputs for each table: `CreateTable`, and `UpdateTimeToLive` if items expire.
+    /// `jq '.[0].CreateTable'` extracts one of them for `--cli-input-json`.
     Json,
 }
 
@@ -53,14 +53,13 @@ impl FromStr for InfrastructureFormat {
     }
 }
 
-/// Tables as infrastructure code, paid for by the request and kept when the code no longer names them.
+/// Writes tables as infrastructure code: billed per request, and retained when they are removed from the code.
 ///
-/// The name of a resource depends on the name of its table alone, so that a new table never makes a tool
-/// replace another.
+/// The name of a resource depends only on the name of its table, so that adding a table never replaces another.
 ///
 /// # Errors
 ///
-/// [`Table`](crate::ErrorKind::Table) when two tables come to the same name of a resource.
+/// [`Table`](crate::ErrorKind::Table) if two tables have the same resource name.
 pub fn infrastructure_of(tables: Vec<TableDef>, format: InfrastructureFormat) -> Result<String> {
     match format {
         InfrastructureFormat::CloudFormation => cloudformation::template(tables),

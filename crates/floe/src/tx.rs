@@ -1,15 +1,16 @@
-//! Transactions: a body of reads and writes that happens as if at one moment, or not at all.
+//! Transactions: a body of reads and writes that is applied atomically or not at all.
 //!
 //! ```text
 //! body ──reads and changes──▶ session ──▶ parts ──commit──▶ one write or one transaction
 //!   ▲                                                              │
-//!   └────────── again, after a pause, if a race was lost ◀─────────┘
+//!   └──────────── again, after a pause, on a conflict ◀────────────┘
 //! ```
 //!
-//! Nothing here knows a pattern. Each keeps its `Changes` in the session and turns them into its
-//! `Part` of the commit; its calls on [`Tx`] stand in its own module.
+//! This module is independent of the patterns. Each pattern keeps its `Changes` in the session and turns them into its
+//! `Part` of the commit; its methods on [`Tx`] are defined in its own module.
 
 pub(crate) mod body;
+mod body_task;
 pub(crate) mod commit;
 pub(crate) mod gather;
 pub mod hooks;
@@ -17,7 +18,6 @@ pub(crate) mod options;
 pub(crate) mod part;
 pub(crate) mod reads;
 pub(crate) mod session;
-mod turns;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use hooks::{Hooks, Outcome};
 pub use options::TxOptions;
 use session::Session;
 
-/// One run of the body of a transaction.
+/// One attempt of a transaction.
 pub struct Tx {
     inner: Arc<Inner>,
 }
@@ -42,7 +42,7 @@ struct Inner {
     session: Session,
     gather: Gather,
     hooks: Hooks,
-    /// Whether an item can be got again.
+    /// Whether an item can be fetched more than once.
     caches_rows: bool,
 }
 
@@ -65,7 +65,7 @@ impl Tx {
         }
     }
 
-    /// The same run, for those who cannot borrow it.
+    /// The same attempt, for a caller that cannot borrow it.
     #[cfg(feature = "axum")]
     pub(crate) fn share(&self) -> Self {
         Self {
@@ -85,18 +85,18 @@ impl Tx {
         self.inner.caches_rows
     }
 
-    /// Reads an item, together with all that are asked for at the same time.
+    /// Reads an item, in one request with the other reads awaited at the same time.
     ///
     /// # Errors
     ///
-    /// What the engine answers.
+    /// The engine's error.
     pub(crate) async fn read_item(&self, request: ItemRequest<'static>) -> Result<Option<Item>> {
         let read = self.inner.gather.read(self.db(), request).await;
-        read.map_err(|error| self.note(error))
+        read.map_err(|error| self.note_error(error))
     }
 
-    /// Has something done once the outcome of the transaction is final: it runs once, however often the
-    /// body runs, and is told whether the transaction was committed.
+    /// Registers a hook that runs once the outcome of the transaction is final. It runs once, however often the body
+    /// runs, and receives the outcome.
     pub fn on_post_commit<F, Fut>(&self, hook: F)
     where
         F: FnOnce(Outcome) -> Fut + Send + 'static,
@@ -106,18 +106,18 @@ impl Tx {
         self.inner.hooks.add(Box::new(hook));
     }
 
-    /// Asks that the body runs again if it fails with what is returned next.
+    /// Requests another attempt: return the resulting error from the body, and the body runs again.
     pub fn retry<E>(&self, error: E) -> E {
-        let what = "the body asked to run again";
+        let what = "the body requested a retry";
         let cause = Error::new(ErrorKind::TransactionFailed, what);
-        self.session().ask_retry(cause);
+        self.session().request_retry(cause);
         error
     }
 
-    /// Takes note of an error that may pass.
-    pub(crate) fn note(&self, error: Error) -> Error {
+    /// Records a transient error, so that the body runs again if it fails.
+    pub(crate) fn note_error(&self, error: Error) -> Error {
         if error.is_retryable() {
-            self.session().ask_retry(error.clone());
+            self.session().request_retry(error.clone());
         }
         error
     }

@@ -1,12 +1,12 @@
-//! Values that can be recognised among the items of a table: what a handler of changes can ask for by its type.
+//! Types whose values can be recognised among the items of a table, so that change handlers can select them.
 
 use floe_store::Item;
 
 use crate::error::Result;
 
-/// A type whose values stand in a table, so that a [`Router`](crate::changes::Router) can hand their changes out.
+/// A type whose values are stored in a table, so that a [`Router`](crate::changes::Router) can select their changes.
 ///
-/// Every [`Model`] is one. By hand, for items of another form:
+/// Every [`Model`](crate::Model) implements it. Implement it yourself for items of another form:
 ///
 /// ```
 /// use floe::changes::Watched;
@@ -38,19 +38,19 @@ use crate::error::Result;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Watched: Sized + Send + 'static {
-    /// What it is called in the names of handlers and in messages.
+    /// Its name in handler names and messages.
     const NAME: &'static str;
 
-    /// The table that its items are in.
+    /// The table of its items.
     fn table() -> &'static str;
 
-    /// Whether an item of the table is one of this type. Of a table whose stream holds keys alone, this is the key.
+    /// Whether an item of the table is of this type. If the stream of the table contains keys only, `item` is the key.
     fn recognises(item: &Item) -> bool;
 
-    /// The value of an item that was recognised.
+    /// Decodes an item that [`recognises`](Self::recognises) accepted.
     ///
     /// # Errors
     ///
-    /// When the item is of another form. Trying again does not help then, so the change is parked at once.
+    /// If the item has another form. A retry cannot help, so the change becomes a dead letter at once.
     fn decode(item: &Item) -> Result<Self>;
 }

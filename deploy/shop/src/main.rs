@@ -23,7 +23,7 @@ use floe::{Db, Error};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    match Runtime::here() {
+    match Runtime::from_env() {
         Ok(runtime) => Ok(serve(&runtime).await?),
         Err(_) => {
             for (path, text) in deployment::files()? {

@@ -1,11 +1,11 @@
-//! The programs that the README and the book name are run to their end. Each fails if something that it says is not so.
+//! Runs the programs that the README and the book name. Each program fails if one of its claims does not hold.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every program, by its name.
+/// All programs, with their paths.
 const PROGRAMS: [(&str, &str); 12] = [
     ("cart", env!("CARGO_BIN_EXE_cart")),
     ("guestbook", env!("CARGO_BIN_EXE_guestbook")),
@@ -22,13 +22,13 @@ const PROGRAMS: [(&str, &str); 12] = [
 ];
 
 fn pages(path: &Path) -> Vec<PathBuf> {
-    match path.is_dir() {
-        false => vec![path.to_owned()],
-        true => fs::read_dir(path)
-            .unwrap()
-            .flat_map(|entry| pages(&entry.unwrap().path()))
-            .collect(),
+    if !path.is_dir() {
+        return vec![path.to_owned()];
     }
+    fs::read_dir(path)
+        .unwrap()
+        .flat_map(|entry| pages(&entry.unwrap().path()))
+        .collect()
 }
 
 /// The names after `cargo run -p floe-examples --bin` in the README and the book.
@@ -51,7 +51,7 @@ fn named() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_program_that_is_named_is_there() {
+fn every_named_program_exists() {
     let known: BTreeSet<String> = PROGRAMS
         .iter()
         .map(|(name, _)| (*name).to_owned())
@@ -62,9 +62,9 @@ fn every_program_that_is_named_is_there() {
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
-/// What is not named here would not be run.
+/// A program that is missing from the list would not be run.
 #[test]
-fn every_program_of_the_package_is_known() {
+fn every_program_is_in_the_list() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let sources = pages(&sources).into_iter();
     let names = sources.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned());
@@ -74,11 +74,11 @@ fn every_program_of_the_package_is_known() {
 }
 
 #[test]
-fn every_program_runs_to_its_end() {
+fn every_program_succeeds() {
     for (name, program) in PROGRAMS {
         let output = Command::new(program).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {stderr}");
-        assert!(!output.stdout.is_empty(), "{name} says what it does");
+        assert!(!output.stdout.is_empty(), "{name} prints its results");
     }
 }

@@ -1,4 +1,4 @@
-//! Every program tells its usage when asked, and refuses what it does not take, before it does anything.
+//! Every program prints its usage on request, and rejects unknown arguments before it does anything.
 
 use std::process::{Command, Output};
 
@@ -17,25 +17,28 @@ fn run(program: &str, argument: &str) -> Output {
 }
 
 #[test]
-fn usage_is_told_when_asked() {
+fn help_prints_the_usage() {
     for program in PROGRAMS {
         let output = run(program, "--help");
-        let told = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{program}");
-        assert!(told.starts_with("Usage: cargo run"), "{program}: {told}");
+        assert!(
+            printed.starts_with("Usage: cargo run"),
+            "{program}: {printed}"
+        );
     }
 }
 
 #[test]
-fn unknown_flags_are_refused() {
+fn unknown_flags_are_rejected() {
     for program in PROGRAMS {
         let output = run(program, "--fast");
-        let told = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{program}");
         assert!(
-            told.contains("unknown argument: --fast"),
-            "{program}: {told}"
+            printed.contains("unknown argument: --fast"),
+            "{program}: {printed}"
         );
-        assert!(output.stdout.is_empty(), "{program}: nothing was begun");
+        assert!(output.stdout.is_empty(), "{program}: nothing was started");
     }
 }

@@ -1,4 +1,4 @@
-//! The programs, started as a reader starts them.
+//! Runs the programs as a reader would.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

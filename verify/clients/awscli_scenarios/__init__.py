@@ -1,1 +1,1 @@
-"""What the user of the AWS CLI does, by subject."""
+"""Scenarios with the AWS CLI, by subject."""

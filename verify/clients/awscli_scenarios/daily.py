@@ -1,4 +1,4 @@
-"""What one types all day: formats of output, queries on it, inputs from files, profiles."""
+"""Everyday use: output formats, queries on the output, inputs from files, profiles."""
 
 import re
 
@@ -14,11 +14,11 @@ def output_has_every_format(world):
         _, text, _ = world.run(get + "--output text --query Item.name.S", TABLE=table)
         equal(text.strip(), "Ärmel")
         _, drawn, _ = world.run(get + "--output table", TABLE=table)
-        holds("GetItem" in drawn and "Ärmel" in drawn and "+--" in drawn, f"a table is drawn: {drawn}")
+        holds("GetItem" in drawn and "Ärmel" in drawn and "+--" in drawn, f"the item is drawn as a table: {drawn}")
         _, drawn, _ = world.run("dynamodb describe-table --table-name $TABLE --output table", TABLE=table)
-        holds("DescribeTable" in drawn and "KeySchema" in drawn, "a description is drawn")
+        holds("DescribeTable" in drawn and "KeySchema" in drawn, "the description is drawn as a table")
         _, text, _ = world.run("dynamodb list-tables --output text", TABLE=table)
-        holds(f"TABLENAMES\t{table}" in text, f"lines of words: {text}")
+        holds(f"TABLENAMES\t{table}" in text, f"text output has one line per table: {text}")
         _, text, _ = world.run(
             "dynamodb scan --table-name $TABLE --output text --query 'Items[].[pk.S,n.N]'", TABLE=table
         )
@@ -26,7 +26,7 @@ def output_has_every_format(world):
 
 
 @scenario
-def inputs_come_from_files_and_skeletons(world):
+def inputs_are_read_from_files_and_skeletons(world):
     with world.table("inputs") as table:
         whole = world.file(
             "put.json",
@@ -37,8 +37,8 @@ def inputs_come_from_files_and_skeletons(world):
                 "ConditionExpression": "attribute_not_exists(pk)",
             },
         )
-        answer = world.aws("dynamodb put-item --cli-input-json file://$FILE", FILE=whole)
-        equal(answer["ConsumedCapacity"]["CapacityUnits"], 1.0)
+        result = world.aws("dynamodb put-item --cli-input-json file://$FILE", FILE=whole)
+        equal(result["ConsumedCapacity"]["CapacityUnits"], 1.0)
         world.fails(
             "ConditionalCheckFailedException", "", "dynamodb put-item --cli-input-json file://$FILE", FILE=whole
         )
@@ -53,14 +53,14 @@ def inputs_come_from_files_and_skeletons(world):
                 "ExpressionAttributeValues": {":t": {"S": "from a file"}},
             },
         )
-        answer = world.aws(
+        result = world.aws(
             "dynamodb update-item --table-name $TABLE --cli-input-json file://$FILE", TABLE=table, FILE=update
         )
-        equal(answer["Attributes"], {"t": {"S": "from a file"}}, "flags and files together")
+        equal(result["Attributes"], {"t": {"S": "from a file"}}, "flags and files can be combined")
 
 
 @scenario
-def the_installed_command_works_in_a_shell(world):
+def installed_command_works_in_a_shell(world):
     with world.table("shell", "pk:S sk:N") as table:
         script = """
             aws --version 2>&1 | grep -q aws-cli
@@ -78,12 +78,12 @@ def the_installed_command_works_in_a_shell(world):
 
 
 @scenario
-def the_endpoint_comes_from_a_flag_or_a_profile(world):
+def endpoint_is_set_by_flag_or_profile(world):
     with world.table("endpoint") as table:
         nowhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
         tables = world.aws(f"dynamodb list-tables --endpoint-url {world.endpoint}", nowhere)["TableNames"]
-        holds(table in tables, "the flag goes before the environment")
-        told = world.shell(
+        holds(table in tables, "the flag has priority over the environment")
+        printed = world.shell(
             """
             unset AWS_ENDPOINT_URL
             aws configure set profile.floe.endpoint_url "$ENDPOINT"
@@ -96,11 +96,11 @@ def the_endpoint_comes_from_a_flag_or_a_profile(world):
             ENDPOINT=world.endpoint,
             TABLE=table,
         )
-        holds(re.fullmatch(rf"arn:aws:dynamodb:{world.region}:\d{{12}}:table/{table}\n", told), f"an ARN: {told}")
+        holds(re.fullmatch(rf"arn:aws:dynamodb:{world.region}:\d{{12}}:table/{table}\n", printed), f"an ARN: {printed}")
 
 
 @scenario
-def a_table_is_copied_by_a_pipe(world):
+def table_is_copied_with_a_pipe(world):
     with world.table("source") as source, world.table("target") as target:
         world.fill(source, [{"pk": {"S": str(n)}, "text": {"S": f"zeile {n} 🧊"}} for n in range(20)])
         world.shell(

@@ -1,14 +1,14 @@
-"""Items and expressions."""
+"""Items and expressions, with the AWS CLI."""
 
 import base64
 
 from harness import equal, holds, scenario
 
-REFUSED = "The conditional request failed"
+CONDITION_FAILED = "The conditional request failed"
 
 
 @scenario(keys=None)
-def values_of_every_type_come_back(world):
+def values_of_every_type_round_trip(world):
     item = {
         "pk": {"S": "types"},
         "empty": {"S": ""},
@@ -21,7 +21,7 @@ def values_of_every_type_come_back(world):
         "map": {"M": {"a": {"M": {"b": {"S": "c"}}}}},
     }
     sets = {"ss": {"SS": ["green", "red"]}, "ns": {"NS": ["1", "2.5"]}}
-    # Version 1 of the CLI takes binary values as they are, and shows them in base 64.
+    # Version 1 of the CLI takes binary values as plain text, and prints them in base 64.
     binary = {"b": {"B": "plain"}, "bs": {"BS": ["one", "two"]}}
     shown = {"b": {"B": _base64("plain")}, "bs": {"BS": [_base64("one"), _base64("two")]}}
     with world.table("types") as table:
@@ -48,7 +48,7 @@ def _base64(text):
 
 
 @scenario
-def large_items_come_from_files(world):
+def large_items_are_read_from_files(world):
     with world.table("large") as table:
         # Two bytes of `pk`, three of `big`, four of `data`.
         room = 400 * 1024 - 9
@@ -108,7 +108,12 @@ def conditions_guard_writes(world):
                 world.aws(command, TABLE=table, CONDITION=condition, USED=used)
             else:
                 world.fails(
-                    "ConditionalCheckFailedException", REFUSED, command, TABLE=table, CONDITION=condition, USED=used
+                    "ConditionalCheckFailedException",
+                    CONDITION_FAILED,
+                    command,
+                    TABLE=table,
+                    CONDITION=condition,
+                    USED=used,
                 )
         world.fails(
             "ValidationException",
@@ -164,20 +169,20 @@ def updates_change_items(world):
 
 
 @scenario
-def a_failed_condition_shows_the_item(world):
+def failed_condition_returns_the_item(world):
     with world.table("shown") as table:
         world.fill(table, [{"pk": {"S": "a"}, "n": {"N": "1"}}])
         command = (
             """dynamodb put-item --table-name $TABLE --item '{"pk": {"S": "a"}}' --condition-expression """
             "'attribute_not_exists(pk)' --return-values-on-condition-check-failure ALL_OLD"
         )
-        world.fails("ConditionalCheckFailedException", REFUSED, command, TABLE=table)
-        _, _, told = world.run(f"{command} --debug", TABLE=table)
-        holds('"Item":{' in told.replace(" ", ""), "the answer holds the item, which --debug shows")
+        world.fails("ConditionalCheckFailedException", CONDITION_FAILED, command, TABLE=table)
+        _, _, debug = world.run(f"{command} --debug", TABLE=table)
+        holds('"Item":{' in debug.replace(" ", ""), "the response contains the item, which --debug prints")
 
 
 @scenario
-def projections_and_capacity_are_told(world):
+def projections_and_capacity_are_returned(world):
     with world.table("projections") as table:
         world.fill(
             table, [{"pk": {"S": "a"}, "name": {"S": "n"}, "map": {"M": {"x": {"L": [{"N": "1"}, {"N": "2"}]}}}}]
@@ -192,13 +197,13 @@ def projections_and_capacity_are_told(world):
 
 
 @scenario
-def legacy_parameters_are_understood(world):
+def legacy_parameters_are_supported(world):
     with world.table("legacy", "pk:S sk:N") as table:
         world.fill(table, [{"pk": {"S": "a"}, "sk": {"N": str(n)}, "even": {"BOOL": n % 2 == 0}} for n in range(6)])
         key = """--key '{"pk": {"S": "a"}, "sk": {"N": "0"}}'"""
         world.fails(
             "ConditionalCheckFailedException",
-            REFUSED,
+            CONDITION_FAILED,
             f"""dynamodb delete-item --table-name $TABLE {key}
             --expected '{{"even": {{"Value": {{"BOOL": false}}}}}}'""",
             TABLE=table,

@@ -1,4 +1,4 @@
-"""Several items at a time: batches and transactions."""
+"""Batches and transactions, with the AWS CLI."""
 
 import uuid
 
@@ -15,19 +15,19 @@ def batches_write_and_get(world):
                 two: [{"PutRequest": {"Item": {"pk": {"S": "a"}, "sk": {"N": str(n)}}}} for n in range(5)],
             },
         )
-        answer = world.aws(
+        result = world.aws(
             "dynamodb batch-write-item --request-items file://$BATCH --return-consumed-capacity TOTAL", BATCH=batch
         )
-        equal(answer["UnprocessedItems"], {})
-        equal({each["TableName"]: each["CapacityUnits"] for each in answer["ConsumedCapacity"]}, {one: 20.0, two: 5.0})
+        equal(result["UnprocessedItems"], {})
+        equal({each["TableName"]: each["CapacityUnits"] for each in result["ConsumedCapacity"]}, {one: 20.0, two: 5.0})
         keys = {
             one: {"Keys": [{"pk": {"S": str(n)}} for n in range(25)]},
             two: {"Keys": [{"pk": {"S": "a"}, "sk": {"N": "4"}}], "ProjectionExpression": "sk"},
         }
-        answer = world.aws("dynamodb batch-get-item --request-items $KEYS", KEYS=keys)
-        equal(sorted(int(item["pk"]["S"]) for item in answer["Responses"][one]), list(range(20)))
-        equal(answer["Responses"][two], [{"sk": {"N": "4"}}])
-        equal(answer["UnprocessedKeys"], {})
+        result = world.aws("dynamodb batch-get-item --request-items $KEYS", KEYS=keys)
+        equal(sorted(int(item["pk"]["S"]) for item in result["Responses"][one]), list(range(20)))
+        equal(result["Responses"][two], [{"sk": {"N": "4"}}])
+        equal(result["UnprocessedKeys"], {})
         delete = {one: [{"DeleteRequest": {"Key": {"pk": {"S": str(n)}}}} for n in range(20)]}
         world.aws("dynamodb batch-write-item --request-items $DELETE", DELETE=delete)
         equal(world.aws("dynamodb scan --table-name $TABLE", TABLE=one)["Count"], 0)
@@ -41,22 +41,22 @@ def batches_write_and_get(world):
 
 
 @scenario
-def unprocessed_keys_are_told(world):
+def unprocessed_keys_are_returned(world):
     with world.table("unprocessed") as table:
         world.fill(table, [{"pk": {"S": str(n)}, "data": {"S": "x" * 400_000}} for n in range(45)])
         rest, found = {table: {"Keys": [{"pk": {"S": str(n)}} for n in range(45)]}}, []
         rounds = 0
         while rest:
-            answer = world.aws("dynamodb batch-get-item --request-items $REST", REST=rest)
-            found += [int(item["pk"]["S"]) for item in answer["Responses"].get(table, [])]
-            rest, rounds = answer["UnprocessedKeys"], rounds + 1
-            holds(rounds < 10, "it comes to an end")
-        holds(rounds > 1, "more than one answer holds")
+            result = world.aws("dynamodb batch-get-item --request-items $REST", REST=rest)
+            found += [int(item["pk"]["S"]) for item in result["Responses"].get(table, [])]
+            rest, rounds = result["UnprocessedKeys"], rounds + 1
+            holds(rounds < 10, "batch get completes within 10 rounds")
+        holds(rounds > 1, "the items exceed the size limit of one response")
         equal(sorted(found), list(range(45)))
 
 
 @scenario
-def a_transaction_writes_all_or_nothing(world):
+def transaction_is_atomic(world):
     with world.table("accounts") as table:
         world.fill(table, [{"pk": {"S": "anna"}, "n": {"N": "100"}}, {"pk": {"S": "ben"}, "n": {"N": "20"}}])
 
@@ -98,10 +98,10 @@ def a_transaction_writes_all_or_nothing(world):
         )
         get = [
             {"Get": {"TableName": table, "Key": {"pk": {"S": pk}}, "ProjectionExpression": "n"}}
-            for pk in ("anna", "ben", "nobody")
+            for pk in ("anna", "ben", "absent")
         ]
-        answer = world.aws("dynamodb transact-get-items --transact-items $GET", GET=get)
-        equal(answer["Responses"], [{"Item": {"n": {"N": "70"}}}, {"Item": {"n": {"N": "50"}}}, {}])
+        result = world.aws("dynamodb transact-get-items --transact-items $GET", GET=get)
+        equal(result["Responses"], [{"Item": {"n": {"N": "70"}}}, {"Item": {"n": {"N": "50"}}}, {}])
         put = {"Put": {"TableName": table, "Item": {"pk": {"S": "x"}}}}
         world.fails(
             "ValidationException",
@@ -112,7 +112,7 @@ def a_transaction_writes_all_or_nothing(world):
 
 
 @scenario
-def a_token_lets_a_transaction_happen_once(world):
+def transaction_with_token_is_applied_once(world):
     with world.table("tokens") as table:
         add = lambda amount: [
             {

@@ -1,10 +1,10 @@
-"""Queries and scans, which the CLI reads page by page on its own."""
+"""Queries and scans, whose pages the CLI combines."""
 
 from harness import equal, holds, scenario
 
 
 @scenario
-def key_conditions_select(world):
+def key_conditions_select_items(world):
     cases = [
         ("pk = :a", "1 2 3 10"),
         ("pk = :a AND sk = :n", "3"),
@@ -42,7 +42,7 @@ def key_conditions_select(world):
 
 
 @scenario
-def filters_leave_items_out(world):
+def filters_exclude_items(world):
     with world.table("filters") as table:
         world.fill(table, [{"pk": {"S": str(n)}, "n": {"N": str(n)}, "tag": {"S": f"t{n % 3}"}} for n in range(12)])
         found = world.aws(
@@ -63,14 +63,14 @@ def filters_leave_items_out(world):
 
 
 @scenario
-def scans_come_in_pages_and_segments(world):
+def scans_return_pages_and_segments(world):
     with world.table("pages") as table:
         world.fill(table, [{"pk": {"S": str(n)}} for n in range(60)])
         keys = lambda found: [int(item["pk"]["S"]) for item in found["Items"]]
         everything = world.aws("dynamodb scan --table-name $TABLE --page-size 7", TABLE=table)
         equal(sorted(keys(everything)), list(range(60)))
         equal(everything["Count"], 60)
-        holds(everything.get("NextToken") is None, "nothing is left")
+        holds(everything.get("NextToken") is None, "there is no next page")
         first = world.aws("dynamodb scan --table-name $TABLE --page-size 7 --max-items 25", TABLE=table)
         equal(len(first["Items"]), 25)
         rest = world.aws(
@@ -89,11 +89,11 @@ def scans_come_in_pages_and_segments(world):
             keys(world.aws("dynamodb scan --table-name $TABLE --segment $N --total-segments 4", TABLE=table, N=str(n)))
             for n in range(4)
         ]
-        equal(sorted(key for segment in segments for key in segment), list(range(60)), "each item in one segment")
+        equal(sorted(key for segment in segments for key in segment), list(range(60)), "each item is in one segment")
 
 
 @scenario
-def large_tables_are_read_whole(world):
+def large_tables_are_read_completely(world):
     with world.table("whole", "pk:S sk:N") as table:
         world.fill(table, [{"pk": {"S": "a"}, "sk": {"N": str(n)}, "data": {"S": "x" * 200_000}} for n in range(12)])
         page = world.aws("dynamodb scan --table-name $TABLE --no-paginate --select COUNT", TABLE=table)
@@ -103,4 +103,4 @@ def large_tables_are_read_whole(world):
             --expression-attribute-values '{":a": {"S": "a"}}' --query 'Items[].sk.N'""",
             TABLE=table,
         )
-        equal(found, [str(n) for n in range(12)], "all pages together, in order")
+        equal(found, [str(n) for n in range(12)], "all pages are combined, in order")

@@ -1,4 +1,4 @@
-"""Keys that are checked, and nothing that is forgotten."""
+"""Authentication and durability, with the AWS CLI."""
 
 from harness import equal, holds, kill_server, scenario
 
@@ -9,7 +9,7 @@ def keys_are_checked(world):
         "UnrecognizedClientException",
         "The security token included in the request is invalid.",
         "dynamodb list-tables",
-        {"AWS_ACCESS_KEY_ID": "AKIDNOBODY"},
+        {"AWS_ACCESS_KEY_ID": "AKIDUNKNOWN"},
     )
     world.fails(
         "InvalidSignatureException",
@@ -18,26 +18,26 @@ def keys_are_checked(world):
         {"AWS_SECRET_ACCESS_KEY": "wrong"},
     )
     world.fails("MissingAuthenticationTokenException", "", "dynamodb list-tables --no-sign-request")
-    world.fails("UnrecognizedClientException", "", "dynamodbstreams list-streams", {"AWS_ACCESS_KEY_ID": "AKIDNOBODY"})
-    holds("TableNames" in world.aws("dynamodb list-tables"), "the right keys open")
+    world.fails("UnrecognizedClientException", "", "dynamodbstreams list-streams", {"AWS_ACCESS_KEY_ID": "AKIDUNKNOWN"})
+    holds("TableNames" in world.aws("dynamodb list-tables"), "the correct keys are accepted")
 
 
 @scenario(keys=False)
-def any_key_is_welcome(world):
-    anyone = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything"}
-    holds("TableNames" in world.aws("dynamodb list-tables", anyone), "any key")
+def any_key_is_accepted(world):
+    other = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything"}
+    holds("TableNames" in world.aws("dynamodb list-tables", other), "any key is accepted")
     world.fails("MissingAuthenticationTokenException", "", "dynamodb list-tables --no-sign-request")
 
 
 @scenario
-def what_is_unknown_is_told(world):
+def unknown_operations_and_names_are_rejected(world):
     world.fails("UnknownOperationException", "", "dynamodb list-global-tables")
     world.fails("ValidationException", "", "dynamodb describe-table --table-name 'no spaces allowed'")
 
 
 @scenario
-def what_was_acknowledged_survives_a_kill(world):
-    # As many retries as it takes for the server to be back.
+def acknowledged_writes_survive_a_kill(world):
+    # Enough retries for the server to restart.
     patient = {"AWS_MAX_ATTEMPTS": "30", "AWS_RETRY_MODE": "standard"}
     with world.table("survives") as table:
         acknowledged, is_back, after = 0, None, 0
@@ -52,6 +52,6 @@ def what_was_acknowledged_survives_a_kill(world):
             if acknowledged == 5:
                 is_back = kill_server()
             after += is_back is not None and is_back.is_set()
-            holds(acknowledged < 1000, "the server is back before long")
+            holds(acknowledged < 1000, "the server restarts in time")
         found = world.aws("dynamodb scan --table-name $TABLE --query 'Items[].pk.S'", TABLE=table)
-        equal(sorted(map(int, found)), list(range(acknowledged)), "every put that was acknowledged is there")
+        equal(sorted(map(int, found)), list(range(acknowledged)), "every acknowledged put is stored")

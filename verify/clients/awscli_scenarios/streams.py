@@ -1,4 +1,4 @@
-"""`aws dynamodbstreams`."""
+"""Change streams, with `aws dynamodbstreams`."""
 
 from harness import contains, equal, holds, scenario
 
@@ -28,7 +28,7 @@ def records_are_read_shard_by_shard(world):
             )["ShardIterator"]
             page = world.aws("dynamodbstreams get-records --shard-iterator $START --limit 100", START=start)
             records += page["Records"]
-            holds(page["NextShardIterator"], "an open shard goes on")
+            holds(page["NextShardIterator"], "an open shard has a next iterator")
         images = [
             (record["eventName"], record["dynamodb"].get("OldImage"), record["dynamodb"].get("NewImage"))
             for record in records
@@ -48,7 +48,7 @@ def records_are_read_shard_by_shard(world):
 
 
 @scenario
-def a_missing_stream_is_told(world):
+def missing_stream_is_reported(world):
     with world.table("none") as table:
         equal(world.aws("dynamodbstreams list-streams --table-name $TABLE", TABLE=table)["Streams"], [])
         arn = world.aws("dynamodb describe-table --table-name $TABLE", TABLE=table)["Table"]["TableArn"]

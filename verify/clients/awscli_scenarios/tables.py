@@ -1,4 +1,4 @@
-"""Tables: their life, their indexes and settings, tags and expiry."""
+"""Tables: life cycle, indexes, settings, tags and expiry, with the AWS CLI."""
 
 import time
 
@@ -6,11 +6,11 @@ from harness import contains, equal, eventually, holds, scenario
 
 
 @scenario(keys=None)
-def a_table_is_created_described_and_deleted(world):
+def table_is_created_described_and_deleted(world):
     name = world.name("life")
     throughput = "--provisioned-throughput ReadCapacityUnits=5,WriteCapacityUnits=3"
     created = world.create(name, "pk:S sk:N", throughput)
-    holds(created["TableStatus"] in ("CREATING", "ACTIVE"), "a new table is being created, or is there")
+    holds(created["TableStatus"] in ("CREATING", "ACTIVE"), "a new table is creating or active")
     equal(world.aws("dynamodb wait table-exists --table-name $NAME", NAME=name), None)
     described = world.aws("dynamodb describe-table --table-name $NAME", NAME=name)["Table"]
     contains(
@@ -46,7 +46,7 @@ def a_table_is_created_described_and_deleted(world):
 
 
 @scenario
-def indexes_are_made_and_queried(world):
+def indexes_are_created_and_queried(world):
     by_author = (
         '[{"IndexName": "by-author", "KeySchema": [{"AttributeName": "author", "KeyType": "HASH"}], '
         '"Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["title"]}}]'
@@ -93,7 +93,7 @@ def indexes_are_made_and_queried(world):
 
 
 @scenario
-def a_table_is_updated(world):
+def table_is_updated(world):
     with world.table("update") as table:
         world.fill(table, [{"pk": {"S": str(n)}, "group": {"S": f"g{n % 2}"}} for n in range(10)])
         describe = lambda: world.aws("dynamodb describe-table --table-name $TABLE", TABLE=table)["Table"]
@@ -114,13 +114,13 @@ def a_table_is_updated(world):
             --expression-attribute-values '{":g": {"S": "g1"}}'""",
             TABLE=table,
         )
-        equal(found["Count"], 5, "a new index is filled")
+        equal(found["Count"], 5, "a new index is filled with the existing items")
         world.aws(
             "dynamodb update-table --table-name $TABLE --global-secondary-index-updates $DELETE",
             TABLE=table,
             DELETE=[{"Delete": {"IndexName": "by-group"}}],
         )
-        eventually(lambda: not describe().get("GlobalSecondaryIndexes"), "the index is gone")
+        eventually(lambda: not describe().get("GlobalSecondaryIndexes"), "the index is deleted")
         world.aws(
             "dynamodb update-table --table-name $TABLE --billing-mode PROVISIONED "
             "--provisioned-throughput ReadCapacityUnits=2,WriteCapacityUnits=1",
@@ -143,7 +143,7 @@ def tables_are_listed_in_pages(world):
     for name in names:
         world.create(name)
     listed = world.aws("dynamodb list-tables --page-size 2")["TableNames"]
-    equal([name for name in listed if name in names], names, "all pages together, in order")
+    equal([name for name in listed if name in names], names, "all pages are combined, in order")
     first = world.aws("dynamodb list-tables --max-items 3")
     equal(len(first["TableNames"]), 3)
     rest = world.aws("dynamodb list-tables --starting-token $TOKEN", TOKEN=first["NextToken"])
@@ -181,7 +181,7 @@ def items_expire(world):
             "--time-to-live-specification Enabled=true,AttributeName=until"
         )
         equal(world.aws(on, TABLE=table)["TimeToLiveSpecification"], {"Enabled": True, "AttributeName": "until"})
-        eventually(lambda: describe() == {"TimeToLiveStatus": "ENABLED", "AttributeName": "until"}, "expiry is on")
+        eventually(lambda: describe() == {"TimeToLiveStatus": "ENABLED", "AttributeName": "until"}, "expiry is enabled")
         world.fails("ValidationException", "TimeToLive is already enabled", on, TABLE=table)
         now = int(time.time())
         world.fill(
@@ -196,7 +196,7 @@ def items_expire(world):
 
 
 @scenario
-def limits_and_endpoints_are_told(world):
-    holds(world.aws("dynamodb describe-limits")["TableMaxReadCapacityUnits"] >= 40_000, "limits are generous")
+def limits_and_endpoints_are_returned(world):
+    holds(world.aws("dynamodb describe-limits")["TableMaxReadCapacityUnits"] >= 40_000, "the limit is high")
     (endpoint,) = world.aws("dynamodb describe-endpoints")["Endpoints"]
     equal(endpoint["CachePeriodInMinutes"], 1440)

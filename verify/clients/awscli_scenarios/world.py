@@ -1,8 +1,8 @@
-"""The command `aws`, and tables that are gone afterwards.
+"""The command `aws`, and temporary tables.
 
-A command is written as one types it: `aws("dynamodb get-item --table-name $TABLE --key '{...}'", TABLE=name)`. It runs
-in a process of its own, with arguments, environment and exit status as the installed command has them; only to load
-Python, the CLI and its description of the services, which takes most of a second, is done once for all.
+A command is written as in a shell: `aws("dynamodb get-item --table-name $TABLE --key '{...}'", TABLE=name)`. Each runs
+in its own process, with arguments, environment and exit status like the installed command; only loading Python, the CLI
+and its service descriptions, which takes most of a second, is done once for all commands.
 """
 
 import itertools
@@ -20,18 +20,18 @@ import awscli.clidriver
 
 from harness import equal, holds
 
-# What a command may take, in seconds. Waiters ask for minutes.
+# The time limit of a command in seconds. Waiters may wait for minutes.
 DEADLINE = 120
 
 
 class World:
-    """The server as a user of the AWS CLI sees it. The endpoint is in the environment, as in a shell set up for it."""
+    """A server, used with the AWS CLI. The endpoint is in the environment, as in a shell that is set up for it."""
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
         os.environ["AWS_ENDPOINT_URL"] = endpoint
         os.environ["AWS_PAGER"] = ""
-        # No settings of whoever runs this.
+        # Ignore the settings of the user.
         self.home = tempfile.TemporaryDirectory()
         os.environ["AWS_CONFIG_FILE"] = os.path.join(self.home.name, "config")
         os.environ["AWS_SHARED_CREDENTIALS_FILE"] = os.path.join(self.home.name, "credentials")
@@ -40,7 +40,7 @@ class World:
         self._numbers = itertools.count(1)
 
     def aws(self, command, environment=None, **values):
-        """Runs a command that must succeed. What it prints, read as JSON if it is."""
+        """Runs a command that must succeed, and returns its output, parsed if it is JSON."""
         status, out, err = self.run(command, environment, **values)
         equal(status, 0, f"status of aws {command[:200]}: {err.strip()}")
         if not out.strip():
@@ -51,15 +51,15 @@ class World:
             return out
 
     def fails(self, code, message, command, environment=None, **values):
-        """Runs a command that must fail with this error of the service, or with this part of its message."""
+        """Runs a command that must fail with this service error, and with this text in the message."""
         status, out, err = self.run(command, environment, **values)
-        holds(status not in (0, None), f"a failure, but: {out.strip()[:400]}")
+        holds(status not in (0, None), f"the command fails, but: {out.strip()[:400]}")
         equal(status, 255, f"status of aws {command[:200]}: {err.strip()}")
-        holds(f"An error occurred ({code})" in err, f"{code}: {err.strip()}")
-        holds(message in err, f"{message!r} in {err.strip()!r}")
+        holds(f"An error occurred ({code})" in err, f"error code {code}: {err.strip()}")
+        holds(message in err, f"message contains {message!r}: {err.strip()!r}")
 
     def run(self, command, environment=None, **values):
-        """Runs a command. Its status, what it prints, and what it complains about."""
+        """Runs a command, and returns its status, standard output and standard error."""
         words = [_filled(word, values) for word in shlex.split(command)]
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
             sys.stdout.flush()
@@ -73,7 +73,7 @@ class World:
             return os.waitstatus_to_exitcode(status), out.read().decode(), err.read().decode()
 
     def shell(self, script, **environment):
-        """Runs a script with the installed command `aws` in it. What it prints."""
+        """Runs a script that can use the installed command `aws`, and returns its output."""
         path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
@@ -87,19 +87,19 @@ class World:
         return done.stdout
 
     def file(self, name, content):
-        """A file for `file://`, by its path."""
+        """Creates a file for `file://`, and returns its path."""
         path = os.path.join(self.home.name, name)
         with open(path, "wb") as file:
             file.write(content if isinstance(content, bytes) else json.dumps(content).encode())
         return path
 
     def name(self, purpose):
-        """A name that no other table has."""
+        """Returns a unique table name."""
         return f"awscli.{purpose}-{next(self._numbers)}"
 
     @contextmanager
     def table(self, purpose="items", keys="pk:S", more=""):
-        """The name of a new table for the time of a `with`. Keys are written `name:TYPE name:TYPE`."""
+        """Creates a table for a `with` block, and returns its name. Keys are written `name:TYPE name:TYPE`."""
         name = self.name(purpose)
         self.create(name, keys, more)
         try:
@@ -122,13 +122,13 @@ class World:
         return created["TableDescription"]
 
     def fill(self, table, items):
-        """Puts items, 25 with a command."""
+        """Puts items, 25 per command."""
         for start in range(0, len(items), 25):
             batch = self.file(
                 "batch.json", {table: [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]}
             )
-            answer = self.aws("dynamodb batch-write-item --request-items file://$BATCH", BATCH=batch)
-            equal(answer["UnprocessedItems"], {})
+            result = self.aws("dynamodb batch-write-item --request-items file://$BATCH", BATCH=batch)
+            equal(result["UnprocessedItems"], {})
 
 
 def _filled(word, values):
@@ -138,7 +138,7 @@ def _filled(word, values):
 
 
 def _loaded_driver():
-    """The CLI, with everything read from files that every command reads."""
+    """Returns the CLI with all files loaded that every command reads."""
     driver = awscli.clidriver.create_clidriver()
     loader = driver.session.get_component("data_loader")
     loader.list_available_services("service-2")
@@ -151,7 +151,7 @@ def _loaded_driver():
 
 
 def _become_aws(driver, words, environment, out, err):
-    """What the installed script does, in the child."""
+    """Runs the CLI in the child process, like the installed script."""
     status = 1
     try:
         signal.alarm(DEADLINE)

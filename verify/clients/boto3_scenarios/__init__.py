@@ -1,1 +1,1 @@
-"""What the boto3 client does, by subject."""
+"""Scenarios with boto3, by subject."""

@@ -1,17 +1,17 @@
-"""Batches: many items at a time, and what is left over when that is too much."""
+"""Batches, and unprocessed items of batches that are too large."""
 
 from harness import equal, fails, holds, scenario, within
 
 
 @scenario
-def a_batch_writer_writes_everything(world):
+def batch_writer_writes_everything(world):
     with world.table("writer", "pk:S sk:N") as name:
         table = world.resource.Table(name)
         with table.batch_writer(overwrite_by_pkeys=["pk", "sk"]) as batch:
             for n in range(130):
                 batch.put_item(Item={"pk": "a", "sk": n % 120, "n": n})
         items = {int(item["sk"]): int(item["n"]) for item in world.all_items(name)}
-        equal(items, {n % 120: n for n in range(130)}, "the last of two that are alike is written")
+        equal(items, {n % 120: n for n in range(130)}, "the last of two puts with equal keys is written")
         with table.batch_writer() as batch:
             for n in range(60):
                 batch.delete_item(Key={"pk": "a", "sk": n})
@@ -22,7 +22,7 @@ def a_batch_writer_writes_everything(world):
 @scenario
 def batches_span_tables(world):
     with world.table("one") as one, world.table("two", "pk:S sk:N") as two:
-        answer = world.db.batch_write_item(
+        result = world.db.batch_write_item(
             ReturnConsumedCapacity="TOTAL",
             RequestItems={
                 one: [
@@ -35,22 +35,22 @@ def batches_span_tables(world):
                 ],
             },
         )
-        equal(answer["UnprocessedItems"], {})
-        capacity = {each["TableName"]: each["CapacityUnits"] for each in answer["ConsumedCapacity"]}
+        equal(result["UnprocessedItems"], {})
+        capacity = {each["TableName"]: each["CapacityUnits"] for each in result["ConsumedCapacity"]}
         equal(capacity, {one: 2.0, two: 2.0})
-        answer = world.db.batch_get_item(
+        result = world.db.batch_get_item(
             RequestItems={
                 one: {"Keys": [{"pk": {"S": "a"}}, {"pk": {"S": "never"}}, {"pk": {"S": "b"}}], "ConsistentRead": True},
                 two: {"Keys": [{"pk": {"S": "a"}, "sk": {"N": "1"}}], "ProjectionExpression": "sk"},
             }
         )
-        equal(sorted(item["pk"]["S"] for item in answer["Responses"][one]), ["a", "b"])
-        equal(answer["Responses"][two], [{"sk": {"N": "1"}}])
-        equal(answer["UnprocessedKeys"], {})
+        equal(sorted(item["pk"]["S"] for item in result["Responses"][one]), ["a", "b"])
+        equal(result["Responses"][two], [{"sk": {"N": "1"}}])
+        equal(result["UnprocessedKeys"], {})
 
 
 @scenario
-def unprocessed_keys_are_fetched_again(world):
+def unprocessed_keys_can_be_requested_again(world):
     with world.table("unprocessed") as name:
         large = "x" * 390_000
         for n in range(50):
@@ -64,20 +64,22 @@ def unprocessed_keys_are_fetched_again(world):
         }
         found, rounds = [], 0
         while rest:
-            answer = world.resource.batch_get_item(RequestItems=rest)
-            page = answer["Responses"].get(name, [])
-            holds(sum(len(item["data"]) for item in page) <= 16 * 1024 * 1024, "at most 16 MB at a time")
+            result = world.resource.batch_get_item(RequestItems=rest)
+            page = result["Responses"].get(name, [])
+            holds(sum(len(item["data"]) for item in page) <= 16 * 1024 * 1024, "a response has at most 16 MB")
             found += page
-            rest, rounds = answer["UnprocessedKeys"], rounds + 1
+            rest, rounds = result["UnprocessedKeys"], rounds + 1
             if rest:
-                equal(rest[name]["ExpressionAttributeNames"], {"#d": "data"}, "the rest can be sent as it is")
-            holds(rounds < 10, "it comes to an end")
-        holds(rounds > 1, "50 items of 390 KB are more than one answer holds")
-        equal(sorted(int(item["pk"]) for item in found), list(range(50)), "each item comes once")
+                equal(
+                    rest[name]["ExpressionAttributeNames"], {"#d": "data"}, "the unprocessed keys can be sent unchanged"
+                )
+            holds(rounds < 10, "batch get completes within 10 rounds")
+        holds(rounds > 1, "50 items of 390 KB exceed the size limit of one response")
+        equal(sorted(int(item["pk"]) for item in found), list(range(50)), "each item is returned once")
 
 
 @scenario
-def wrong_batches_are_refused(world):
+def invalid_batches_are_rejected(world):
     with world.table("wrong") as name:
         put = lambda pk: {"PutRequest": {"Item": {"pk": {"S": pk}}}}
         write = lambda requests: lambda: world.db.batch_write_item(RequestItems={name: requests})

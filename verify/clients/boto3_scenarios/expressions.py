@@ -1,4 +1,4 @@
-"""Every form of expression: conditions, updates, projections, and placeholders for what cannot be written out.
+"""Expressions of every form: conditions, updates, projections, and placeholders.
 
 Key conditions and filters are in `reading`.
 """
@@ -7,7 +7,7 @@ from boto3.dynamodb.conditions import Attr
 
 from harness import contains, equal, fails, holds, scenario, within
 
-REFUSED = "The conditional request failed"
+CONDITION_FAILED = "The conditional request failed"
 
 ITEM = {
     "pk": "a",
@@ -27,7 +27,7 @@ ITEM = {
 
 
 @scenario
-def conditions_of_every_form_are_judged(world):
+def conditions_of_every_form_are_evaluated(world):
     values = {
         ":hello": "hello",
         ":ten": 10,
@@ -137,7 +137,7 @@ def conditions_of_every_form_are_judged(world):
                     **_used(condition, names, values | {":seen": True}, ":seen"),
                 )
             except world.db.exceptions.ConditionalCheckFailedException as error:
-                equal(error.response["Error"]["Message"], REFUSED)
+                equal(error.response["Error"]["Message"], CONDITION_FAILED)
                 return False
             return True
 
@@ -148,7 +148,7 @@ def conditions_of_every_form_are_judged(world):
 
 
 def _used(text, names, values, *more):
-    """The placeholders that an expression uses: others are refused."""
+    """Returns the placeholders that an expression uses: unused ones are rejected."""
     found = {word.strip("(),") for word in text.replace(".", " ").replace("[", " ").split()} | set(more)
     found = {part for word in found for part in word.replace("(", " ").split()}
     used = {
@@ -189,7 +189,7 @@ def conditions_are_built_by_the_sdk(world):
             table.put_item(Item=ITEM, ConditionExpression=condition)
             fails(
                 "ConditionalCheckFailedException",
-                REFUSED,
+                CONDITION_FAILED,
                 lambda: table.delete_item(Key={"pk": "a"}, ConditionExpression=~condition),
             )
             table.delete_item(Key={"pk": "a"}, ConditionExpression=condition)
@@ -197,7 +197,7 @@ def conditions_are_built_by_the_sdk(world):
 
 
 @scenario
-def a_failed_condition_shows_the_item(world):
+def failed_condition_returns_the_item(world):
     with world.table("shown") as table:
         world.put(table, {"pk": "a", "n": 1})
         key = {"pk": {"S": "a"}}
@@ -208,12 +208,12 @@ def a_failed_condition_shows_the_item(world):
             lambda: world.db.update_item(TableName=table, Key=key, UpdateExpression="REMOVE n", **new),
         ]
         for call in calls:
-            response = fails("ConditionalCheckFailedException", REFUSED, call)
+            response = fails("ConditionalCheckFailedException", CONDITION_FAILED, call)
             equal(response["Item"], {"pk": {"S": "a"}, "n": {"N": "1"}})
         absent = {"pk": {"S": "b"}}
         response = fails(
             "ConditionalCheckFailedException",
-            REFUSED,
+            CONDITION_FAILED,
             lambda: world.db.put_item(
                 TableName=table,
                 Item=absent,
@@ -221,19 +221,19 @@ def a_failed_condition_shows_the_item(world):
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             ),
         )
-        holds("Item" not in response, "there is no item to show")
+        holds("Item" not in response, "there is no item to return")
         response = fails(
             "ConditionalCheckFailedException",
-            REFUSED,
+            CONDITION_FAILED,
             lambda: world.db.put_item(TableName=table, Item=key, ConditionExpression="attribute_not_exists(pk)"),
         )
-        holds("Item" not in response, "it is shown only when asked for")
+        holds("Item" not in response, "the item is only returned on request")
 
 
 @scenario
-def updates_of_every_form_are_made(world):
+def updates_of_every_form_are_applied(world):
     start = {"n": 10, "list": [1, 2, 3], "map": {"a": 1, "b": {"c": 2}}, "strings": {"red", "green"}, "numbers": {1, 2}}
-    # The expression, and what is different afterwards; None is an attribute that is gone.
+    # The expression, and the changed attributes; None means removed.
     cases = [
         ("SET x = :one", {"x": 1}),
         ("SET n = n + :one", {"n": 11}),
@@ -283,17 +283,17 @@ def updates_of_every_form_are_made(world):
         table = world.resource.Table(name)
         for expression, changes in cases:
             table.put_item(Item={"pk": "a"} | start)
-            answer = table.update_item(
+            result = table.update_item(
                 Key={"pk": "a"}, UpdateExpression=expression, ReturnValues="ALL_NEW", **_used(expression, names, values)
             )
             merged = {"pk": "a"} | start | changes
             expected = {name: value for name, value in merged.items() if value is not None}
-            equal(answer["Attributes"], expected, expression)
+            equal(result["Attributes"], expected, expression)
             equal(world.get(name, pk="a"), expected, expression)
 
 
 @scenario
-def projections_of_every_form_are_made(world):
+def projections_of_every_form_are_applied(world):
     cases = [
         ("s, n", {"s": "hello", "n": 10}),
         ("#map.#inner.deep[1]", {"map": {"inner": {"deep": [6]}}}),
@@ -318,7 +318,7 @@ def projections_of_every_form_are_made(world):
 
 
 @scenario
-def wrong_expressions_are_refused(world):
+def invalid_expressions_are_rejected(world):
     condition = "Invalid ConditionExpression: "
     update = "Invalid UpdateExpression: "
     with world.table("refused") as name:
@@ -390,11 +390,11 @@ def wrong_expressions_are_refused(world):
         ]
         for refused, message in cases:
             fails("ValidationException", within(message), refused)
-        equal(world.get(name, pk="a"), {"pk": "a", "s": "text", "n": 1}, "nothing was changed")
+        equal(world.get(name, pk="a"), {"pk": "a", "s": "text", "n": 1}, "nothing is changed")
 
 
 @scenario
-def reserved_words_stand_behind_placeholders(world):
+def reserved_words_work_with_placeholders(world):
     words = [
         "status",
         "name",
@@ -423,11 +423,11 @@ def reserved_words_stand_behind_placeholders(world):
         found = table.get_item(Key={"pk": "a"}, ProjectionExpression=", ".join(names), ExpressionAttributeNames=names)
         equal(found["Item"], {word: 1 for word in words})
         spaced = {"#odd": "two words", "#path": "a.b[0]", "#sign": "#hash:colon"}
-        answer = table.update_item(
+        result = table.update_item(
             Key={"pk": "b"},
             UpdateExpression="SET #odd = :x, #path = :x, #sign = :x",
             ReturnValues="ALL_NEW",
             ExpressionAttributeNames=spaced,
             ExpressionAttributeValues={":x": "x"},
         )
-        contains(answer["Attributes"], {"two words": "x", "a.b[0]": "x", "#hash:colon": "x"})
+        contains(result["Attributes"], {"two words": "x", "a.b[0]": "x", "#hash:colon": "x"})

@@ -1,4 +1,4 @@
-"""Items: what is put comes back, of every type and at every size; what the single operations return."""
+"""Items: round trips of values of every type and size, and return values of the item operations."""
 
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ ITEM_BYTES_MAX = 400 * 1024
 
 
 @scenario(keys=None)
-def values_of_every_type_come_back(world):
+def values_of_every_type_round_trip(world):
     item = {
         "pk": "types",
         "string": "hello",
@@ -52,7 +52,7 @@ def numbers_keep_their_digits(world):
         "0.000000000000000000000000000000000000001",
         "1E+37",
     ]
-    # The resource of boto3 cannot read these (boto3 issue 2500), the client can.
+    # The resource API of boto3 cannot parse these (boto3 issue 2500), the client API can.
     long = ["9" * 38 + "0" * 88, "-1" + "0" * 125, "1" + "0" * 100]
     written = [("1.50", "1.5"), ("1e3", "1000"), ("00012.0", "12"), ("-0", "0"), ("0.10e1", "1")]
     refused = [
@@ -84,9 +84,9 @@ def numbers_keep_their_digits(world):
 
 
 @scenario
-def items_are_as_large_as_they_may_be(world):
+def items_up_to_the_size_limit_are_accepted(world):
     with world.table("large") as table:
-        # Names count as well as values: two bytes of `pk`, three of `big`, four of `data`.
+        # Names count too: two bytes of `pk`, three of `big`, four of `data`.
         room = ITEM_BYTES_MAX - 2 - 3 - 4
         world.put(table, {"pk": "big", "data": "x" * room})
         equal(world.get(table, pk="big"), {"pk": "big", "data": "x" * room})
@@ -110,7 +110,7 @@ def items_are_as_large_as_they_may_be(world):
 
 
 @scenario
-def values_nest_to_a_depth(world):
+def nesting_depth_is_limited(world):
     def nested(levels):
         return {"M": {"m": nested(levels - 1)}} if levels else {"N": "1"}
 
@@ -123,7 +123,7 @@ def values_nest_to_a_depth(world):
 
 
 @scenario
-def wrong_items_are_refused(world):
+def invalid_items_are_rejected(world):
     cases = [
         (
             {"pk": {"S": ""}},
@@ -164,14 +164,14 @@ def wrong_items_are_refused(world):
             within("ReturnValues can only be ALL_OLD or NONE"),
             lambda: world.db.put_item(TableName=table, Item={"pk": {"S": "a"}}, ReturnValues="UPDATED_NEW"),
         )
-        equal(world.all_items(table), [], "nothing was put")
+        equal(world.all_items(table), [], "nothing is stored")
 
 
 @scenario
-def writes_return_what_was_asked_for(world):
+def writes_return_the_requested_values(world):
     with world.table("returns") as name:
         table = world.resource.Table(name)
-        holds("Attributes" not in table.put_item(Item={"pk": "a", "n": 1}, ReturnValues="ALL_OLD"), "nothing was there")
+        holds("Attributes" not in table.put_item(Item={"pk": "a", "n": 1}, ReturnValues="ALL_OLD"), "there was no item")
         old = table.put_item(Item={"pk": "a", "n": 2, "m": 0}, ReturnValues="ALL_OLD")
         equal(old["Attributes"], {"pk": "a", "n": 1})
         cases = [
@@ -181,27 +181,30 @@ def writes_return_what_was_asked_for(world):
             ("ALL_NEW", {"pk": "a", "n": 6, "m": 0}),
         ]
         for returned, expected in cases:
-            answer = table.update_item(
+            result = table.update_item(
                 Key={"pk": "a"},
                 UpdateExpression="SET n = n + :one",
                 ReturnValues=returned,
                 ExpressionAttributeValues={":one": 1},
             )
-            equal(answer["Attributes"], expected, returned)
-        answer = table.update_item(Key={"pk": "a"}, UpdateExpression="REMOVE n", ReturnValues="NONE")
-        holds("Attributes" not in answer, "nothing was asked for")
-        answer = table.update_item(
+            equal(result["Attributes"], expected, returned)
+        result = table.update_item(Key={"pk": "a"}, UpdateExpression="REMOVE n", ReturnValues="NONE")
+        holds("Attributes" not in result, "no values were requested")
+        result = table.update_item(
             Key={"pk": "new"},
             UpdateExpression="SET #l = :l",
             ReturnValues="ALL_NEW",
             ExpressionAttributeNames={"#l": "list"},
             ExpressionAttributeValues={":l": [1]},
         )
-        equal(answer["Attributes"], {"pk": "new", "list": [1]}, "an update makes the item")
+        equal(result["Attributes"], {"pk": "new", "list": [1]}, "an update creates the item")
         equal(table.update_item(Key={"pk": "bare"}, ReturnValues="ALL_NEW")["Attributes"], {"pk": "bare"})
         equal(table.delete_item(Key={"pk": "a"}, ReturnValues="ALL_OLD")["Attributes"], {"pk": "a", "m": 0})
-        holds("Attributes" not in table.delete_item(Key={"pk": "a"}, ReturnValues="ALL_OLD"), "it was gone")
-        holds("Item" not in table.get_item(Key={"pk": "a"}), "no item")
+        holds(
+            "Attributes" not in table.delete_item(Key={"pk": "a"}, ReturnValues="ALL_OLD"),
+            "the item was already deleted",
+        )
+        holds("Item" not in table.get_item(Key={"pk": "a"}), "the item does not exist")
 
 
 @scenario
@@ -224,7 +227,7 @@ def keys_of_every_type_are_found_and_ordered(world):
 
 
 @scenario
-def capacity_is_told(world):
+def consumed_capacity_is_returned(world):
     settings = {"attributes": "g:S", "GlobalSecondaryIndexes": [index("by-g", "g")]}
     with world.table("capacity", "pk:S sk:S", **settings) as name:
         table = world.resource.Table(name)
@@ -242,7 +245,7 @@ def capacity_is_told(world):
         )
         equal(query["ConsumedCapacity"]["CapacityUnits"], 1.0)
         absent = table.get_item(Key=key | {"sk": "no"}, ReturnConsumedCapacity="TOTAL")
-        equal(absent["ConsumedCapacity"]["CapacityUnits"], 0.5, "a read that finds nothing")
-        holds("ConsumedCapacity" not in table.get_item(Key=key), "not unless asked for")
+        equal(absent["ConsumedCapacity"]["CapacityUnits"], 0.5, "a read without an item")
+        holds("ConsumedCapacity" not in table.get_item(Key=key), "capacity is only returned on request")
         deleted = table.delete_item(Key=key, ReturnConsumedCapacity="TOTAL")
         equal(deleted["ConsumedCapacity"]["CapacityUnits"], 10.0)

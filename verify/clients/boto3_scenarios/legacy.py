@@ -1,4 +1,4 @@
-"""The parameters that came before expressions, which old programs and libraries still send."""
+"""Parameters that are older than expressions, which old programs and libraries still send."""
 
 from harness import equal, fails, holds, scenario, within
 
@@ -58,7 +58,7 @@ def expected_values_are_conditions(world):
 def attribute_updates_change_items(world):
     with world.table("attributes") as name:
         world.put(name, {"pk": "a", "n": 1, "s": "text", "set": {"x", "y"}, "list": [1], "gone": True})
-        answer = world.db.update_item(
+        result = world.db.update_item(
             TableName=name,
             Key={"pk": {"S": "a"}},
             ReturnValues="ALL_NEW",
@@ -72,7 +72,7 @@ def attribute_updates_change_items(world):
             },
         )
         equal(
-            answer["Attributes"],
+            result["Attributes"],
             {
                 "pk": {"S": "a"},
                 "n": {"N": "42"},
@@ -95,7 +95,7 @@ def attribute_updates_change_items(world):
 
 
 @scenario
-def key_conditions_and_filters_select(world):
+def key_conditions_and_filters_select_items(world):
     with world.table("selected", "pk:S sk:N") as name:
         world.put(name, *({"pk": "a", "sk": n, "even": n % 2 == 0, "name": f"n{n}"} for n in range(10)))
         pk = {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]}}
@@ -125,7 +125,7 @@ def key_conditions_and_filters_select(world):
             RequestItems={name: {"Keys": [{"pk": {"S": "a"}, "sk": {"N": "3"}}], "AttributesToGet": ["even"]}}
         )
         equal(batch["Responses"][name], [{"even": {"BOOL": False}}])
-        # Key conditions are older than their expression, but filters had one already: these go together.
+        # Unlike other legacy parameters, key conditions can be combined with filter expressions.
         both = query(KeyConditions=pk, FilterExpression="even = :e", ExpressionAttributeValues={":e": {"BOOL": True}})
         equal(both["Count"], 5)
         fails(

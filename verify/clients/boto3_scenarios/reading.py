@@ -8,7 +8,7 @@ from .world import index
 
 
 @scenario
-def key_conditions_of_every_form_select(world):
+def key_conditions_of_every_form_select_items(world):
     cases = [
         ("pk = :a", "1 2 3 10 20"),
         (":a = pk", "1 2 3 10 20"),
@@ -47,7 +47,7 @@ def key_conditions_of_every_form_select(world):
 
 
 @scenario
-def sort_keys_are_found_by_their_beginning(world):
+def sort_keys_are_found_by_prefix(world):
     with world.table("beginning", "pk:S sk:S") as name:
         table = world.resource.Table(name)
         sorts = ["2024-01-31", "2024-02-01", "2024-02-29", "2024-03-01", "2024-1", "é", "éa"]
@@ -58,7 +58,7 @@ def sort_keys_are_found_by_their_beginning(world):
 
 
 @scenario
-def wrong_queries_are_refused(world):
+def invalid_queries_are_rejected(world):
     values = {":a": {"S": "a"}, ":n": {"N": "1"}}
     cases = [
         ("sk = :n", {}, "Query condition missed key schema element: pk"),
@@ -97,7 +97,7 @@ def wrong_queries_are_refused(world):
 
 
 @scenario
-def filters_leave_items_out(world):
+def filters_exclude_items(world):
     with world.table("filters", "pk:S sk:N") as name:
         table = world.resource.Table(name)
         world.put(name, *({"pk": "a", "sk": n, "even": n % 2 == 0, "tags": {f"t{n % 3}"}} for n in range(12)))
@@ -116,14 +116,14 @@ def filters_leave_items_out(world):
             equal((found["Count"], found["ScannedCount"], len(found["Items"])), (count, 12, count))
         counted = table.scan(FilterExpression=Attr("even").eq(True) & Attr("sk").gt(5), Select="COUNT")
         equal((counted["Count"], counted["ScannedCount"], "Items" in counted), (3, 12, False))
-        # The limit is on what is looked at, not on what is found.
+        # The limit applies to the items read, not to the items returned.
         page = table.scan(FilterExpression=Attr("even").eq(True), Limit=3)
         equal((page["Count"], page["ScannedCount"]), (2, 3))
-        holds("LastEvaluatedKey" in page, "there is more")
+        holds("LastEvaluatedKey" in page, "there is a next page")
 
 
 @scenario
-def queries_and_scans_come_in_pages(world):
+def queries_and_scans_are_paged(world):
     with world.table("pages", "pk:S sk:N") as name:
         with world.resource.Table(name).batch_writer() as batch:
             for n in range(50):
@@ -131,42 +131,53 @@ def queries_and_scans_come_in_pages(world):
         condition = {"KeyConditionExpression": Key("pk").eq("p0")}
         for size in (1, 7, 25, 100):
             paged = list(world.pages("query", name, **condition, PaginationConfig={"PageSize": size}))
-            equal([int(item["sk"]) for page in paged for item in page["Items"]], list(range(0, 50, 2)), f"by {size}")
-            holds(all(page["Count"] <= size for page in paged), f"no page has more than {size}")
+            equal(
+                [int(item["sk"]) for page in paged for item in page["Items"]], list(range(0, 50, 2)),
+                f"page size {size}",
+            )
+            holds(all(page["Count"] <= size for page in paged), f"no page has more than {size} items")
             paged = list(world.pages("scan", name, PaginationConfig={"PageSize": size}))
-            equal(sorted(int(item["n"]) for page in paged for item in page["Items"]), list(range(50)), f"by {size}")
+            equal(
+                sorted(int(item["n"]) for page in paged for item in page["Items"]), list(range(50)), f"page size {size}"
+            )
         backward = world.pages("query", name, **condition, ScanIndexForward=False, PaginationConfig={"PageSize": 4})
         equal([int(item["sk"]) for page in backward for item in page["Items"]], list(range(48, -1, -2)))
 
-        # The tokens of boto3 cannot hold a Decimal, so this goes through the client.
+        # The tokens of boto3 cannot represent a Decimal, so this uses the client API.
         scan = lambda **config: world.db.get_paginator("scan").paginate(TableName=name, PaginationConfig=config)
         first = scan(MaxItems=20, PageSize=6).build_full_result()
         equal(len(first["Items"]), 20)
         rest = scan(StartingToken=first["NextToken"]).build_full_result()
-        equal(sorted(int(item["n"]["N"]) for item in first["Items"] + rest["Items"]), list(range(50)), "resumed")
+        equal(
+            sorted(int(item["n"]["N"]) for item in first["Items"] + rest["Items"]), list(range(50)),
+            "resumed from a token",
+        )
 
         page = world.resource.Table(name).query(**condition, Limit=3)
         equal(page["LastEvaluatedKey"], {"pk": "p0", "sk": 4})
         page = world.resource.Table(name).query(**condition, ExclusiveStartKey={"pk": "p0", "sk": 31})
-        equal([int(item["sk"]) for item in page["Items"]], list(range(32, 50, 2)), "from a key that is not there")
-        holds("LastEvaluatedKey" not in page, "nothing is left")
+        equal([int(item["sk"]) for item in page["Items"]], list(range(32, 50, 2)), "start after a key without an item")
+        holds("LastEvaluatedKey" not in page, "there is no next page")
 
 
 @scenario
-def a_page_has_a_megabyte(world):
+def pages_are_limited_to_one_megabyte(world):
     with world.table("megabyte", "pk:S sk:N") as name:
         world.put(name, *({"pk": "a", "sk": n, "data": "x" * 100_000} for n in range(25)))
         for operation, more in (("query", {"KeyConditionExpression": Key("pk").eq("a")}), ("scan", {})):
             counts = [page["Count"] for page in world.pages(operation, name, **more)]
             equal(counts, [11, 11, 3], f"{operation}: the item that reaches a megabyte is the last of its page")
         counted = [page["Count"] for page in world.pages("scan", name, Select="COUNT")]
-        equal(counted, counts, "counting reads as much")
+        equal(counted, counts, "a count reads pages of the same size")
         first = world.resource.Table(name).scan(ReturnConsumedCapacity="TOTAL")
-        holds(134 <= first["ConsumedCapacity"]["CapacityUnits"] <= 136, f"of a megabyte: {first['ConsumedCapacity']}")
+        holds(
+            134 <= first["ConsumedCapacity"]["CapacityUnits"] <= 136,
+            f"capacity of a megabyte: {first['ConsumedCapacity']}",
+        )
 
 
 @scenario
-def segments_of_a_scan_are_the_whole(world):
+def scan_segments_cover_the_table(world):
     with world.table("segments") as name:
         with world.resource.Table(name).batch_writer() as batch:
             for n in range(200):
@@ -179,11 +190,11 @@ def segments_of_a_scan_are_the_whole(world):
                 )
                 segments.append([item["pk"] for page in pages for item in page["Items"]])
             found = [pk for segment in segments for pk in segment]
-            equal((len(found), len(set(found))), (200, 200), f"{total} segments hold each item once")
-            holds(max(map(len, segments)) < 200 or total == 1, "no segment holds everything")
+            equal((len(found), len(set(found))), (200, 200), f"each item is in one of {total} segments")
+            holds(max(map(len, segments)) < 200 or total == 1, "no segment contains all items")
         fails(
             "ValidationException",
-            lambda told: "segment" in told.lower(),
+            lambda message: "segment" in message.lower(),
             lambda: world.db.scan(TableName=name, Segment=3, TotalSegments=3),
         )
 
@@ -208,14 +219,18 @@ def indexes_are_queried_and_paged(world):
         ranking = {"IndexName": "ranking", "KeyConditionExpression": Key("team").eq("t1")}
         pages = list(world.pages("query", name, **ranking, PaginationConfig={"PageSize": 3}))
         equal([int(item["points"]) for page in pages for item in page["Items"]], [0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
-        equal(len({int(item["sk"]) for page in pages for item in page["Items"]}), 10, "each once, though points repeat")
-        equal(set(pages[0]["LastEvaluatedKey"]), {"pk", "sk", "team", "points"}, "the key of the index and the table's")
+        equal(
+            len({int(item["sk"]) for page in pages for item in page["Items"]}), 10, "each once, although points repeat"
+        )
+        equal(
+            set(pages[0]["LastEvaluatedKey"]), {"pk", "sk", "team", "points"}, "the keys of the index and of the table"
+        )
         found = table.query(**ranking, ScanIndexForward=False, Limit=1)["Items"][0]
         equal(set(found), {"pk", "sk", "team", "points", "name"})
-        equal(table.scan(IndexName="ranking")["Count"], 20, "an item without its keys is not in an index")
+        equal(table.scan(IndexName="ranking")["Count"], 20, "an item without the index keys is not in the index")
         local = {"IndexName": "local", "KeyConditionExpression": Key("pk").eq("game") & Key("points").gte(4)}
         equal(set(table.query(**local)["Items"][0]), {"pk", "sk", "points"})
-        # A local index fetches what it lacks from the table, a global one cannot.
+        # A local index fetches missing attributes from the table, a global index cannot.
         fetched = table.query(**local, ProjectionExpression="more")["Items"]
         equal(sorted(int(item["more"]) for item in fetched), [16, 17, 18, 19])
         fetched = table.query(**local, Select="ALL_ATTRIBUTES")["Items"]
@@ -228,9 +243,9 @@ def indexes_are_queried_and_paged(world):
         table.update_item(
             Key={"pk": "game", "sk": 1}, UpdateExpression="SET points = :p", ExpressionAttributeValues={":p": 100}
         )
-        equal(table.query(**ranking, ScanIndexForward=False, Limit=1)["Items"][0]["sk"], 1, "it has moved")
+        equal(table.query(**ranking, ScanIndexForward=False, Limit=1)["Items"][0]["sk"], 1, "the index entry has moved")
         table.update_item(Key={"pk": "game", "sk": 1}, UpdateExpression="REMOVE team")
-        equal(table.query(**ranking, Select="COUNT")["Count"], 9, "it has left")
+        equal(table.query(**ranking, Select="COUNT")["Count"], 9, "the item is no longer in the index")
         fails(
             "ValidationException",
             within("Type mismatch for Index Key points Expected: N Actual: S IndexName: "),

@@ -1,4 +1,4 @@
-"""What a server owes its clients: keys that are checked, answers that arrive whole, and nothing that is forgotten."""
+"""Authentication, complete responses, and durability."""
 
 import concurrent.futures
 import zlib
@@ -14,42 +14,42 @@ def keys_are_checked(world):
     call = lambda **keys: lambda: world.client(**keys).list_tables()
     unknown = "The security token included in the request is invalid."
     fails(
-        "UnrecognizedClientException", unknown, call(aws_access_key_id="AKIDNOBODY", aws_secret_access_key="whatever")
+        "UnrecognizedClientException", unknown, call(aws_access_key_id="AKIDUNKNOWN", aws_secret_access_key="whatever")
     )
     own = world.session.get_credentials()
     fails(
         "InvalidSignatureException",
-        lambda told: told.startswith(
+        lambda message: message.startswith(
             "The request signature we calculated does not match " "the signature you provided."
         ),
         call(aws_access_key_id=own.access_key, aws_secret_access_key="wrong"),
     )
     fails(
         "MissingAuthenticationTokenException",
-        lambda told: True,
+        lambda message: True,
         call(config=Config(signature_version=botocore.UNSIGNED)),
     )
     fails(
         "UnrecognizedClientException",
         unknown,
         lambda: world.client(
-            "dynamodbstreams", aws_access_key_id="AKIDNOBODY", aws_secret_access_key="whatever"
+            "dynamodbstreams", aws_access_key_id="AKIDUNKNOWN", aws_secret_access_key="whatever"
         ).list_streams(),
     )
-    holds("TableNames" in world.db.list_tables(), "the right keys open")
+    holds("TableNames" in world.db.list_tables(), "the correct keys are accepted")
 
 
 @scenario(keys=False)
-def any_key_is_welcome(world):
-    anyone = world.client(aws_access_key_id="anyone", aws_secret_access_key="anything")
-    holds("TableNames" in anyone.list_tables(), "any key")
-    # One there must be, as at Amazon.
+def any_key_is_accepted(world):
+    other = world.client(aws_access_key_id="anyone", aws_secret_access_key="anything")
+    holds("TableNames" in other.list_tables(), "any key is accepted")
+    # But a request must be signed, as on AWS.
     unsigned = world.client(config=Config(signature_version=botocore.UNSIGNED))
-    fails("MissingAuthenticationTokenException", lambda told: True, unsigned.list_tables)
+    fails("MissingAuthenticationTokenException", lambda message: True, unsigned.list_tables)
 
 
 @scenario
-def every_answer_carries_its_checksum(world):
+def every_response_has_a_checksum(world):
     bodies = []
     db = world.client()
     db.meta.events.register("before-parse.dynamodb", lambda response_dict, **_: bodies.append(response_dict))
@@ -57,25 +57,27 @@ def every_answer_carries_its_checksum(world):
         db.put_item(TableName=name, Item={"pk": {"S": "a"}, "data": {"S": "ü" * 100_000}})
         db.get_item(TableName=name, Key={"pk": {"S": "a"}})
         db.scan(TableName=name)
-        fails("ValidationException", lambda told: True, lambda: db.scan(TableName=name, FilterExpression="="))
-        fails("ResourceNotFoundException", lambda told: True, lambda: db.scan(TableName="boto3.nowhere"))
+        fails("ValidationException", lambda message: True, lambda: db.scan(TableName=name, FilterExpression="="))
+        fails("ResourceNotFoundException", lambda message: True, lambda: db.scan(TableName="boto3.nowhere"))
     equal(len(bodies), 5)
-    for answer in bodies:
-        headers = {name.lower(): value for name, value in answer["headers"].items()}
-        equal(int(headers["x-amz-crc32"]), zlib.crc32(answer["body"]))
+    for result in bodies:
+        headers = {name.lower(): value for name, value in result["headers"].items()}
+        equal(int(headers["x-amz-crc32"]), zlib.crc32(result["body"]))
         equal(headers["content-type"], "application/x-amz-json-1.0")
-        equal(int(headers["content-length"]), len(answer["body"]))
-        holds(headers["x-amzn-requestid"], "the id of the request")
+        equal(int(headers["content-length"]), len(result["body"]))
+        holds(headers["x-amzn-requestid"], "the response has a request id")
 
 
 @scenario
-def what_is_unknown_is_told(world):
-    fails("UnknownOperationException", lambda told: True, lambda: world.db.list_global_tables())
-    fails("ValidationException", lambda told: told, lambda: world.db.describe_table(TableName="no spaces allowed"))
+def unknown_operations_and_names_are_rejected(world):
+    fails("UnknownOperationException", lambda message: True, lambda: world.db.list_global_tables())
+    fails(
+        "ValidationException", lambda message: message, lambda: world.db.describe_table(TableName="no spaces allowed")
+    )
 
 
 @scenario
-def counters_lose_nothing_under_concurrency(world):
+def concurrent_counters_lose_no_update(world):
     with world.table("counters") as name:
         world.put(name, {"pk": "conditional", "n": 0})
 
@@ -88,7 +90,7 @@ def counters_lose_nothing_under_concurrency(world):
             )
 
         def advance(_):
-            """Reads, and writes on the condition that nobody else did."""
+            """Reads, and writes on the condition that no other client has written."""
             while True:
                 n = world.db.get_item(TableName=name, Key={"pk": {"S": "conditional"}}, ConsistentRead=True)["Item"][
                     "n"
@@ -112,8 +114,8 @@ def counters_lose_nothing_under_concurrency(world):
 
 
 @scenario
-def what_was_acknowledged_survives_a_kill(world):
-    # As many retries as it takes for the server to be back.
+def acknowledged_writes_survive_a_kill(world):
+    # Enough retries for the server to restart.
     db = world.client(
         config=Config(retries={"max_attempts": 30, "mode": "standard"}, connect_timeout=5, read_timeout=5)
     )
@@ -125,7 +127,7 @@ def what_was_acknowledged_survives_a_kill(world):
             if acknowledged == 50:
                 is_back = kill_server()
             after += is_back is not None and is_back.is_set()
-            holds(acknowledged < 100_000, "the server is back before long")
+            holds(acknowledged < 100_000, "the server restarts in time")
         found = sorted(int(item["n"]) for item in world.all_items(name))
-        equal(found, list(range(acknowledged)), "every put that was acknowledged is there")
+        equal(found, list(range(acknowledged)), "every acknowledged put is stored")
         equal(world.db.describe_table(TableName=name)["Table"]["TableStatus"], "ACTIVE")

@@ -1,4 +1,4 @@
-"""Tables: their life, their indexes, their settings, tags, expiry and limits."""
+"""Tables: life cycle, indexes, settings, tags, expiry and limits."""
 
 import datetime
 import re
@@ -12,10 +12,10 @@ PROVISIONED = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 3}
 
 
 @scenario(keys=None)
-def a_table_is_created_described_and_deleted(world):
+def table_is_created_described_and_deleted(world):
     name = world.name("life")
     created = world.create(name, "pk:S sk:N", ProvisionedThroughput=PROVISIONED)
-    holds(created["TableStatus"] in ("CREATING", "ACTIVE"), "a new table is being created, or is there")
+    holds(created["TableStatus"] in ("CREATING", "ACTIVE"), "a new table is creating or active")
     described = world.db.describe_table(TableName=name)["Table"]
     contains(
         described,
@@ -30,11 +30,14 @@ def a_table_is_created_described_and_deleted(world):
     definitions = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
     equal(definitions, {"pk": "S", "sk": "N"})
     contains(described["ProvisionedThroughput"], PROVISIONED | {"NumberOfDecreasesToday": 0})
-    holds(re.fullmatch(rf"arn:aws:dynamodb:{world.region}:\d{{12}}:table/{name}", described["TableArn"]), "an ARN")
-    holds(re.fullmatch(r"[0-9a-f-]{36}", described["TableId"]), "an id")
+    holds(
+        re.fullmatch(rf"arn:aws:dynamodb:{world.region}:\d{{12}}:table/{name}", described["TableArn"]),
+        "the ARN is valid",
+    )
+    holds(re.fullmatch(r"[0-9a-f-]{36}", described["TableId"]), "the id is valid")
     age = datetime.datetime.now(datetime.timezone.utc) - described["CreationDateTime"]
-    holds(abs(age) < datetime.timedelta(minutes=5), f"it was created just now: {age}")
-    equal(world.db.describe_table(TableName=described["TableArn"])["Table"]["TableName"], name, "by its ARN")
+    holds(abs(age) < datetime.timedelta(minutes=5), f"the creation time is recent: {age}")
+    equal(world.db.describe_table(TableName=described["TableArn"])["Table"]["TableName"], name, "found by its ARN")
 
     fails(
         "ResourceInUseException",
@@ -77,14 +80,14 @@ def tables_are_described_by_the_resource(world):
     equal(table.key_schema, key_schema("pk"))
     equal(table.billing_mode_summary["BillingMode"], "PAY_PER_REQUEST")
     equal(table.provisioned_throughput["ReadCapacityUnits"], 0)
-    holds(table in world.resource.tables.all(), "it is among all tables")
+    holds(table in world.resource.tables.all(), "the table is listed")
     table.delete()
     table.wait_until_not_exists()
-    holds(table not in world.resource.tables.all(), "it is no longer among all tables")
+    holds(table not in world.resource.tables.all(), "the deleted table is not listed")
 
 
 @scenario
-def indexes_are_made_with_the_table(world):
+def indexes_are_created_with_the_table(world):
     settings = {
         "attributes": "author:S year:N pages:N",
         "GlobalSecondaryIndexes": [
@@ -126,7 +129,7 @@ def indexes_are_made_with_the_table(world):
             ExpressionAttributeValues={":p": "shelf", ":n": 204},
         )
         equal(found["Items"], [{"pk": "shelf", "sk": "2", "pages": 100}])
-        equal(len(world.resource.Table(table).scan(IndexName="by-year")["Items"]), 1, "an index is sparse")
+        equal(len(world.resource.Table(table).scan(IndexName="by-year")["Items"]), 1, "the index is sparse")
         fails(
             "ValidationException",
             "Consistent reads are not supported on global secondary indexes",
@@ -141,7 +144,7 @@ def indexes_are_made_with_the_table(world):
 
 
 @scenario
-def a_table_is_updated(world):
+def table_is_updated(world):
     with world.table("update", ProvisionedThroughput=PROVISIONED) as table:
         world.put(table, *({"pk": f"item-{n}", "group": f"g{n % 2}", "n": n} for n in range(10)))
 
@@ -169,10 +172,13 @@ def a_table_is_updated(world):
             ExpressionAttributeNames={"#g": "group"},
             ExpressionAttributeValues={":g": "g1"},
         )
-        equal(sorted(item["n"] for item in found["Items"]), [1, 3, 5, 7, 9], "a new index is filled")
+        equal(
+            sorted(item["n"] for item in found["Items"]), [1, 3, 5, 7, 9],
+            "a new index is filled with the existing items",
+        )
         update(GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-group"}}])
         gone = lambda: not world.db.describe_table(TableName=table)["Table"].get("GlobalSecondaryIndexes")
-        eventually(gone, "the index is gone")
+        eventually(gone, "the index is deleted")
         fails(
             "ValidationException",
             "The table does not have the specified index: by-group",
@@ -183,7 +189,10 @@ def a_table_is_updated(world):
         equal(described["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST")
         described = update(StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
         equal(described["StreamSpecification"], {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
-        holds(described["LatestStreamArn"].endswith(f"/stream/{described['LatestStreamLabel']}"), "ARN of the stream")
+        holds(
+            described["LatestStreamArn"].endswith(f"/stream/{described['LatestStreamLabel']}"),
+            "the stream's ARN is valid",
+        )
         fails("ValidationException", within("At least one of ProvisionedThroughput"), update)
 
 
@@ -197,7 +206,7 @@ def _wait_for_index(world, table, name):
 
 
 @scenario
-def a_protected_table_is_not_deleted(world):
+def protected_table_cannot_be_deleted(world):
     with world.table("protected", DeletionProtectionEnabled=True) as table:
         equal(world.db.describe_table(TableName=table)["Table"]["DeletionProtectionEnabled"], True)
         fails(
@@ -216,10 +225,10 @@ def tables_are_listed_in_pages(world):
     for name in reversed(names):
         world.create(name)
     pages = list(world.db.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 2}))
-    holds(len(pages) >= 4, f"seven tables make more than three pages of two: {len(pages)}")
-    holds(all(len(page["TableNames"]) == 2 for page in pages[:-1]), "all pages but the last are full")
+    holds(len(pages) >= 4, f"seven tables need more than three pages of two: {len(pages)}")
+    holds(all(len(page["TableNames"]) == 2 for page in pages[:-1]), "all pages except the last are full")
     listed = [name for page in pages for name in page["TableNames"]]
-    equal([name for name in listed if name in names], names, "in order, each once")
+    equal([name for name in listed if name in names], names, "each table is listed once, in order")
     page = world.db.list_tables(ExclusiveStartTableName=names[1], Limit=3)
     equal(page["TableNames"], names[2:5])
     equal(page["LastEvaluatedTableName"], names[4])
@@ -259,7 +268,7 @@ def items_expire(world):
         on = {"Enabled": True, "AttributeName": "until"}
         updated = world.db.update_time_to_live(TableName=table, TimeToLiveSpecification=on)
         equal(updated["TimeToLiveSpecification"], on)
-        eventually(lambda: describe()["TimeToLiveStatus"] == "ENABLED", "expiry is on")
+        eventually(lambda: describe()["TimeToLiveStatus"] == "ENABLED", "expiry is enabled")
         equal(describe()["AttributeName"], "until")
         fails(
             "ValidationException",
@@ -283,7 +292,7 @@ def items_expire(world):
 
         off = {"Enabled": False, "AttributeName": "until"}
         world.db.update_time_to_live(TableName=table, TimeToLiveSpecification=off)
-        eventually(lambda: describe()["TimeToLiveStatus"] == "DISABLED", "expiry is off")
+        eventually(lambda: describe()["TimeToLiveStatus"] == "DISABLED", "expiry is disabled")
 
 
 def _records(world, table):
@@ -296,7 +305,7 @@ def _records(world, table):
 
 
 @scenario
-def limits_and_endpoints_are_told(world):
+def limits_and_endpoints_are_returned(world):
     limits = world.db.describe_limits()
     for name in (
         "AccountMaxReadCapacityUnits",
@@ -304,7 +313,7 @@ def limits_and_endpoints_are_told(world):
         "TableMaxReadCapacityUnits",
         "TableMaxWriteCapacityUnits",
     ):
-        holds(limits[name] >= 40_000, f"{name} is generous: {limits[name]}")
+        holds(limits[name] >= 40_000, f"the limit {name} is high: {limits[name]}")
     (endpoint,) = world.db.describe_endpoints()["Endpoints"]
     equal(endpoint["Address"], world.endpoint.removeprefix("http://"))
     equal(endpoint["CachePeriodInMinutes"], 1440)

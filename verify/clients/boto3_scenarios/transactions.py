@@ -1,4 +1,4 @@
-"""Transactions: all or nothing, the reasons for nothing, and tokens."""
+"""Transactions: atomicity, cancellation reasons, and tokens."""
 
 import threading
 import uuid
@@ -7,7 +7,7 @@ from harness import equal, fails, holds, scenario, within
 
 
 def cancelled(world, codes, call):
-    """Expects a transaction to be cancelled with these codes; the reasons."""
+    """Expects a transaction to be cancelled with these codes, and returns the reasons."""
     message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{', '.join(codes)}]"
     response = fails(
         "TransactionCanceledException", message, call, kind=world.db.exceptions.TransactionCanceledException
@@ -18,7 +18,7 @@ def cancelled(world, codes, call):
 
 
 @scenario
-def a_transaction_writes_all_or_nothing(world):
+def transaction_is_atomic(world):
     with world.table("accounts") as accounts, world.table("log", "pk:S sk:N") as log:
         world.put(accounts, {"pk": "anna", "balance": 100}, {"pk": "ben", "balance": 20}, {"pk": "old"})
 
@@ -62,12 +62,12 @@ def a_transaction_writes_all_or_nothing(world):
             ["ConditionalCheckFailed", "None", "ConditionalCheckFailed", "ConditionalCheckFailed", "None"],
             lambda: transfer(71, 1),
         )
-        equal(balances(), [70, 50], "nothing of a cancelled transaction is seen")
+        equal(balances(), [70, 50], "a cancelled transaction has no effect")
         equal(len(world.all_items(log)), 1)
 
 
 @scenario
-def cancellation_reasons_show_items_and_causes(world):
+def cancellation_reasons_contain_items_and_causes(world):
     with world.table("reasons") as name:
         world.put(name, {"pk": "a", "n": 1, "s": "text"})
         key = {"pk": {"S": "a"}}
@@ -85,7 +85,7 @@ def cancellation_reasons_show_items_and_causes(world):
         )
         equal(reasons[0]["Message"], "The conditional request failed")
         equal(reasons[0]["Item"], {"pk": {"S": "a"}, "n": {"N": "1"}, "s": {"S": "text"}})
-        holds("Message" not in reasons[1] and "Item" not in reasons[1], "there is nothing to say of the other")
+        holds("Message" not in reasons[1] and "Item" not in reasons[1], "the other action has no reason")
 
         add = {
             "TableName": name,
@@ -105,7 +105,7 @@ def cancellation_reasons_show_items_and_causes(world):
 
 
 @scenario
-def a_token_lets_a_transaction_happen_once(world):
+def transaction_with_token_is_applied_once(world):
     with world.table("tokens") as name:
 
         def add(amount, token):
@@ -126,10 +126,10 @@ def a_token_lets_a_transaction_happen_once(world):
         token = str(uuid.uuid4())
         for _ in range(3):
             add(5, token)
-        equal(world.get(name, pk="counter")["n"], 5, "the same token is the same transaction")
+        equal(world.get(name, pk="counter")["n"], 5, "a repeated token repeats no change")
         fails(
             "IdempotentParameterMismatchException",
-            lambda told: True,
+            lambda message: True,
             lambda: add(6, token),
             kind=world.db.exceptions.IdempotentParameterMismatchException,
         )
@@ -138,10 +138,10 @@ def a_token_lets_a_transaction_happen_once(world):
 
 
 @scenario
-def a_transaction_reads_one_moment(world):
+def transactional_reads_are_a_snapshot(world):
     with world.table("moment") as name:
         world.put(name, {"pk": "a", "n": 0, "more": {"deep": 1}}, {"pk": "b", "n": 0})
-        answer = world.db.transact_get_items(
+        result = world.db.transact_get_items(
             ReturnConsumedCapacity="TOTAL",
             TransactItems=[
                 {"Get": {"TableName": name, "Key": {"pk": {"S": "a"}}, "ProjectionExpression": "more.deep"}},
@@ -150,10 +150,10 @@ def a_transaction_reads_one_moment(world):
             ],
         )
         equal(
-            answer["Responses"],
+            result["Responses"],
             [{"Item": {"more": {"M": {"deep": {"N": "1"}}}}}, {}, {"Item": {"pk": {"S": "b"}, "n": {"N": "0"}}}],
         )
-        equal(answer["ConsumedCapacity"], [{"TableName": name, "CapacityUnits": 6.0, "ReadCapacityUnits": 6.0}])
+        equal(result["ConsumedCapacity"], [{"TableName": name, "CapacityUnits": 6.0, "ReadCapacityUnits": 6.0}])
 
         both = [
             {
@@ -177,19 +177,19 @@ def a_transaction_reads_one_moment(world):
         writer.start()
         try:
             for _ in range(50):
-                answer = world.db.transact_get_items(
+                result = world.db.transact_get_items(
                     TransactItems=[{"Get": {"TableName": name, "Key": {"pk": {"S": pk}}}} for pk in "ab"]
                 )
-                one, other = (response["Item"]["n"]["N"] for response in answer["Responses"])
-                equal(one, other, "both are read at the same moment")
+                one, other = (response["Item"]["n"]["N"] for response in result["Responses"])
+                equal(one, other, "both items are read in one snapshot")
         finally:
             stop.set()
             writer.join()
-        holds(world.get(name, pk="a")["n"] > 0, "somebody wrote meanwhile")
+        holds(world.get(name, pk="a")["n"] > 0, "the writer ran during the reads")
 
 
 @scenario
-def wrong_transactions_are_refused(world):
+def invalid_transactions_are_rejected(world):
     with world.table("wrong") as name:
         put = lambda pk: {"Put": {"TableName": name, "Item": {"pk": {"S": pk}}}}
         write = lambda items: lambda: world.db.transact_write_items(TransactItems=items)
@@ -205,4 +205,4 @@ def wrong_transactions_are_refused(world):
             write([{"Put": {"TableName": "boto3.nowhere", "Item": {"pk": {"S": "a"}}}}]),
         )
         write([put(str(n)) for n in range(100)])()
-        equal(len(world.all_items(name)), 100, "a hundred is not too much")
+        equal(len(world.all_items(name)), 100, "a transaction of 100 actions is accepted")

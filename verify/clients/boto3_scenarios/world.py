@@ -1,4 +1,4 @@
-"""What the scenarios work with: clients of both levels, and tables that are gone afterwards."""
+"""Helpers of the scenarios: both client APIs, and temporary tables."""
 
 import itertools
 from contextlib import contextmanager
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import boto3
 from botocore.config import Config
 
-# Tables are ready at once on a local server; where they are not, this asks every second.
+# Tables are ready at once on a local server; on other servers, poll every second.
 WAIT = {"Delay": 1, "MaxAttempts": 60}
 
 ON_DEMAND = {"BillingMode": "PAY_PER_REQUEST"}
 
 
 class World:
-    """The server as a user of boto3 sees it."""
+    """A server, used with boto3."""
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
@@ -25,17 +25,17 @@ class World:
         self._numbers = itertools.count(1)
 
     def client(self, service="dynamodb", **settings):
-        """A client with settings of its own, such as other keys."""
+        """Creates a client with its own settings, such as other keys."""
         settings.setdefault("config", Config(retries={"max_attempts": 3}))
         return self.session.client(service, endpoint_url=self.endpoint, **settings)
 
     def name(self, purpose):
-        """A name that no other table has."""
+        """Returns a unique table name."""
         return f"boto3.{purpose}-{next(self._numbers)}"
 
     @contextmanager
     def table(self, purpose="items", keys="pk:S", **settings):
-        """The name of a new table for the time of a `with`. Keys are written `name:TYPE name:TYPE`."""
+        """Creates a table for a `with` block, and returns its name. Keys are written `name:TYPE name:TYPE`."""
         name = self.name(purpose)
         self.create(name, keys, **settings)
         try:
@@ -44,7 +44,7 @@ class World:
             self.db.delete_table(TableName=name)
 
     def create(self, name, keys="pk:S", attributes="", **settings):
-        """Creates a table and waits for it. Further attributes are those of the keys of indexes."""
+        """Creates a table and waits for it. `attributes` are the keys of indexes."""
         definitions = [attribute.split(":") for attribute in f"{keys} {attributes}".split()]
         described = self.db.create_table(
             TableName=name,
@@ -56,27 +56,27 @@ class World:
         return described["TableDescription"]
 
     def put(self, table, *items):
-        """Puts items that are written as Python has them."""
+        """Puts items of Python values."""
         for item in items:
             self.resource.Table(table).put_item(Item=item)
 
     def get(self, table, **key):
-        """An item as Python has it, or None."""
+        """Returns an item of Python values, or None."""
         return self.resource.Table(table).get_item(Key=key, ConsistentRead=True).get("Item")
 
     def all_items(self, table):
-        """All items as Python has them, in the order of their keys."""
+        """Returns all items as Python values, in the order of their keys."""
         found = [item for page in self.pages("scan", table) for item in page["Items"]]
         return sorted(found, key=lambda item: sorted((name, str(value)) for name, value in item.items()))
 
     def pages(self, operation, table, **parameters):
-        """The pages of a query or a scan, items as Python has them."""
+        """Returns the pages of a query or scan, with items of Python values."""
         paginator = self.resource.meta.client.get_paginator(operation)
         return paginator.paginate(TableName=table, **parameters)
 
 
 def key_schema(partition, sort=None):
-    """The keys of a table or an index."""
+    """The key schema of a table or an index."""
     names = [(partition, "HASH")] + ([(sort, "RANGE")] if sort else [])
     return [{"AttributeName": name, "KeyType": kind} for name, kind in names]
 

@@ -1,4 +1,4 @@
-/** Every form of expression: conditions, updates, projections, and placeholders for what cannot be written out. */
+/** Expressions of every form: conditions, updates, projections, and placeholders. */
 
 import { ConditionalCheckFailedException, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import {
@@ -13,7 +13,7 @@ import {
 import { equal, fails, holds, scenario } from "../harness.mjs";
 import { used } from "./world.mjs";
 
-const REFUSED = "The conditional request failed";
+const CONDITION_FAILED = "The conditional request failed";
 
 const ITEM = {
   pk: "a",
@@ -30,7 +30,7 @@ const ITEM = {
 
 const NAMES = { "#status": "status", "#list": "list", "#map": "map", "#inner": "inner" };
 
-scenario(async function conditions_of_every_form_are_judged(world) {
+scenario(async function conditions_of_every_form_are_evaluated(world) {
   const values = {
     ":hello": "hello",
     ":ten": 10,
@@ -98,7 +98,7 @@ scenario(async function conditions_of_every_form_are_judged(world) {
   ];
   await world.withTable({ purpose: "conditions" }, async (TableName) => {
     await world.put(TableName, ITEM);
-    const judge = (ConditionExpression) =>
+    const put = (ConditionExpression) =>
       world.documents.send(
         new PutCommand({
           TableName,
@@ -107,41 +107,41 @@ scenario(async function conditions_of_every_form_are_judged(world) {
           ...used(ConditionExpression, NAMES, values),
         }),
       );
-    for (const condition of hold) holds(await judge(condition), condition);
-    for (const condition of fail) await fails(ConditionalCheckFailedException, REFUSED, judge(condition));
+    for (const condition of hold) holds(await put(condition), condition);
+    for (const condition of fail) await fails(ConditionalCheckFailedException, CONDITION_FAILED, put(condition));
   });
 });
 
-scenario(async function a_failed_condition_shows_the_item(world) {
+scenario(async function failed_condition_returns_the_item(world) {
   await world.withTable({ purpose: "shown" }, async (TableName) => {
     await world.put(TableName, { pk: "a", n: 1 });
     const guard = { TableName, ConditionExpression: "attribute_not_exists(pk)" };
     const shown = { ...guard, ReturnValuesOnConditionCheckFailure: "ALL_OLD" };
     let error = await fails(
       ConditionalCheckFailedException,
-      REFUSED,
+      CONDITION_FAILED,
       world.db.send(new PutItemCommand({ Item: { pk: { S: "a" } }, ...shown })),
     );
     equal(error.Item, { pk: { S: "a" }, n: { N: "1" } });
     const Key = { pk: "a" };
     error = await fails(
       ConditionalCheckFailedException,
-      REFUSED,
+      CONDITION_FAILED,
       world.documents.send(new DeleteCommand({ Key, ...shown })),
     );
-    holds(error.Item, "an item");
+    holds(error.Item, "the item is returned");
     error = await fails(
       ConditionalCheckFailedException,
-      REFUSED,
+      CONDITION_FAILED,
       world.documents.send(new DeleteCommand({ Key, ...guard })),
     );
-    equal(error.Item, undefined, "it is shown only when asked for");
+    equal(error.Item, undefined, "the item is only returned on request");
   });
 });
 
-scenario(async function updates_of_every_form_are_made(world) {
+scenario(async function updates_of_every_form_are_applied(world) {
   const start = { n: 10, list: [1, 2, 3], map: { a: 1, b: { c: 2 } }, strings: new Set(["green", "red"]) };
-  // The expression, and what is different afterwards; undefined is an attribute that is gone.
+  // The expression, and the changed attributes; undefined means removed.
   const cases = [
     ["SET x = :one", { x: 1 }],
     ["SET n = n + :one", { n: 11 }],
@@ -178,7 +178,7 @@ scenario(async function updates_of_every_form_are_made(world) {
   await world.withTable({ purpose: "updates" }, async (TableName) => {
     for (const [UpdateExpression, changes] of cases) {
       await world.put(TableName, { pk: "a", ...start });
-      const answer = await world.documents.send(
+      const result = await world.documents.send(
         new UpdateCommand({
           TableName,
           Key: { pk: "a" },
@@ -189,13 +189,13 @@ scenario(async function updates_of_every_form_are_made(world) {
       );
       const merged = Object.entries({ pk: "a", ...start, ...changes });
       const expected = Object.fromEntries(merged.filter(([, value]) => value !== undefined));
-      equal(answer.Attributes, expected, UpdateExpression);
+      equal(result.Attributes, expected, UpdateExpression);
       equal(await world.get(TableName, { pk: "a" }), expected, UpdateExpression);
     }
   });
 });
 
-scenario(async function projections_of_every_form_are_made(world) {
+scenario(async function projections_of_every_form_are_applied(world) {
   const cases = [
     ["s, n", { s: "hello", n: 10 }],
     ["#map.#inner.deep[1]", { map: { inner: { deep: [6] } } }],
@@ -217,7 +217,7 @@ scenario(async function projections_of_every_form_are_made(world) {
   });
 });
 
-scenario(async function wrong_expressions_are_refused(world) {
+scenario(async function invalid_expressions_are_rejected(world) {
   const condition = "Invalid ConditionExpression: ";
   const cases = [
     [
@@ -253,6 +253,6 @@ scenario(async function wrong_expressions_are_refused(world) {
       const update = new UpdateCommand({ TableName, Key: { pk: "a" }, ...input });
       await fails("ValidationException", message, world.documents.send(update));
     }
-    equal(await world.get(TableName, { pk: "a" }), { pk: "a", s: "text", n: 1 }, "nothing was changed");
+    equal(await world.get(TableName, { pk: "a" }), { pk: "a", s: "text", n: 1 }, "nothing is changed");
   });
 });

@@ -1,4 +1,4 @@
-/** Items: what is put comes back, of every type and at every size; what the single operations return. */
+/** Items: round trips of values of every type and size, and return values of the item operations. */
 
 import { GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import {
@@ -14,7 +14,7 @@ import { equal, fails, holds, scenario } from "../harness.mjs";
 import { index } from "./world.mjs";
 
 scenario(
-  async function values_of_every_type_come_back(world) {
+  async function values_of_every_type_round_trip(world) {
     const item = {
       pk: "types",
       string: "hello",
@@ -49,7 +49,7 @@ scenario(
   { keys: null },
 );
 
-/** Sets in an order, and bytes as plain lists, so that they can be compared. */
+/** Converts sets to sorted lists and bytes to plain lists, so that they can be compared. */
 function plain(value) {
   if (value instanceof Set) return { set: [...value].map(plain).sort() };
   if (value instanceof Uint8Array) return { bytes: [...value] };
@@ -93,9 +93,9 @@ scenario(async function numbers_keep_their_digits(world) {
   });
 });
 
-scenario(async function items_are_as_large_as_they_may_be(world) {
+scenario(async function items_up_to_the_size_limit_are_accepted(world) {
   await world.withTable({ purpose: "large" }, async (name) => {
-    // Names count as well as values: two bytes of `pk`, three of `big`, four of `data`.
+    // Names count too: two bytes of `pk`, three of `big`, four of `data`.
     const room = 400 * 1024 - 2 - 3 - 4;
     await world.put(name, { pk: "big", data: "x".repeat(room) });
     equal((await world.get(name, { pk: "big" })).data.length, room);
@@ -106,7 +106,7 @@ scenario(async function items_are_as_large_as_they_may_be(world) {
   });
 });
 
-scenario(async function wrong_items_are_refused(world) {
+scenario(async function invalid_items_are_rejected(world) {
   const cases = [
     [{ pk: { S: "" } }, "The AttributeValue for a key attribute cannot contain an empty string value. Key: pk"],
     [{ sk: { S: "x" } }, "One or more parameter values were invalid: Missing the key pk in the item"],
@@ -119,11 +119,11 @@ scenario(async function wrong_items_are_refused(world) {
     }
     const get = new GetCommand({ TableName: name, Key: { pk: "a", more: "b" } });
     await fails("ValidationException", "The provided key element does not match the schema", world.documents.send(get));
-    equal(await world.allItems(name), [], "nothing was put");
+    equal(await world.allItems(name), [], "nothing is stored");
   });
 });
 
-scenario(async function writes_return_what_was_asked_for(world) {
+scenario(async function writes_return_the_requested_values(world) {
   await world.withTable({ purpose: "returns" }, async (TableName) => {
     const send = (Command, input) => world.documents.send(new Command({ TableName, ...input }));
     equal((await send(PutCommand, { Item: { pk: "a", n: 1 }, ReturnValues: "ALL_OLD" })).Attributes, undefined);
@@ -137,13 +137,13 @@ scenario(async function writes_return_what_was_asked_for(world) {
       ["NONE", undefined],
     ];
     for (const [ReturnValues, expected] of cases) {
-      const answer = await send(UpdateCommand, {
+      const result = await send(UpdateCommand, {
         Key: { pk: "a" },
         UpdateExpression: "SET n = n + :one",
         ExpressionAttributeValues: { ":one": 1 },
         ReturnValues,
       });
-      equal(answer.Attributes, expected, ReturnValues);
+      equal(result.Attributes, expected, ReturnValues);
     }
     const deleted = await send(DeleteCommand, { Key: { pk: "a" }, ReturnValues: "ALL_OLD" });
     equal(deleted.Attributes, { pk: "a", n: 7, m: 0 });
@@ -151,7 +151,7 @@ scenario(async function writes_return_what_was_asked_for(world) {
   });
 });
 
-scenario(async function capacity_is_told(world) {
+scenario(async function consumed_capacity_is_returned(world) {
   const settings = { purpose: "capacity", attributes: "g:S", GlobalSecondaryIndexes: [index("by-g", "g")] };
   await world.withTable(settings, async (TableName) => {
     const send = async (Command, input) =>
@@ -162,6 +162,6 @@ scenario(async function capacity_is_told(world) {
     const get = { Key: { pk: "a" }, ReturnConsumedCapacity: "TOTAL" };
     equal(await send(GetCommand, get), { TableName, CapacityUnits: 1 });
     equal(await send(GetCommand, { ...get, ConsistentRead: true }), { TableName, CapacityUnits: 2 });
-    equal(await send(GetCommand, { Key: { pk: "a" } }), undefined, "not unless asked for");
+    equal(await send(GetCommand, { Key: { pk: "a" } }), undefined, "capacity is only returned on request");
   });
 });

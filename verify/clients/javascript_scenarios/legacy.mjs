@@ -1,4 +1,4 @@
-/** The parameters that came before expressions, which old programs and libraries still send. */
+/** Parameters that are older than expressions, which old programs and libraries still send. */
 
 import {
   ConditionalCheckFailedException,
@@ -11,7 +11,7 @@ import {
 
 import { equal, fails, holds, scenario } from "../harness.mjs";
 
-scenario(async function legacy_parameters_are_understood(world) {
+scenario(async function legacy_parameters_are_supported(world) {
   await world.withTable({ purpose: "legacy", keys: "pk:S sk:N" }, async (TableName) => {
     for (let sk = 0; sk < 6; sk += 1) await world.put(TableName, { pk: "a", sk, even: sk % 2 === 0, name: `n${sk}` });
     const send = (Command, input) => world.db.send(new Command({ TableName, ...input }));
@@ -19,11 +19,11 @@ scenario(async function legacy_parameters_are_understood(world) {
     const Key = { pk: { S: "a" }, sk: { N: "0" } };
 
     const put = (Expected, more) => send(PutItemCommand, { Item: { ...Key, even: { BOOL: true } }, Expected, ...more });
-    holds(await put({ name: { Value: { S: "n0" } } }), "as expected");
-    holds(await put({ name: { Exists: false }, even: is("NE", { BOOL: false }) }), "as expected");
+    holds(await put({ name: { Value: { S: "n0" } } }), "the condition is met");
+    holds(await put({ name: { Exists: false }, even: is("NE", { BOOL: false }) }), "the conditions are met");
     const either = { name: { Exists: true, Value: { S: "x" } }, even: is("EQ", { BOOL: true }) };
     await fails(ConditionalCheckFailedException, "The conditional request failed", put(either));
-    holds(await put(either, { ConditionalOperator: "OR" }), "one of them is as expected");
+    holds(await put(either, { ConditionalOperator: "OR" }), "one of the conditions is met");
 
     const updated = await send(UpdateItemCommand, {
       Key,

@@ -1,4 +1,4 @@
-/** Several items at a time: batches and transactions. */
+/** Batches and transactions. */
 
 import { randomUUID } from "node:crypto";
 
@@ -53,7 +53,7 @@ scenario(async function batches_write_and_get(world) {
   );
 });
 
-scenario(async function unprocessed_keys_are_fetched_again(world) {
+scenario(async function unprocessed_keys_can_be_requested_again(world) {
   await world.withTable({ purpose: "unprocessed" }, async (TableName) => {
     const numbers = Array.from({ length: 45 }, (_, n) => n);
     const data = "x".repeat(400_000);
@@ -62,22 +62,22 @@ scenario(async function unprocessed_keys_are_fetched_again(world) {
     const found = [];
     let rounds = 0;
     while (Object.keys(RequestItems).length > 0) {
-      const answer = await world.documents.send(new BatchGetCommand({ RequestItems }));
-      found.push(...answer.Responses[TableName].map((item) => Number(item.pk)));
-      RequestItems = answer.UnprocessedKeys;
+      const result = await world.documents.send(new BatchGetCommand({ RequestItems }));
+      found.push(...result.Responses[TableName].map((item) => Number(item.pk)));
+      RequestItems = result.UnprocessedKeys;
       rounds += 1;
-      holds(rounds < 10, "it comes to an end");
+      holds(rounds < 10, "batch get completes within 10 rounds");
     }
-    holds(rounds > 1, "45 items of 400 KB are more than one answer holds");
+    holds(rounds > 1, "45 items of 400 KB exceed the size limit of one response");
     equal(
       found.sort((one, other) => one - other),
       numbers,
-      "each item comes once",
+      "each item is returned once",
     );
   });
 });
 
-/** Expects a transaction to be cancelled with these codes; the reasons. */
+/** Expects a transaction to be cancelled with these codes, and returns the reasons. */
 async function cancelled(codes, promise) {
   const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes.join(", ")}]`;
   const error = await fails(TransactionCanceledException, message, promise);
@@ -88,7 +88,7 @@ async function cancelled(codes, promise) {
   return error.CancellationReasons;
 }
 
-scenario(async function a_transaction_writes_all_or_nothing(world) {
+scenario(async function transaction_is_atomic(world) {
   await world.withTable({ purpose: "accounts" }, async (TableName) => {
     await world.put(TableName, { pk: "anna", n: 100 }, { pk: "ben", n: 20 }, { pk: "old" });
     const change = (pk, amount) => ({
@@ -116,7 +116,7 @@ scenario(async function a_transaction_writes_all_or_nothing(world) {
     await transfer(30);
     const reasons = await cancelled(["ConditionalCheckFailed", "None", "None", "None", "None"], transfer(71));
     equal(reasons[0].Message, "The conditional request failed");
-    holds(reasons[0].Item, "the item that did not fit");
+    holds(reasons[0].Item, "the item that failed the condition is returned");
     await world.put(TableName, { pk: "closed" });
     await cancelled(["None", "None", "None", "None", "ConditionalCheckFailed"], transfer(1));
     const got = await world.documents.send(
@@ -133,7 +133,7 @@ scenario(async function a_transaction_writes_all_or_nothing(world) {
   });
 });
 
-scenario(async function cancellation_reasons_show_items_and_causes(world) {
+scenario(async function cancellation_reasons_contain_items_and_causes(world) {
   await world.withTable({ purpose: "reasons" }, async (TableName) => {
     await world.put(TableName, { pk: "a", n: 1, s: "text" });
     const put = (pk) => ({ Put: { TableName, Item: { pk: { S: pk } } } });
@@ -158,7 +158,7 @@ scenario(async function cancellation_reasons_show_items_and_causes(world) {
   });
 });
 
-scenario(async function a_token_lets_a_transaction_happen_once(world) {
+scenario(async function transaction_with_token_is_applied_once(world) {
   await world.withTable({ purpose: "tokens" }, async (TableName) => {
     const add = (amount, ClientRequestToken) =>
       world.documents.send(
@@ -178,9 +178,9 @@ scenario(async function a_token_lets_a_transaction_happen_once(world) {
       );
     const token = randomUUID();
     for (let time = 0; time < 3; time += 1) await add(5, token);
-    equal((await world.get(TableName, { pk: "a" })).n, 5, "the same token is the same transaction");
+    equal((await world.get(TableName, { pk: "a" })).n, 5, "a repeated token repeats no change");
     await fails(IdempotentParameterMismatchException, "", add(6, token));
-    // The SDK makes a token of its own for each call.
+    // The SDK generates a new token for each call.
     await add(5, undefined);
     await add(5, undefined);
     equal((await world.get(TableName, { pk: "a" })).n, 15);

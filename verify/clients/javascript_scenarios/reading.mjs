@@ -5,7 +5,7 @@ import { QueryCommand, ScanCommand, paginateQuery, paginateScan } from "@aws-sdk
 import { equal, fails, holds, scenario } from "../harness.mjs";
 import { collect, index, used } from "./world.mjs";
 
-scenario(async function key_conditions_of_every_form_select(world) {
+scenario(async function key_conditions_of_every_form_select_items(world) {
   const cases = [
     ["pk = :a", [1, 2, 3, 10, 20]],
     ["pk = :a AND sk = :three", [3]],
@@ -47,7 +47,7 @@ scenario(async function key_conditions_of_every_form_select(world) {
   });
 });
 
-scenario(async function sort_keys_are_found_by_their_beginning(world) {
+scenario(async function sort_keys_are_found_by_prefix(world) {
   await world.withTable({ purpose: "beginning", keys: "pk:S sk:S" }, async (TableName) => {
     const sorts = ["2024-01-31", "2024-02-01", "2024-02-29", "2024-03-01", "é", "éa"];
     for (const sk of sorts) await world.put(TableName, { pk: "a", sk });
@@ -72,7 +72,7 @@ scenario(async function sort_keys_are_found_by_their_beginning(world) {
   });
 });
 
-scenario(async function filters_leave_items_out(world) {
+scenario(async function filters_exclude_items(world) {
   await world.withTable({ purpose: "filters", keys: "pk:S sk:N" }, async (TableName) => {
     for (let sk = 0; sk < 12; sk += 1)
       await world.put(TableName, { pk: "a", sk, even: sk % 2 === 0, tag: `t${sk % 3}` });
@@ -95,7 +95,7 @@ scenario(async function filters_leave_items_out(world) {
   });
 });
 
-scenario(async function queries_and_scans_come_in_pages(world) {
+scenario(async function queries_and_scans_are_paged(world) {
   const numbers = Array.from({ length: 50 }, (_, n) => n);
   await world.withTable({ purpose: "pages", keys: "pk:S sk:N" }, async (TableName) => {
     for (const sk of numbers) await world.put(TableName, { pk: `p${sk % 2}`, sk });
@@ -110,18 +110,18 @@ scenario(async function queries_and_scans_come_in_pages(world) {
       equal(
         found,
         numbers.filter((n) => n % 2 === 0),
-        `by ${pageSize}`,
+        `page size ${pageSize}`,
       );
       holds(
         pages.every((page) => page.Count <= pageSize),
-        `no page has more than ${pageSize}`,
+        `no page has more than ${pageSize} items`,
       );
       const scanned = await collect(paginateScan({ client: world.documents, pageSize }, { TableName }));
       const all = scanned.flatMap((page) => page.Items.map((item) => item.sk));
       equal(
         all.sort((one, other) => one - other),
         numbers,
-        `by ${pageSize}`,
+        `page size ${pageSize}`,
       );
     }
     const page = await world.documents.send(new QueryCommand({ ...query, Limit: 3 }));
@@ -131,7 +131,7 @@ scenario(async function queries_and_scans_come_in_pages(world) {
   });
 });
 
-scenario(async function segments_of_a_scan_are_the_whole(world) {
+scenario(async function scan_segments_cover_the_table(world) {
   await world.withTable({ purpose: "segments" }, async (TableName) => {
     for (let n = 0; n < 100; n += 1) await world.put(TableName, { pk: `item-${n}` });
     const TotalSegments = 4;
@@ -142,15 +142,15 @@ scenario(async function segments_of_a_scan_are_the_whole(world) {
         return pages.flatMap((page) => page.Items.map((item) => item.pk));
       }),
     );
-    equal([segments.flat().length, new Set(segments.flat()).size], [100, 100], "the segments hold each item once");
+    equal([segments.flat().length, new Set(segments.flat()).size], [100, 100], "each item is in one segment");
     holds(
       segments.every((segment) => segment.length < 100),
-      "no segment holds everything",
+      "no segment contains all items",
     );
   });
 });
 
-scenario(async function a_page_has_a_megabyte(world) {
+scenario(async function pages_are_limited_to_one_megabyte(world) {
   await world.withTable({ purpose: "megabyte", keys: "pk:S sk:N" }, async (TableName) => {
     const data = "x".repeat(100_000);
     for (let sk = 0; sk < 25; sk += 1) await world.put(TableName, { pk: "a", sk, data });
@@ -195,10 +195,10 @@ scenario(async function indexes_are_queried_and_paged(world) {
       items.map((item) => item.points),
       [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],
     );
-    equal(new Set(items.map((item) => item.sk)).size, 10, "each once, though points repeat");
+    equal(new Set(items.map((item) => item.sk)).size, 10, "each once, although points repeat");
     equal(Object.keys(pages[0].LastEvaluatedKey).sort(), ["pk", "points", "sk", "team"]);
     const scanned = await world.documents.send(new ScanCommand({ TableName, IndexName: "ranking", Select: "COUNT" }));
-    equal(scanned.Count, 20, "an item without its keys is not in an index");
+    equal(scanned.Count, 20, "an item without the index keys is not in the index");
     const consistent = world.documents.send(new QueryCommand({ ...ranking, ConsistentRead: true }));
     await fails("ValidationException", "Consistent reads are not supported on global secondary indexes", consistent);
   });

@@ -1,4 +1,4 @@
-/** What a server owes its clients: keys that are checked, and nothing that is forgotten. */
+/** Authentication and durability. */
 
 import { ConditionalCheckFailedException, ListGlobalTablesCommand, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
@@ -7,32 +7,32 @@ import { equal, fails, holds, killServer, scenario } from "../harness.mjs";
 
 const list = (world, settings) => world.client(settings).send(new ListTablesCommand({}));
 const keys = (accessKeyId, secretAccessKey) => ({ credentials: { accessKeyId, secretAccessKey } });
-/** A signer that signs nothing. */
+/** A signer that does not sign. */
 const unsigned = { signer: { sign: async (request) => request } };
 
 scenario(async function keys_are_checked(world) {
   const unknown = "The security token included in the request is invalid.";
-  await fails("UnrecognizedClientException", unknown, list(world, keys("AKIDNOBODY", "whatever")));
+  await fails("UnrecognizedClientException", unknown, list(world, keys("AKIDUNKNOWN", "whatever")));
   const mismatch = "The request signature we calculated does not match the signature you provided.";
   await fails("InvalidSignatureException", mismatch, list(world, keys(process.env.AWS_ACCESS_KEY_ID, "wrong")));
   await fails("MissingAuthenticationTokenException", "", list(world, unsigned));
-  holds((await list(world, {})).TableNames, "the right keys open");
+  holds((await list(world, {})).TableNames, "the correct keys are accepted");
 });
 
 scenario(
-  async function any_key_is_welcome(world) {
-    holds((await list(world, keys("anyone", "anything"))).TableNames, "any key");
+  async function any_key_is_accepted(world) {
+    holds((await list(world, keys("anyone", "anything"))).TableNames, "any key is accepted");
     await fails("MissingAuthenticationTokenException", "", list(world, unsigned));
   },
   { keys: false },
 );
 
-scenario(async function what_is_unknown_is_told(world) {
+scenario(async function unknown_operations_and_names_are_rejected(world) {
   await fails("UnknownOperationException", "", world.db.send(new ListGlobalTablesCommand({})));
   await fails("ValidationException", "", world.describe("no spaces allowed"));
 });
 
-scenario(async function counters_lose_nothing_under_concurrency(world) {
+scenario(async function concurrent_counters_lose_no_update(world) {
   await world.withTable({ purpose: "counters" }, async (TableName) => {
     await world.put(TableName, { pk: "conditional", n: 0 });
     const add = () =>
@@ -46,7 +46,7 @@ scenario(async function counters_lose_nothing_under_concurrency(world) {
       );
     await Promise.all(Array.from({ length: 200 }, add));
     equal((await world.get(TableName, { pk: "added" })).n, 200);
-    // Reads, and writes on the condition that nobody else did.
+    // Reads, and writes on the condition that no other client has written.
     const advance = async () => {
       for (;;) {
         const { n } = await world.get(TableName, { pk: "conditional" });
@@ -69,8 +69,8 @@ scenario(async function counters_lose_nothing_under_concurrency(world) {
   });
 });
 
-scenario(async function what_was_acknowledged_survives_a_kill(world) {
-  // As many retries as it takes for the server to be back.
+scenario(async function acknowledged_writes_survive_a_kill(world) {
+  // Enough retries for the server to restart.
   const patient = world.client({ maxAttempts: 30 });
   const documents = DynamoDBDocumentClient.from(patient);
   await world.withTable({ purpose: "survives" }, async (TableName) => {
@@ -80,13 +80,13 @@ scenario(async function what_was_acknowledged_survives_a_kill(world) {
       acknowledged += 1;
       if (acknowledged === 50) server = killServer();
       if (server.isBack) after += 1;
-      holds(acknowledged < 100_000, "the server is back before long");
+      holds(acknowledged < 100_000, "the server restarts in time");
     }
     const found = (await world.allItems(TableName)).map((item) => item.n).sort((one, other) => one - other);
     equal(
       found,
       Array.from({ length: acknowledged }, (_, n) => n),
-      "every put that was acknowledged is there",
+      "every acknowledged put is stored",
     );
   });
   patient.destroy();

@@ -1,4 +1,4 @@
-/** Streams: shards, iterators, and records with the images that the view asks for. */
+/** Streams: shards, iterators, and records with the images that the view selects. */
 
 import { UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import {
@@ -14,7 +14,7 @@ import { contains, equal, fails, holds, scenario } from "../harness.mjs";
 
 const BOTH = { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" };
 
-/** Reads the stream of a table as a consumer does: shard by shard, page by page. */
+/** Reads the stream of a table like a consumer: shard by shard, page by page. */
 class Reader {
   constructor(world, arn) {
     this.streams = world.streams;
@@ -35,7 +35,7 @@ class Reader {
     return (await this.streams.send(new GetShardIteratorCommand(input))).ShardIterator;
   }
 
-  /** The records from an iterator on, until the shard has no more for now, and the iterator to go on with. */
+  /** Returns the records from an iterator up to the current end of the shard, and the next iterator. */
   async read(iterator, Limit = 1000) {
     const records = [];
     while (iterator) {
@@ -54,7 +54,7 @@ class Reader {
   }
 }
 
-scenario(async function records_hold_what_changed(world) {
+scenario(async function records_contain_keys_and_images(world) {
   await world.withTable({ purpose: "images", StreamSpecification: BOTH }, async (TableName) => {
     const raw = Uint8Array.of(0, 255);
     await world.put(TableName, { pk: "a", n: 1, raw }, { pk: "a", n: 1, raw }, { pk: "a", n: 2, raw });
@@ -68,18 +68,18 @@ scenario(async function records_hold_what_changed(world) {
         ["MODIFY", image("1"), image("2")],
         ["REMOVE", image("2"), undefined],
       ],
-      "a put that changes nothing leaves no record",
+      "a put without a change writes no record",
     );
     for (const record of records) {
       contains(record, { eventSource: "aws:dynamodb", awsRegion: world.region });
       contains(record.dynamodb, { Keys: { pk: { S: "a" } }, StreamViewType: "NEW_AND_OLD_IMAGES" });
-      holds(record.dynamodb.SizeBytes > 0, "a size");
-      holds(Math.abs(Date.now() - record.dynamodb.ApproximateCreationDateTime) < 300_000, "it happened just now");
+      holds(record.dynamodb.SizeBytes > 0, "the record has a size");
+      holds(Math.abs(Date.now() - record.dynamodb.ApproximateCreationDateTime) < 300_000, "the record is recent");
     }
   });
 });
 
-scenario(async function views_show_what_they_are_made_for(world) {
+scenario(async function views_select_the_images(world) {
   for (const [StreamViewType, images] of [
     ["KEYS_ONLY", []],
     ["NEW_IMAGE", ["NewImage"]],
@@ -103,9 +103,9 @@ scenario(async function streams_are_listed_and_described(world) {
     const described = await world.describe(TableName);
     const { Streams } = await world.streams.send(new ListStreamsCommand({ TableName }));
     const [StreamArn, StreamLabel] = [described.LatestStreamArn, described.LatestStreamLabel];
-    // Streams of tables that had the name before are listed until their records are trimmed.
+    // Streams of earlier tables with the same name are listed until their records are trimmed.
     equal(Streams.at(-1), { StreamArn, TableName, StreamLabel });
-    holds(Streams.every((stream) => stream.TableName === TableName), "those of the table alone");
+    holds(Streams.every((stream) => stream.TableName === TableName), "only streams of the table are listed");
     const { StreamDescription } = await world.streams.send(new DescribeStreamCommand({ StreamArn }));
     contains(StreamDescription, { StreamStatus: "ENABLED", StreamViewType: "NEW_AND_OLD_IMAGES", TableName });
     holds(StreamDescription.Shards.length > 0, "there is a shard");
@@ -114,14 +114,14 @@ scenario(async function streams_are_listed_and_described(world) {
   });
 });
 
-scenario(async function iterators_start_where_they_are_told(world) {
+scenario(async function iterators_start_at_the_requested_position(world) {
   await world.withTable({ purpose: "iterators", StreamSpecification: BOTH }, async (name) => {
     const reader = await Reader.of(world, name);
     for (let n = 0; n < 10; n += 1) await world.put(name, { pk: "a", n });
     const numbers = ({ records }) => records.map((record) => Number(record.dynamodb.NewImage.n.N));
     const shard = (await reader.shards()).at(-1);
     const all = await reader.read(await reader.start(shard), 3);
-    equal(numbers(all), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "from the beginning, in pages of three");
+    equal(numbers(all), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], "from the start, in pages of three");
     const { SequenceNumber } = all.records[5].dynamodb;
     equal(numbers(await reader.read(await reader.start(shard, "AT_SEQUENCE_NUMBER", SequenceNumber))), [5, 6, 7, 8, 9]);
     equal(numbers(await reader.read(await reader.start(shard, "AFTER_SEQUENCE_NUMBER", SequenceNumber))), [6, 7, 8, 9]);
@@ -129,9 +129,15 @@ scenario(async function iterators_start_where_they_are_told(world) {
     equal(numbers(await reader.read(latest)), []);
     await world.put(name, { pk: "a", n: 10 });
     equal(numbers(await reader.read(latest)), [10]);
-    equal(numbers(await reader.read(all.onward)), [10], "an iterator that has reached the end goes on");
+    equal(
+      numbers(await reader.read(all.onward)), [10],
+      "an iterator at the end of an open shard returns later records",
+    );
     const off = { StreamEnabled: false };
     await world.db.send(new UpdateTableCommand({ TableName: name, StreamSpecification: off }));
-    equal((await reader.read(await reader.start(shard))).onward, undefined, "a closed shard comes to an end");
+    equal(
+      (await reader.read(await reader.start(shard))).onward, undefined,
+      "a closed shard has no next iterator at its end",
+    );
   });
 });

@@ -1,4 +1,4 @@
-/** Tables: their life, their indexes, their settings, tags, expiry and limits. */
+/** Tables: life cycle, indexes, settings, tags, expiry and limits. */
 
 import {
   DeleteTableCommand,
@@ -25,16 +25,19 @@ import { collect, index, keySchema } from "./world.mjs";
 const PROVISIONED = { ReadCapacityUnits: 5, WriteCapacityUnits: 3 };
 
 scenario(
-  async function a_table_is_created_described_and_deleted(world) {
+  async function table_is_created_described_and_deleted(world) {
     const name = world.name("life");
     const created = await world.create(name, "pk:S sk:N", "", { ProvisionedThroughput: PROVISIONED });
-    holds(["CREATING", "ACTIVE"].includes(created.TableStatus), "a new table is being created, or is there");
+    holds(["CREATING", "ACTIVE"].includes(created.TableStatus), "a new table is creating or active");
     const described = await world.describe(name);
     contains(described, { TableName: name, TableStatus: "ACTIVE", ItemCount: 0, KeySchema: keySchema("pk", "sk") });
     contains(described.ProvisionedThroughput, { ...PROVISIONED, NumberOfDecreasesToday: 0 });
-    holds(described.CreationDateTime instanceof Date, "a date");
-    holds(Math.abs(Date.now() - described.CreationDateTime) < 300_000, "it was created just now");
-    holds(new RegExp(`^arn:aws:dynamodb:${world.region}:\\d{12}:table/${name}$`).test(described.TableArn), "an ARN");
+    holds(described.CreationDateTime instanceof Date, "the creation time is a date");
+    holds(Math.abs(Date.now() - described.CreationDateTime) < 300_000, "the creation time is recent");
+    holds(
+      new RegExp(`^arn:aws:dynamodb:${world.region}:\\d{12}:table/${name}$`).test(described.TableArn),
+      "the ARN is valid",
+    );
 
     await fails(ResourceInUseException, `Table already exists: ${name}`, world.create(name));
     const deleted = await world.db.send(new DeleteTableCommand({ TableName: name }));
@@ -52,7 +55,7 @@ scenario(
   { keys: null },
 );
 
-scenario(async function indexes_are_made_with_the_table(world) {
+scenario(async function indexes_are_created_with_the_table(world) {
   const settings = {
     purpose: "indexes",
     keys: "pk:S sk:S",
@@ -86,11 +89,11 @@ scenario(async function indexes_are_made_with_the_table(world) {
       }),
       [{ pk: "shelf", sk: "2", pages: 100 }],
     );
-    holds(isbn, "an attribute that no index has");
+    holds(isbn, "no index projects this attribute");
   });
 });
 
-scenario(async function a_table_is_updated(world) {
+scenario(async function table_is_updated(world) {
   await world.withTable({ purpose: "update", ProvisionedThroughput: PROVISIONED }, async (TableName) => {
     for (let n = 0; n < 6; n += 1) await world.put(TableName, { pk: `${n}`, group: `g${n % 2}` });
     const update = (changes) => world.db.send(new UpdateTableCommand({ TableName, ...changes }));
@@ -110,9 +113,9 @@ scenario(async function a_table_is_updated(world) {
         ExpressionAttributeValues: { ":g": "g1" },
       }),
     );
-    equal(found.Count, 3, "a new index is filled");
+    equal(found.Count, 3, "a new index is filled with the existing items");
     await update({ GlobalSecondaryIndexUpdates: [{ Delete: { IndexName: "by-group" } }] });
-    await eventually(async () => (await status()) === undefined, "the index is gone");
+    await eventually(async () => (await status()) === undefined, "the index is deleted");
     await update({ BillingMode: "PAY_PER_REQUEST" });
     equal((await world.describe(TableName)).BillingModeSummary.BillingMode, "PAY_PER_REQUEST");
     await update({ DeletionProtectionEnabled: true });
@@ -127,12 +130,12 @@ scenario(async function tables_are_listed_in_pages(world) {
   const names = Array.from({ length: 7 }, () => world.name("list")).sort();
   for (const name of names) await world.create(name);
   const pages = await collect(paginateListTables({ client: world.db, pageSize: 2 }, {}));
-  holds(pages.length >= 4, `seven tables make more than three pages of two: ${pages.length}`);
+  holds(pages.length >= 4, `seven tables need more than three pages of two: ${pages.length}`);
   const listed = pages.flatMap((page) => page.TableNames);
   equal(
     listed.filter((name) => names.includes(name)),
     names,
-    "in order, each once",
+    "each table is listed once, in order",
   );
   const page = await world.db.send(new ListTablesCommand({ ExclusiveStartTableName: names[1], Limit: 3 }));
   equal([page.TableNames, page.LastEvaluatedTableName], [names.slice(2, 5), names[4]]);
@@ -143,8 +146,8 @@ scenario(async function tables_have_tags(world) {
   await world.withTable({ purpose: "tags", Tags: [{ Key: "team", Value: "ice" }] }, async (name) => {
     const ResourceArn = (await world.describe(name)).TableArn;
     const tags = async () => {
-      const answer = await world.db.send(new ListTagsOfResourceCommand({ ResourceArn }));
-      return Object.fromEntries(answer.Tags.map(({ Key, Value }) => [Key, Value]));
+      const result = await world.db.send(new ListTagsOfResourceCommand({ ResourceArn }));
+      return Object.fromEntries(result.Tags.map(({ Key, Value }) => [Key, Value]));
     };
     equal(await tags(), { team: "ice" });
     const Tags = [
@@ -161,14 +164,14 @@ scenario(async function tables_have_tags(world) {
 scenario(async function items_expire(world) {
   await world.withTable({ purpose: "expiry" }, async (TableName) => {
     const describe = async () => {
-      const answer = await world.db.send(new DescribeTimeToLiveCommand({ TableName }));
-      return answer.TimeToLiveDescription;
+      const result = await world.db.send(new DescribeTimeToLiveCommand({ TableName }));
+      return result.TimeToLiveDescription;
     };
     equal((await describe()).TimeToLiveStatus, "DISABLED");
     const TimeToLiveSpecification = { Enabled: true, AttributeName: "until" };
     const enable = () => world.db.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }));
     equal((await enable()).TimeToLiveSpecification, TimeToLiveSpecification);
-    await eventually(async () => (await describe()).TimeToLiveStatus === "ENABLED", "expiry is on");
+    await eventually(async () => (await describe()).TimeToLiveStatus === "ENABLED", "expiry is enabled");
     await fails("ValidationException", "TimeToLive is already enabled", enable());
     const now = Math.floor(Date.now() / 1000);
     await world.put(TableName, { pk: "late", until: now + 3600 }, { pk: "expired", until: now - 60 }, { pk: "never" });
@@ -177,9 +180,9 @@ scenario(async function items_expire(world) {
   });
 });
 
-scenario(async function limits_and_endpoints_are_told(world) {
+scenario(async function limits_and_endpoints_are_returned(world) {
   const limits = await world.db.send(new DescribeLimitsCommand({}));
-  holds(limits.TableMaxReadCapacityUnits >= 40_000, "limits are generous");
+  holds(limits.TableMaxReadCapacityUnits >= 40_000, "the limit is high");
   const { Endpoints } = await world.db.send(new DescribeEndpointsCommand({}));
   equal(
     Endpoints.map((endpoint) => endpoint.CachePeriodInMinutes),

@@ -1,4 +1,4 @@
-/** What the scenarios work with: clients of both levels, and tables that are gone afterwards. */
+/** Helpers of the scenarios: both client APIs, and temporary tables. */
 
 import {
   CreateTableCommand,
@@ -10,7 +10,7 @@ import {
 import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, paginateScan } from "@aws-sdk/lib-dynamodb";
 
-/** The server as a user of the SDK sees it. */
+/** A server, used with the SDK. */
 export class World {
   #numbers = 0;
 
@@ -22,7 +22,7 @@ export class World {
     this.documents = DynamoDBDocumentClient.from(this.db);
   }
 
-  /** A client with settings of its own, such as other keys. */
+  /** Creates a client with its own settings, such as other keys. */
   client(settings = {}) {
     return new DynamoDBClient({ endpoint: this.endpoint, ...settings });
   }
@@ -32,13 +32,13 @@ export class World {
     this.streams.destroy();
   }
 
-  /** A name that no other table has. */
+  /** Returns a unique table name. */
   name(purpose) {
     this.#numbers += 1;
     return `javascript.${purpose}-${this.#numbers}`;
   }
 
-  /** A new table for the time of a function. Keys are written `name:TYPE name:TYPE`. */
+  /** Creates a table for the duration of a function. Keys are written `name:TYPE name:TYPE`. */
   async withTable({ purpose = "items", keys = "pk:S", attributes = "", ...settings }, use) {
     const name = this.name(purpose);
     await this.create(name, keys, attributes, settings);
@@ -49,7 +49,7 @@ export class World {
     }
   }
 
-  /** Creates a table and waits for it. Further attributes are those of the keys of indexes. */
+  /** Creates a table and waits for it. `attributes` are the keys of indexes. */
   async create(name, keys = "pk:S", attributes = "", settings = {}) {
     const definitions = `${keys} ${attributes}`
       .trim()
@@ -73,12 +73,12 @@ export class World {
     return (await this.db.send(new DescribeTableCommand({ TableName: name }))).Table;
   }
 
-  /** Puts items that are written as JavaScript has them. */
+  /** Puts items of JavaScript values. */
   async put(table, ...items) {
     for (const Item of items) await this.documents.send(new PutCommand({ TableName: table, Item }));
   }
 
-  /** An item as JavaScript has it, or undefined. */
+  /** Returns an item of JavaScript values, or undefined. */
   async get(table, Key) {
     return (await this.documents.send(new GetCommand({ TableName: table, Key, ConsistentRead: true }))).Item;
   }
@@ -89,14 +89,14 @@ export class World {
   }
 }
 
-/** All pages that a paginator gives. */
+/** Returns all pages of a paginator. */
 export async function collect(pages) {
   const found = [];
   for await (const page of pages) found.push(page);
   return found;
 }
 
-/** The keys of a table or an index. */
+/** The key schema of a table or an index. */
 export function keySchema(partition, sort) {
   const schema = [{ AttributeName: partition, KeyType: "HASH" }];
   return sort ? [...schema, { AttributeName: sort, KeyType: "RANGE" }] : schema;
@@ -107,7 +107,7 @@ export function index(name, keys, projection = { ProjectionType: "ALL" }) {
   return { IndexName: name, KeySchema: keySchema(...keys.split(" ")), Projection: projection };
 }
 
-/** The placeholders that an expression uses: others are refused. */
+/** Returns the placeholders that an expression uses: unused ones are rejected. */
 export function used(text, names, values) {
   const found = new Set(text.match(/[#:]\w+/g));
   const pick = (from) => Object.fromEntries(Object.entries(from).filter(([name]) => found.has(name)));

@@ -1,9 +1,9 @@
 /*
  * Calls that the Rust standard library does not make, for the shim's tests.
  *
- * Runs in the watched directory given as its argument, which must hold nothing;
- * exits non-zero at the first call whose answer is not the expected one. The
- * test compares the directory with what the trace says of it.
+ * Runs in the watched directory given as its argument, which must be empty;
+ * exits non-zero at the first call with an unexpected result. The test compares
+ * the directory with the replayed trace.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -134,7 +134,7 @@ static void names(void)
     GIVES(3, syscall(SYS_write, fd, "how", 3));
     close(fd);
     OK(linkat(dir, "how", AT_FDCWD, "linked", 0));
-    OK(rename("linked", "moved/how")); /* names of one file: nothing happens */
+    OK(rename("linked", "moved/how")); /* two names of one file: no effect */
     OK(access("linked", F_OK));
     FAILS(EEXIST, renameat2(dir, "how", AT_FDCWD, "sized", RENAME_NOREPLACE));
     OK(renameat2(dir, "how", AT_FDCWD, "free", RENAME_NOREPLACE));
@@ -149,7 +149,7 @@ static void names(void)
     close(dir);
 }
 
-/* A freed inode number comes back at once on most file systems. */
+/* Most file systems reuse a freed inode number at once. */
 static void numbers(void)
 {
     for (int i = 0; i < 20; i++) {

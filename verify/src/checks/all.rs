@@ -1,4 +1,4 @@
-//! All checks, several at once.
+//! The command `verify all`: runs all checks, several in parallel.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,16 +9,16 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use super::{CHECKS, Check, Common, CommonFlags, hostile, kill, soak};
 use crate::{Failure, out};
 
-/// The name under which all checks run.
+/// The name of the command.
 pub(super) const NAME: &str = "all";
 
-/// The checks whose floor is a time, which other work on the machine would spoil.
+/// Checks with a time limit as their floor. They run alone, because other load on the machine would distort them.
 const TIMED: [&str; 3] = [kill::CHECK.name, hostile::CHECK.name, soak::CHECK.name];
 
-/// The flags that they have together, besides the common ones.
+/// The flags of this command besides the common ones.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How many checks run at once. Those whose floor is a time run alone
+    /// Checks to run in parallel. Checks with a time limit run alone
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
 }
@@ -26,7 +26,7 @@ struct Flags {
 /// The command that runs all checks.
 pub(super) fn command() -> Command {
     let common = CommonFlags::augment_args(Command::new(NAME));
-    Flags::augment_args(common).about("All of them")
+    Flags::augment_args(common).about("Run all checks")
 }
 
 /// Runs all checks.
@@ -48,7 +48,7 @@ pub(super) fn run(flags: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Runs checks, so many at once. Returns the names of those that missed their floor.
+/// Runs checks, up to `jobs` in parallel. Returns the names of those that missed their floor.
 fn run_each(common: &Common, checks: &[&Check], jobs: usize) -> Vec<&'static str> {
     let next = AtomicUsize::new(0);
     let missed = Mutex::new(Vec::new());
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn every_check_runs_and_those_that_fail_are_named() {
+    fn all_checks_run_and_failures_are_listed() {
         let met = check("met", |_, _| {
             Ok(Box::new(|| {
                 Ok(Verdict::new(Figures::new("met"), true, None))
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_whose_floor_is_a_time_are_checks() {
+    fn timed_checks_exist() {
         let is_check = |name| CHECKS.iter().any(|check| check.name == name);
         assert!(TIMED.into_iter().all(is_check));
     }

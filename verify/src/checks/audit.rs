@@ -1,5 +1,5 @@
-//! Looks over an opened directory and compares it with what is known of it: items with the ledger,
-//! indexes with the items, the items with a replay of the change log.
+//! Audits an open directory against what is known of it: items against the ledger, indexes against the items, the items
+//! against a replay of the change log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,31 +10,30 @@ use floe_store::op::{Page, Query, Scan};
 use floe_store::table::{IndexDef, IndexKind};
 use floe_store::{Engine, Error, Item, Result, TableDef};
 
+use super::audit_report::{AuditReport, Items};
 use super::directory::{self, Settings};
-use super::findings::{Findings, Items};
-use super::ledger::{Finding, Ledger};
+use super::ledger::{Ledger, StateCheck};
 use super::preload::Preload;
 use super::replay::Replay;
 use super::runtime;
-use super::stage::{GROUPS, Key, TABLE, group};
+use super::test_table::{GROUPS, Key, TABLE, group};
 use crate::Failure;
 
-/// How much of the table to look at.
+/// Which part of the table to audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// All of it.
+    /// The whole table.
     Everything,
-    /// The partitions that the ledger names, but not what was loaded in advance.
+    /// The partitions in the ledger, without the preloaded items.
     Named,
 }
 
-/// Opens a directory on which nothing was loaded in advance, looks all over it, lets the doctor look
-/// as well, and closes it.
-pub(super) fn look_over(
+/// Opens a directory without preloaded items, audits all of it, runs the doctor, and closes it.
+pub(super) fn audit_directory(
     folder: &Path,
     ledger: &Ledger,
     replay: &mut Replay,
-) -> Result<(Findings, Items), Failure> {
+) -> Result<(AuditReport, Items), Failure> {
     let opened = directory::open(folder, Settings::IDLE)?;
     let engine = opened.engine();
     let audit = Audit {
@@ -44,13 +43,13 @@ pub(super) fn look_over(
         scope: Scope::Everything,
     };
     let (mut findings, items) = runtime()?.block_on(audit.run(replay))?;
-    opened.ask_doctor(&mut findings)?;
+    opened.run_doctor(&mut findings)?;
     drop(engine);
     opened.close()?;
     Ok((findings, items))
 }
 
-/// One look over an engine.
+/// An audit of one engine.
 pub(super) struct Audit<'a> {
     pub(super) engine: &'a Arc<dyn Engine>,
     pub(super) ledger: &'a Ledger,
@@ -59,15 +58,15 @@ pub(super) struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Looks, and returns the items that were found beside those loaded in advance. What is read of
-    /// the log is remembered in `replay`, so that the next look reads on from there.
-    pub(super) async fn run(&self, replay: &mut Replay) -> Result<(Findings, Items)> {
-        let mut findings = Findings::default();
+    /// Runs the audit. Returns the items found, without preloaded ones. `replay` keeps the log position, so that the
+    /// next audit continues from there.
+    pub(super) async fn run(&self, replay: &mut Replay) -> Result<(AuditReport, Items)> {
+        let mut findings = AuditReport::default();
         let table = match self.engine.describe_table(TABLE.to_owned()).await {
             Ok(description) => description.definition,
-            // The process may have come to its end before it had made the table.
+            // The process may have died before it created the table.
             Err(Error::ResourceNotFound(_)) => {
-                self.judge(&Items::new(), &mut findings);
+                self.check_items(&Items::new(), &mut findings);
                 return Ok((findings, Items::new()));
             }
             Err(error) => return Err(error),
@@ -75,34 +74,40 @@ impl Audit<'_> {
         let items = self
             .read(None, |item| Some(item.clone()), &mut findings)
             .await?;
-        self.judge(&items, &mut findings);
+        self.check_items(&items, &mut findings);
         for index in &table.indexes {
             self.compare(&table, index, &items, &mut findings).await?;
         }
-        replay.read_on(self.engine, &mut findings).await?;
+        replay.read_new_records(self.engine, &mut findings).await?;
         replay.compare(&items, &mut findings);
         Ok((findings, items))
     }
 
-    fn judge(&self, items: &Items, findings: &mut Findings) {
+    fn check_items(&self, items: &Items, findings: &mut AuditReport) {
         let now_secs = self.engine.now().as_secs();
         let keys: BTreeSet<&Key> = self.ledger.keys().chain(items.keys()).collect();
         for key in keys {
             let found = items.get(key);
-            match self.ledger.judge(key, found, now_secs) {
-                Finding::Fine => continue,
-                Finding::Lost => findings.lost += 1,
-                Finding::Phantom => findings.phantom += 1,
+            match self.ledger.classify(key, found, now_secs) {
+                StateCheck::Expected => continue,
+                StateCheck::Lost => findings.lost += 1,
+                StateCheck::Phantom => findings.phantom += 1,
             }
-            let told = self.ledger.tell(key);
-            findings.note(format!("key={key} found={} told={told}", brief(found)));
+            let expected = self.ledger.describe(key);
+            findings.note(format!(
+                "key={key} found={} expected={expected}",
+                brief(found)
+            ));
         }
         for item in items
             .values()
             .filter(|item| self.ledger.is_torn(item, items))
         {
             findings.torn += 1;
-            findings.note(format!("half a transaction: {}", brief(Some(item))));
+            findings.note(format!(
+                "partially applied transaction: {}",
+                brief(Some(item))
+            ));
         }
     }
 
@@ -111,7 +116,7 @@ impl Audit<'_> {
         table: &TableDef,
         index: &IndexDef,
         items: &Items,
-        findings: &mut Findings,
+        findings: &mut AuditReport,
     ) -> Result<()> {
         let project = |item: &Item| index.holds(item).then(|| index.project(&table.key, item));
         let expected: Items = items
@@ -126,20 +131,20 @@ impl Audit<'_> {
                 findings.index_mismatch += 1;
                 let (name, found, wanted) = (&index.name, brief(found), brief(wanted));
                 findings.note(format!(
-                    "index={name} key={key} found={found} wanted={wanted}"
+                    "index={name} key={key} found={found} expected={wanted}"
                 ));
             }
         }
         Ok(())
     }
 
-    /// Reads the table or an index. Items that were loaded in advance are compared at once, by what
-    /// `view` shows of them, and not kept: there may be millions.
+    /// Reads the table or an index. Preloaded items are compared at once, in the form that `view` gives them, and not
+    /// kept: there may be millions.
     async fn read(
         &self,
         index: Option<&IndexDef>,
         view: impl Fn(&Item) -> Option<Item>,
-        findings: &mut Findings,
+        findings: &mut AuditReport,
     ) -> Result<Items> {
         let mut items = Items::new();
         let mut loaded = 0;
@@ -154,16 +159,16 @@ impl Audit<'_> {
                         Some(key) => {
                             if items.insert(key.clone(), item).is_some() {
                                 findings.index_mismatch += 1;
-                                findings.note(format!("read twice: key={key}"));
+                                findings.note(format!("returned twice: key={key}"));
                             }
                         }
                         None => {
                             findings.phantom += 1;
-                            findings.note(format!("without a key: {}", brief(Some(&item))));
+                            findings.note(format!("item without a key: {}", brief(Some(&item))));
                         }
                     }
                 }
-                if !request.go_on(page.last_key) {
+                if !request.next_page(page.last_key) {
                     break;
                 }
             }
@@ -195,7 +200,7 @@ impl Audit<'_> {
     }
 }
 
-/// A read that goes on page by page.
+/// A paged read request.
 enum Request {
     Scan(Scan),
     Query(Query),
@@ -223,8 +228,8 @@ impl Request {
         }
     }
 
-    /// Whether there is another page.
-    fn go_on(&mut self, last_key: Option<Item>) -> bool {
+    /// Moves to the next page. Returns whether there is one.
+    fn next_page(&mut self, last_key: Option<Item>) -> bool {
         let is_more = last_key.is_some();
         match self {
             Self::Scan(scan) => scan.start_key = last_key,

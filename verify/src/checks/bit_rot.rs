@@ -1,13 +1,13 @@
-//! `verify bit-rot`: damaged files are found, whatever is damaged: no read returns what was never written, and nothing
-//! is missing without a report.
+//! `verify bit-rot`: damaged files are detected: no read returns data that was never written, and no loss goes
+//! unreported.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `content` | what the stores hold, known without looking |
-//! | `base` | the stores that are damaged, and the process that makes one |
-//! | `damage` | what is done to a file |
-//! | `examine` | the process that opens a damaged store, reads everything and compares |
-//! | `salvage` | the process that saves what is readable into another store |
+//! | `content` | the content of the stores, computed without reading them |
+//! | `base` | the stores to damage, and the process that creates one |
+//! | `damage` | the kinds of damage, and applying them |
+//! | `examine` | the process that opens a damaged store, reads everything and compares it |
+//! | `salvage` | the process that salvages a damaged store into a new one |
 
 mod base;
 mod content;
@@ -22,38 +22,38 @@ use std::time::{Duration, Instant};
 use clap::{ArgMatches, Args, FromArgMatches};
 use floe_store::env::SeededRandom;
 
-use super::cores::sum_up;
-use super::figures::{Facts, Figures, Verdict};
+use super::cores::run_jobs;
+use super::figures::{Figures, ParsedFigures, Verdict};
 use super::planted::Bug;
 use super::program::Process;
-use super::stage::mixed;
-use super::{Check, Common, Work, tree};
+use super::test_table::splitmix64;
+use super::{Check, CheckRun, Common, tree};
 use crate::{Failure, out};
-pub(super) use base::Making;
+pub(super) use base::MakeRole;
 use base::{Base, Kind};
 use damage::Damage;
-pub(super) use examine::Examining;
-pub(super) use salvage::Salvaging;
+pub(super) use examine::ExamineRole;
+pub(super) use salvage::SalvageRole;
 
 pub(super) const CHECK: Check = Check {
     name: "bit-rot",
-    proves: "damaged files are refused or reported: no wrong value, no silent loss, no panic, no hang",
-    how: "Makes stores with known items in several tables with indexes and a stream: one with everything in its journal,\n\
-          one with sorted files, one whose process was killed. Each trial copies one and damages one file: a flipped bit\n\
-          (also in the number of a batch, which no checksum covers), a zeroed sector, a truncation, a removal. A process\n\
-          opens the copy, reads everything and lets the doctor look at it. Fine are: refused, reported, or intact, where\n\
-          the damage hit bytes that nothing needs. Wrong are: a value that was never written, and items that are missing or old while nothing reports it. Some that are refused or\n\
-          reported are salvaged into another store, which must be clean.",
+    proves: "damaged files are rejected or reported: no wrong value, no silent loss, no panic, no hang",
+    how: "Creates stores with known items in several tables with indexes and a stream: one that fits in its journal, one\n\
+          with sorted files, one whose process was killed. Each trial copies one and damages one file: a flipped bit (also\n\
+          in the number of a batch, which no checksum covers), a zeroed sector, a truncation, a removal. A process opens\n\
+          the copy, reads everything and runs the doctor. Acceptable: rejected, reported, or intact if the damage hit\n\
+          unused bytes. Failures: a value that was never written, or missing or old items without a report. Some of the\n\
+          rejected and reported stores are salvaged into a new store, which must be clean.",
     flags: Flags::augment_args,
     planted: &[Bug::WrongAnswer, Bug::HiddenDamage],
     prepare,
 };
 
-/// A process that has not ended by then hangs.
+/// A process that runs longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// One in this many damaged stores is salvaged.
+/// One in this many rejected or reported stores is salvaged.
 const SALVAGE_EVERY: u64 = 10;
-/// The most notes that are printed.
+/// Maximum number of notes printed.
 const NOTES_MAX: usize = 60;
 
 #[derive(Clone, Copy, Debug)]
@@ -67,16 +67,16 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Copies to damage [default: 2000; quick: 60]
+    /// Number of damaged copies [default: 2000; quick: 60]
     #[arg(long, value_name = "N")]
     trials: Option<u64>,
 
-    /// Only this trial of the seed
+    /// Run only this trial of the seed
     #[arg(long, value_name = "N")]
     trial: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -94,7 +94,7 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     for kind in Kind::ALL {
         bases.push(Base::make(kind, folder.path(), plan.planted)?);
     }
-    let bench = Bench {
+    let runner = Runner {
         plan,
         bases: &bases,
         scratch: folder.path(),
@@ -103,17 +103,17 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         Some(trial) => vec![trial],
         None => (0..plan.trials).collect(),
     };
-    let total = sum_up(
+    let total = run_jobs(
         CHECK.name,
         &trials,
-        |trial| bench.run(*trial),
-        |total: &mut Total, trial, outcome| total.take(*trial, outcome),
+        |trial| runner.run(*trial),
+        |total: &mut Total, trial, outcome| total.record(*trial, outcome),
         |total| format!("trials={} of={}", total.trials, plan.trials),
     )?;
     Ok(total.verdict(plan, started))
 }
 
-/// What became of a damaged store.
+/// The outcome of opening a damaged store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Intact,
@@ -148,12 +148,12 @@ impl Class {
         }
     }
 
-    const fn is_fine(self) -> bool {
+    const fn is_acceptable(self) -> bool {
         matches!(self, Self::Intact | Self::Refused | Self::Reported)
     }
 
-    /// The class that follows from what the examining process found.
-    fn of(facts: &Facts) -> Self {
+    /// Classifies the figures of the examining process.
+    fn of(facts: &ParsedFigures) -> Self {
         let get = |key| facts.get(key);
         if get("wrong") > 0 {
             Self::Wrong
@@ -169,7 +169,7 @@ impl Class {
     }
 }
 
-/// What one trial has come to.
+/// The result of one trial.
 #[derive(Debug)]
 struct Outcome {
     class: Class,
@@ -177,7 +177,7 @@ struct Outcome {
     what: String,
     /// The kind of file.
     file_kind: &'static str,
-    /// What the process printed.
+    /// Output of the examining process.
     printed: String,
     salvaged: Option<Salvaged>,
 }
@@ -188,47 +188,47 @@ struct Salvaged {
     fault: Option<String>,
 }
 
-/// Where trials are run.
-struct Bench<'a> {
+/// Runs trials.
+struct Runner<'a> {
     plan: Plan,
     bases: &'a [Base],
     scratch: &'a Path,
 }
 
-impl Bench<'_> {
+impl Runner<'_> {
     fn run(&self, trial: u64) -> Result<Outcome, Failure> {
-        let random = SeededRandom::new(mixed(self.plan.seed ^ mixed(trial)));
+        let random = SeededRandom::new(splitmix64(self.plan.seed ^ splitmix64(trial)));
         let at = usize::try_from(trial).unwrap_or(0) % self.bases.len().max(1);
         let base = self.bases.get(at);
-        let base = base.ok_or_else(|| Failure::broken("there is no store to damage"))?;
-        let place = tempfile::tempdir_in(self.scratch)?;
-        let copy = place.path().join("copy");
+        let base = base.ok_or_else(|| Failure::broken("no store to damage"))?;
+        let work_dir = tempfile::tempdir_in(self.scratch)?;
+        let copy = work_dir.path().join("copy");
         tree::copy(base.folder(), &copy)?;
         let damage = Damage::choose(base, &random)?;
         damage.apply(&copy)?;
 
         let command = examine::command(&copy, base.kind(), self.plan.planted)?;
-        let ended = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
-        let (class, printed) = if ended.status.is_none() {
+        let output = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
+        let (class, printed) = if output.status.is_none() {
             (Class::Hangs, String::new())
-        } else if ended.panicked() {
-            (Class::Panics, ended.panic_message())
-        } else if ended.is_success() {
-            let line = ended.stdout.lines().last().unwrap_or_default();
+        } else if output.panicked() {
+            (Class::Panics, output.panic_message())
+        } else if output.is_success() {
+            let line = output.stdout.lines().last().unwrap_or_default();
             (
-                Class::of(&Facts::parse(line)),
-                ended.stdout.trim().replace('\n', "; "),
+                Class::of(&ParsedFigures::parse(line)),
+                output.stdout.trim().replace('\n', "; "),
             )
         } else {
             return Err(Failure::broken(format!(
                 "the examining process failed: {}",
-                ended.stderr
+                output.stderr
             )));
         };
         let is_salvaged = matches!(class, Class::Refused | Class::Reported)
             && trial.is_multiple_of(SALVAGE_EVERY);
         let salvaged = if is_salvaged {
-            Some(self.salvage(base, &damage, place.path())?)
+            Some(self.salvage(base, &damage, work_dir.path())?)
         } else {
             None
         };
@@ -241,34 +241,34 @@ impl Bench<'_> {
         })
     }
 
-    /// Salvages a copy with the same damage.
-    fn salvage(&self, base: &Base, damage: &Damage, place: &Path) -> Result<Salvaged, Failure> {
-        let (copy, target) = (place.join("again"), place.join("salvaged"));
+    /// Salvages another copy with the same damage.
+    fn salvage(&self, base: &Base, damage: &Damage, work_dir: &Path) -> Result<Salvaged, Failure> {
+        let (copy, target) = (work_dir.join("again"), work_dir.join("salvaged"));
         tree::copy(base.folder(), &copy)?;
         damage.apply(&copy)?;
         let command = salvage::command(&copy, &target, base.kind())?;
-        let ended = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
-        let facts = Facts::parse(ended.stdout.lines().last().unwrap_or_default());
-        let is_fine = ended.is_success()
-            && !ended.panicked()
+        let output = Process::start(command)?.end_by(Instant::now() + DEADLINE, |_| false)?;
+        let facts = ParsedFigures::parse(output.stdout.lines().last().unwrap_or_default());
+        let is_acceptable = output.is_success()
+            && !output.panicked()
             && facts.get("opened") == 1
             && facts.get("wrong") + facts.get("errors") + facts.get("doctor") == 0
-            // What is not there must be listed.
+            // All missing items must be listed in the report.
             && (facts.get("different") == 0 || facts.get("reported") > 0);
-        let printed = || format!("{} {}", ended.stdout.trim(), ended.stderr.trim());
+        let printed = || format!("{} {}", output.stdout.trim(), output.stderr.trim());
         Ok(Salvaged {
             items: facts.get("items"),
-            fault: (!is_fine).then(printed),
+            fault: (!is_acceptable).then(printed),
         })
     }
 }
 
-/// What all trials have come to.
+/// The results of all trials.
 #[derive(Debug, Default)]
 struct Total {
     trials: u64,
     classes: BTreeMap<Class, u64>,
-    /// How many trials damaged a file of each kind.
+    /// Number of trials that damaged a file of each kind.
     files: BTreeMap<&'static str, u64>,
     salvages: u64,
     salvaged_items: u64,
@@ -277,12 +277,12 @@ struct Total {
 }
 
 impl Total {
-    fn take(&mut self, trial: u64, outcome: Outcome) {
+    fn record(&mut self, trial: u64, outcome: Outcome) {
         self.trials += 1;
         *self.classes.entry(outcome.class).or_default() += 1;
         *self.files.entry(outcome.file_kind).or_default() += 1;
         let (name, what) = (outcome.class.name(), &outcome.what);
-        if !outcome.class.is_fine() {
+        if !outcome.class.is_acceptable() {
             let printed = &outcome.printed;
             self.notes
                 .push(format!("{name}: trial={trial} {what} {printed}"));
@@ -293,7 +293,7 @@ impl Total {
             if let Some(fault) = salvaged.fault {
                 self.salvages_failed += 1;
                 self.notes
-                    .push(format!("not salvaged: trial={trial} {what} {fault}"));
+                    .push(format!("salvage failed: trial={trial} {what} {fault}"));
             }
         }
     }
@@ -324,7 +324,7 @@ impl Total {
             .put("seconds", started.elapsed().as_secs());
         let is_clean = self.trials > 0
             && self.salvages_failed == 0
-            && self.classes.keys().all(|class| class.is_fine());
+            && self.classes.keys().all(|class| class.is_acceptable());
         let found = plan.planted.map(|bug| match bug {
             Bug::WrongAnswer => self.count(Class::Wrong) > 0,
             _ => self.count(Class::Silent) > 0,
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_without_a_report_is_silent() {
+    fn unreported_loss_is_silent() {
         let cases = [
             ("opened=0", Class::Refused),
             ("opened=1", Class::Intact),
@@ -349,7 +349,7 @@ mod tests {
             ("opened=1 wrong=1 doctor=1", Class::Wrong),
         ];
         for (line, class) in cases {
-            assert_eq!(Class::of(&Facts::parse(line)), class, "{line}");
+            assert_eq!(Class::of(&ParsedFigures::parse(line)), class, "{line}");
         }
     }
 }

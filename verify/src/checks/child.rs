@@ -1,7 +1,6 @@
-//! Processes that a check starts: this binary again, in a role of its own.
+//! Child processes of a check: this binary again, in a role.
 //!
-//! A role tells [`Record`]s on its standard output. Whatever happens to it, it does not outlive the
-//! check: dropping a [`Child`] kills it.
+//! A role writes [`Record`]s to its standard output. It does not outlive the check: dropping a [`Child`] kills it.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::time::Instant;
 use super::planted::Bug;
 use super::record::Record;
 
-/// How much of what a process says on its standard error is kept.
+/// Maximum number of bytes kept of a process's standard error.
 const STDERR_BYTES_MAX: u64 = 64 * 1024;
 
 /// A running process.
@@ -23,39 +22,39 @@ pub(super) struct Child {
     stderr: Option<JoinHandle<String>>,
 }
 
-/// What a process had to say by some moment.
+/// The next output of a process, up to a deadline.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum ChildEvent {
     /// A record.
     Record(Record),
-    /// Nothing more until the deadline.
-    Nothing,
-    /// It has closed its output: it has ended or is about to.
-    End,
+    /// No record before the deadline.
+    Timeout,
+    /// The process closed its output: it has ended or is about to end.
+    Closed,
 }
 
-/// How a process ended.
+/// Exit status and standard error of a process.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct ChildExit {
     pub(super) status: ExitStatus,
     pub(super) stderr: String,
 }
 
-impl Ending {
-    /// Whether a thread of it panicked, be it in the background.
+impl ChildExit {
+    /// Whether any thread of the process panicked.
     pub(super) fn panicked(&self) -> bool {
         self.stderr.contains("panicked at")
     }
 }
 
-/// This binary, to be run in a role.
+/// Returns a command that runs this binary in a role.
 pub(super) fn command(role: &str) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(crate::CHILD).arg(role);
     Ok(command)
 }
 
-/// The same for a role that works on a directory, and perhaps with a planted bug.
+/// Returns a command for a role that works on a directory, optionally with a planted bug.
 pub(super) fn command_on(role: &str, folder: &Path, planted: Option<Bug>) -> io::Result<Command> {
     let mut command = command(role)?;
     command.arg("--folder").arg(folder);
@@ -66,7 +65,7 @@ pub(super) fn command_on(role: &str, folder: &Path, planted: Option<Bug>) -> io:
 }
 
 impl Child {
-    /// Starts a process that was made by [`command`].
+    /// Starts a process from a command of [`command`].
     pub(super) fn start(mut command: Command) -> io::Result<Self> {
         let mut process = command
             .stdin(Stdio::null())
@@ -80,7 +79,7 @@ impl Child {
         let stderr = process.stderr.take().map(|stderr| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
-                // What it said before the pipe broke is all there is to know.
+                // Output read before the pipe broke is kept.
                 drop(stderr.take(STDERR_BYTES_MAX).read_to_end(&mut bytes));
                 String::from_utf8_lossy(&bytes).into_owned()
             })
@@ -92,29 +91,29 @@ impl Child {
         })
     }
 
-    /// Waits for the next record until a deadline.
-    pub(super) fn hear(&self, deadline: Instant) -> Heard {
+    /// Waits for the next record, until a deadline.
+    pub(super) fn receive(&self, deadline: Instant) -> ChildEvent {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.records.recv_timeout(left) {
-            Ok(record) => Heard::Record(record),
-            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Heard::End,
+            Ok(record) => ChildEvent::Record(record),
+            Err(RecvTimeoutError::Timeout) => ChildEvent::Timeout,
+            Err(RecvTimeoutError::Disconnected) => ChildEvent::Closed,
         }
     }
 
-    /// Kills it with SIGKILL, and returns what it had told by then and had not been heard yet.
-    pub(super) fn kill(mut self) -> io::Result<(Vec<Record>, Ending)> {
+    /// Kills the process with SIGKILL. Returns the records that were not received yet.
+    pub(super) fn kill(mut self) -> io::Result<(Vec<Record>, ChildExit)> {
         self.process.kill()?;
-        let told = self.records.iter().collect();
-        let ending = self.end()?;
-        Ok((told, ending))
+        let remaining = self.records.iter().collect();
+        let exit = self.end()?;
+        Ok((remaining, exit))
     }
 
-    /// Waits until it has ended by itself, after [`Heard::End`].
-    pub(super) fn end(&mut self) -> io::Result<Ending> {
+    /// Waits for the process to end, after [`ChildEvent::Closed`].
+    pub(super) fn end(&mut self) -> io::Result<ChildExit> {
         let status = self.process.wait()?;
         let stderr = self.stderr.take().and_then(|reader| reader.join().ok());
-        Ok(Ending {
+        Ok(ChildExit {
             status,
             stderr: stderr.unwrap_or_default(),
         })
@@ -123,13 +122,13 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has ended already.
         drop(self.process.kill());
         drop(self.process.wait());
     }
 }
 
-/// Passes records on until the output ends. A line without an end was cut by the death of the process.
+/// Forwards records until the output ends. A line without a line feed was cut off when the process died.
 fn forward(mut stdout: impl BufRead, sender: &mpsc::Sender<Record>) {
     let mut line = String::new();
     while stdout.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {

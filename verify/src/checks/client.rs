@@ -1,9 +1,8 @@
-//! One client of the writing processes: endless conditional writes and transactions on the stage,
-//! each announced before it is sent and reported after its answer.
+//! A client of the writing processes: endless conditional writes and transactions on the test table, each reported
+//! before it is sent and again after its response.
 //!
-//! Three sorts of keys: a client's own ones, on which it knows the version by heart; shared ones,
-//! which all clients update at once; and trios, three keys in three partitions that are only ever
-//! written together by a transaction.
+//! There are three sorts of keys: a client's own keys, whose versions it remembers; shared keys, which all clients
+//! update concurrently; and trios, three keys in three partitions that are only written together in a transaction.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,16 +17,15 @@ use floe_store::op::{
 use floe_store::{Engine, Error, Item};
 
 use super::record::{Operation, Record, Reporter};
-use super::stage::{BULKY_STAMPS, Key, State, Step, TABLE, stands_at, version_and_stamp};
+use super::test_table::{BULKY_STAMPS, Key, State, Step, TABLE, has_version, version_and_stamp};
 
 const OWN_KEYS: u64 = 24;
 const SHARED_KEYS: u64 = 16;
 const TRIOS: u64 = 24;
-/// Items that expire do so within so many seconds.
+/// Maximum lifetime of an expiring item, in seconds.
 const EXPIRY_SECS: u64 = 3;
 
-/// The numbers that tell the operations of one process from those of all others on the same
-/// directory.
+/// Allocates stamps that distinguish the operations of one process from those of all others on the same directory.
 #[derive(Debug)]
 pub(super) struct Round {
     number: u64,
@@ -36,7 +34,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Rounds of one directory are numbered upwards from 1. The items of a bulky one are large.
+    /// Rounds of one directory are numbered from 1. Items of a bulky round are large.
     pub(super) const fn new(number: u64, is_bulky: bool) -> Self {
         Self {
             number,
@@ -49,20 +47,20 @@ impl Round {
         self.first_stamp + self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Above all versions of earlier rounds, which a key that is not there cannot tell.
+    /// A version above all versions of earlier rounds, for keys without an item.
     const fn version_floor(&self) -> u64 {
         self.number * 1_000_000
     }
 }
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The engine acknowledged a write.
+    /// The write was acknowledged.
     Acked,
-    /// A condition did not hold.
+    /// A condition failed.
     Refused,
-    /// The engine failed.
+    /// The request failed.
     Failed,
 }
 
@@ -73,30 +71,30 @@ pub(super) struct Client {
     round: Arc<Round>,
     random: SeededRandom,
     number: u64,
-    own: HashMap<Key, Known>,
-    /// A planted bug: writes of own keys are reported before the engine has answered.
+    own: HashMap<Key, ObservedKey>,
+    /// A planted bug: writes to own keys are reported as acknowledged before the engine responds.
     pub(super) acks_early: bool,
 }
 
-/// A key as the client last saw it.
+/// The state of a key when the client last observed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Known {
+struct ObservedKey {
     version: u64,
-    is_there: bool,
-    /// It is there and will not expire.
-    is_lasting: bool,
-    /// Nothing has happened since that would make it necessary to look again.
-    is_sure: bool,
+    exists: bool,
+    /// The item exists and does not expire.
+    is_permanent: bool,
+    /// The outcome of all later operations is known, so that the key need not be read again.
+    is_certain: bool,
 }
 
-impl Known {
+impl ObservedKey {
     fn condition(self) -> floe_store::expr::Condition {
-        stands_at(self.is_there.then_some(self.version))
+        has_version(self.exists.then_some(self.version))
     }
 }
 
 impl Client {
-    /// The client of this number; what it does follows from the seed and the answers it gets.
+    /// Creates a client. Its operations are determined by the seed and the responses.
     pub(super) fn new(
         engine: Arc<dyn Engine>,
         reporter: Arc<Reporter>,
@@ -104,7 +102,7 @@ impl Client {
         number: u64,
         seed: u64,
     ) -> Self {
-        let random = SeededRandom::new(super::stage::mixed(seed ^ number));
+        let random = SeededRandom::new(super::test_table::splitmix64(seed ^ number));
         Self {
             engine,
             reporter,
@@ -116,11 +114,11 @@ impl Client {
         }
     }
 
-    /// Does one operation.
+    /// Runs one operation.
     ///
     /// # Errors
     ///
-    /// When nobody listens to the reports any more.
+    /// When the reader of the records is gone.
     pub(super) async fn step(&mut self) -> io::Result<Outcome> {
         match self.random.below(100) {
             0..20 => self.write_own(State::Set, false).await,
@@ -135,20 +133,22 @@ impl Client {
         }
     }
 
-    /// Reads its own keys once more: each must stand where its last acknowledged write left it.
-    pub(super) async fn look_again(&self) -> io::Result<()> {
-        for (key, known) in self.own.iter().filter(|(_, known)| known.is_sure) {
-            let Some(found) = self.look(key).await? else {
+    /// Reads its own keys again: each must have the state of its last acknowledged write.
+    pub(super) async fn verify_own_keys(&self) -> io::Result<()> {
+        for (key, known) in self.own.iter().filter(|(_, known)| known.is_certain) {
+            let Some(found) = self.read_key(key).await? else {
                 continue;
             };
-            // What has expired may be gone.
-            let is_fine = match found.is_there {
-                true => found.version == known.version,
-                false => !known.is_lasting,
+            // An expired item may be absent.
+            let is_fine = if found.exists {
+                found.version == known.version
+            } else {
+                !known.is_permanent
             };
             if !is_fine {
-                let message = format!("a read shows another state: key={key} {found:?} {known:?}");
-                self.tell(&Record::Broken(message))?;
+                let message =
+                    format!("a read returned an unexpected state: key={key} {found:?} {known:?}");
+                self.report(&Record::Broken(message))?;
             }
         }
         Ok(())
@@ -157,21 +157,21 @@ impl Client {
     async fn write_own(&mut self, state: State, by_update: bool) -> io::Result<Outcome> {
         let key = Key::new(format!("own-{}", self.number), self.random.below(OWN_KEYS));
         let known = match self.own.get(&key) {
-            Some(known) if known.is_sure => *known,
+            Some(known) if known.is_certain => *known,
             seen => {
-                // An item that has expired takes its version with it, and versions only grow.
+                // The version is lost with an expired item, and versions must only increase.
                 let floor = seen.map_or(0, |seen| seen.version);
-                let Some(known) = self.look(&key).await? else {
+                let Some(known) = self.read_key(&key).await? else {
                     return Ok(Outcome::Failed);
                 };
-                Known {
+                ObservedKey {
                     version: known.version.max(floor),
                     ..known
                 }
             }
         };
-        // There is nothing to remove where nothing is.
-        let state = if known.is_there || state != State::Absent {
+        // Nothing to delete without an item.
+        let state = if known.exists || state != State::Absent {
             state
         } else {
             State::Set
@@ -181,7 +181,7 @@ impl Client {
 
     async fn update_shared(&mut self) -> io::Result<Outcome> {
         let key = Key::new("shared", self.random.below(SHARED_KEYS));
-        let Some(known) = self.look(&key).await? else {
+        let Some(known) = self.read_key(&key).await? else {
             return Ok(Outcome::Failed);
         };
         self.write(key, known, State::Set, true).await
@@ -190,39 +190,39 @@ impl Client {
     async fn write(
         &mut self,
         key: Key,
-        known: Known,
+        known: ObservedKey,
         state: State,
         by_update: bool,
     ) -> io::Result<Outcome> {
         let step = self.next_step(known.version, state);
-        let write = single(&key, step, known, by_update);
+        let write = single_write(&key, step, known, by_update);
         let operation = Operation {
             stamp: step.stamp,
             effects: vec![(key, step)],
         };
-        self.tell(&Record::Intent(operation.clone()))?;
+        self.report(&Record::Intent(operation.clone()))?;
         let early = self.acks_early && self.is_own(&operation);
         if early {
-            self.tell(&Record::Acked(operation.stamp))?;
+            self.report(&Record::Acked(operation.stamp))?;
         }
         let result = self.engine.write_item(write).await.map(drop);
         if early {
             return Ok(Outcome::Acked);
         }
-        self.settle(operation, result)
+        self.record_outcome(operation, result)
     }
 
     async fn write_trio(&mut self) -> io::Result<Outcome> {
         let number = self.random.below(TRIOS);
         let keys = [0, 1, 2].map(|member| Key::new(format!("trio-{member}"), number));
-        let Some(known) = self.look_at_trio(&keys).await? else {
+        let Some(known) = self.read_trio(&keys).await? else {
             return Ok(Outcome::Failed);
         };
         let step = self.next_step(known.version, State::Set);
         let by_update = self.random.below(2) == 0;
         let actions = keys
             .iter()
-            .map(|key| match single(key, step, known, by_update) {
+            .map(|key| match single_write(key, step, known, by_update) {
                 WriteItem::Put(put) => TransactWrite::Put(put),
                 WriteItem::Update(update) => TransactWrite::Update(update),
                 WriteItem::Delete(delete) => TransactWrite::Delete(delete),
@@ -232,19 +232,19 @@ impl Client {
             stamp: step.stamp,
             effects: keys.map(|key| (key, step)).into(),
         };
-        self.tell(&Record::Intent(operation.clone()))?;
+        self.report(&Record::Intent(operation.clone()))?;
         let result = self.engine.transact_write_items(input).await.map(drop);
-        self.settle(operation, result)
+        self.record_outcome(operation, result)
     }
 
-    /// Reads a key; `None` if the read failed.
-    async fn look(&self, key: &Key) -> io::Result<Option<Known>> {
+    /// Reads a key. Returns `None` if the read failed.
+    async fn read_key(&self, key: &Key) -> io::Result<Option<ObservedKey>> {
         let input = GetItem::new(TABLE, key.attributes());
         let result = self.engine.get_item(input).await;
-        self.known(result.map(|output| output.item))
+        self.observe(result.map(|output| output.item))
     }
 
-    async fn look_at_trio(&self, keys: &[Key; 3]) -> io::Result<Option<Known>> {
+    async fn read_trio(&self, keys: &[Key; 3]) -> io::Result<Option<ObservedKey>> {
         let gets = keys
             .each_ref()
             .map(|key| TransactGet::new(TABLE, key.attributes()));
@@ -254,23 +254,24 @@ impl Client {
             .await;
         let result = result.map(|output| output.items);
         if let Ok(items) = &result {
-            let faces: Vec<_> = items
+            let states: Vec<_> = items
                 .iter()
                 .map(|i| i.as_ref().and_then(version_and_stamp))
                 .collect();
-            if faces.windows(2).any(|pair| pair.first() != pair.last()) {
-                let message = format!("a snapshot shows half a transaction: {keys:?} {faces:?}");
-                self.tell(&Record::Broken(message))?;
+            if states.windows(2).any(|pair| pair.first() != pair.last()) {
+                let message =
+                    format!("a snapshot shows a partial transaction: {keys:?} {states:?}");
+                self.report(&Record::Broken(message))?;
             }
         }
-        self.known(result.map(|items| items.into_iter().flatten().next()))
+        self.observe(result.map(|items| items.into_iter().flatten().next()))
     }
 
-    fn known(&self, result: floe_store::Result<Option<Item>>) -> io::Result<Option<Known>> {
+    fn observe(&self, result: floe_store::Result<Option<Item>>) -> io::Result<Option<ObservedKey>> {
         let item = match result {
             Ok(item) => item,
             Err(error) => {
-                self.tell(&Record::ReadFailed(format!("{error:?}")))?;
+                self.report(&Record::ReadFailed(format!("{error:?}")))?;
                 return Ok(None);
             }
         };
@@ -278,11 +279,11 @@ impl Client {
             .as_ref()
             .and_then(version_and_stamp)
             .map(|(version, _)| version);
-        Ok(Some(Known {
+        Ok(Some(ObservedKey {
             version: version.unwrap_or(self.round.version_floor()),
-            is_there: version.is_some(),
-            is_lasting: item.is_some_and(|item| !item.contains("expires")),
-            is_sure: true,
+            exists: version.is_some(),
+            is_permanent: item.is_some_and(|item| !item.contains("expires")),
+            is_certain: true,
         }))
     }
 
@@ -294,7 +295,7 @@ impl Client {
         }
     }
 
-    fn settle(
+    fn record_outcome(
         &mut self,
         operation: Operation,
         result: floe_store::Result<()>,
@@ -302,11 +303,11 @@ impl Client {
         let stamp = operation.stamp;
         let is_own = self.is_own(&operation);
         for (key, step) in operation.effects.into_iter().filter(|_| is_own) {
-            let known = Known {
+            let known = ObservedKey {
                 version: step.version,
-                is_there: step.state != State::Absent,
-                is_lasting: step.state == State::Set,
-                is_sure: result.is_ok(),
+                exists: step.state != State::Absent,
+                is_permanent: step.state == State::Set,
+                is_certain: result.is_ok(),
             };
             self.own.insert(key, known);
         }
@@ -315,7 +316,7 @@ impl Client {
             Err(error) if is_refusal(&error) => (Record::Refused(stamp), Outcome::Refused),
             Err(error) => (Record::Failed(stamp, format!("{error:?}")), Outcome::Failed),
         };
-        self.tell(&record)?;
+        self.report(&record)?;
         Ok(outcome)
     }
 
@@ -327,12 +328,12 @@ impl Client {
             .all(|(key, _)| key.partition == own)
     }
 
-    fn tell(&self, record: &Record) -> io::Result<()> {
-        self.reporter.tell(record)
+    fn report(&self, record: &Record) -> io::Result<()> {
+        self.reporter.report(record)
     }
 }
 
-/// Whether the engine looked at the operation and decided against it.
+/// Whether the engine evaluated the operation and rejected it.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
@@ -342,8 +343,8 @@ fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// The write that takes a key from what is known of it to the step.
-fn single(key: &Key, step: Step, known: Known, by_update: bool) -> WriteItem {
+/// Returns the write that changes the key from its known state to the step.
+fn single_write(key: &Key, step: Step, known: ObservedKey, by_update: bool) -> WriteItem {
     let condition = known.condition();
     match step.item(key) {
         None => DeleteItem::new(TABLE, key.attributes())

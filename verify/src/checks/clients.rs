@@ -1,15 +1,15 @@
-//! `verify clients`: programs that were written for DynamoDB work with `floe serve`.
+//! `verify clients`: unmodified DynamoDB clients work with `floe serve`.
 //!
-//! The programs are in `verify/clients`; their clients are those that everybody uses, and not ours.
+//! The programs are in `verify/clients`; they use the published client libraries, not our code.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `drive` | a client and the servers that it talks to |
-//! | `install` | boto3, the AWS CLI and the SDK for JavaScript, fetched and kept |
-//! | `server` | `floe serve`, started, killed and started again |
-//! | `program` | a client that runs, and what it tells |
+//! | `drive` | a client and the servers it talks to |
+//! | `install` | installs and caches boto3, the AWS CLI and the SDK for JavaScript |
+//! | `server` | starts, kills and restarts `floe serve` |
+//! | `program` | runs a client program and parses its output |
 //! | `docs` | the commands of `docs/using-with-aws-sdks.md` |
-//! | `proxy` | a bug between client and server |
+//! | `proxy` | plants a bug between client and server |
 
 mod docs;
 mod drive;
@@ -25,7 +25,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
-use super::{Check, Common, Work, tool};
+use super::{Check, CheckRun, Common, tool};
 use crate::Failure;
 use drive::{Client, drive_all};
 use install::Installed;
@@ -35,17 +35,17 @@ pub(super) const CHECK: Check = Check {
     name: "clients",
     proves: "boto3, the AWS CLI and the AWS SDK for JavaScript work with the server unchanged",
     how: "Programs for each of the three drive `floe serve`: tables, items, every form of expression, \
-          pages, batches,\ntransactions, streams and expiry, and compare every answer. In the middle of \
-          it the server is killed and\nstarted again. Once with keys and once without; then every command \
-          of docs/using-with-aws-sdks.md is run.\nNeeds python3, node and the package indexes of both.",
+          pages, batches,\ntransactions, streams and expiry, and compare every response. During the run the server \
+          is killed and\nrestarted. One run uses access keys, one does not; then every command of \
+          docs/using-with-aws-sdks.md is run.\nNeeds python3, node, and access to PyPI and npm.",
     flags: Flags::augment_args,
     planted: &[Bug::ForgetfulServer, Bug::WrongAnswer, Bug::WrongChecksum],
     prepare,
 };
 
-/// Each client runs at least so many scenarios in a round with keys and one without.
+/// Minimum number of scenarios of each client, over a round with keys and one without.
 const SCENARIOS_MIN: usize = 30;
-/// At least so many blocks of the document are run.
+/// Minimum number of blocks of the document that are run.
 const BLOCKS_MIN: usize = 8;
 
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How often, on the same data [default: 3; quick: 1]
+    /// Rounds on the same data [default: 3; quick: 1]
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
 
@@ -67,12 +67,12 @@ struct Flags {
     #[arg(long, value_name = "PATH")]
     floe: Option<PathBuf>,
 
-    /// Drive another implementation, which is not killed
+    /// Drive another implementation, without killing it
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         planted: common.planted,
@@ -81,7 +81,7 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
         endpoint: flags.endpoint,
     };
     if plan.planted.is_some() && plan.endpoint.is_some() {
-        let message = "--planted: a bug can be planted in our own server only";
+        let message = "--planted: bugs can only be planted in our own server";
         return Err(Failure::usage(message));
     }
     Ok(Box::new(move || run(&plan)))
@@ -97,9 +97,10 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     let installed = Installed::prepare()?;
     let clients = drive_all(plan, &floe, &installed)?;
     let is_documented = plan.planted.is_none() && plan.endpoint.is_none();
-    let docs = match is_documented {
-        true => docs::check(&floe, &installed)?,
-        false => docs::Outcome::default(),
+    let docs = if is_documented {
+        docs::check(&floe, &installed)?
+    } else {
+        docs::Outcome::default()
     };
     let report = Report { clients, docs };
     let figures = report
@@ -109,7 +110,7 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     Ok(Verdict::new(figures, report.is_clean(plan), planted))
 }
 
-/// What everything came to.
+/// The results of the whole check.
 #[derive(Debug)]
 struct Report {
     clients: Vec<(Client, Outcome)>,
@@ -142,7 +143,7 @@ impl Report {
             + self.docs.failed
     }
 
-    /// Nothing failed, and nothing was left out.
+    /// Whether nothing failed and nothing was skipped.
     fn is_clean(&self, plan: &Plan) -> bool {
         self.failed() == 0 && (plan.endpoint.is_some() || self.is_whole(plan.rounds))
     }
@@ -154,7 +155,7 @@ impl Report {
         self.docs.run >= BLOCKS_MIN && clients.all(|(_, outcome)| is_whole(outcome))
     }
 
-    /// Every client that the planted bug shows to has found it.
+    /// Whether every client affected by the planted bug has found it.
     fn is_found(&self) -> bool {
         let mut clients = self.clients.iter();
         !self.clients.is_empty() && clients.all(|(_, outcome)| !outcome.failed.is_empty())
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_no_success() {
+    fn skipped_scenarios_fail_the_check() {
         let ours = Plan {
             planted: None,
             rounds: 1,

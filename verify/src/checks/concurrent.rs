@@ -1,4 +1,4 @@
-//! Many clients at once on a fresh directory, each recording what it does: what `linear` and `isolation` share.
+//! Many concurrent clients on a new directory, each recording its operations: shared by `linear` and `isolation`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,26 +9,26 @@ use floe_store::{Engine, Item, Result, TableDef};
 use tokio::task::JoinSet;
 
 use super::directory::{self, Settings};
-use super::planted::{Bug, Flawed};
-use super::stage::mixed;
+use super::planted::{Bug, FlawedEngine};
+use super::test_table::splitmix64;
 use super::{join_all, runtime};
 use crate::Failure;
 
 /// The table.
 pub(super) const TABLE: &str = "Shared";
 
-/// How the run is sized.
+/// The size of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) planted: Option<Bug>,
     pub(super) operations: u64,
     pub(super) clients: u64,
-    /// How many keys the clients share at a time.
+    /// Number of keys that the clients share at a time.
     pub(super) keys: u64,
 }
 
-/// A client, and what it shares with the others.
+/// A client, and the state it shares with the other clients.
 pub(super) struct Client<R> {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) recorder: Arc<R>,
@@ -39,15 +39,15 @@ pub(super) struct Client<R> {
 }
 
 impl<R> Client<R> {
-    /// Begins an operation: its number, counted over all clients, until there were as many as planned.
+    /// Begins an operation. Returns its number over all clients, or `None` after the planned number.
     pub(super) fn begin(&self) -> Option<u64> {
         let begun = self.begun.fetch_add(1, Ordering::Relaxed);
         (begun < self.plan.operations).then_some(begun)
     }
 }
 
-/// Lets the clients play, and returns what they recorded.
-pub(super) fn play<R, F>(plan: Plan, client: impl Fn(Client<R>) -> F) -> Result<R, Failure>
+/// Runs the clients and returns their recorded history.
+pub(super) fn run_clients<R, F>(plan: Plan, client: impl Fn(Client<R>) -> F) -> Result<R, Failure>
 where
     R: Default + Send + Sync + 'static,
     F: Future<Output = Result<()>> + Send + 'static,
@@ -57,7 +57,7 @@ where
     let recorder = Arc::new(R::default());
     let begun = Arc::default();
     runtime()?.block_on(async {
-        let engine = Flawed::plant(opened.engine(), plan.planted);
+        let engine = FlawedEngine::plant(opened.engine(), plan.planted);
         let table = TableDef::builder(TABLE, "key", KeyKind::N).build()?;
         engine.create_table(table.into()).await?;
         let mut clients = JoinSet::new();
@@ -66,7 +66,7 @@ where
                 engine: Arc::clone(&engine),
                 recorder: Arc::clone(&recorder),
                 plan,
-                random: SeededRandom::new(mixed(plan.seed ^ number)),
+                random: SeededRandom::new(splitmix64(plan.seed ^ number)),
                 number,
                 begun: Arc::clone(&begun),
             }));

@@ -1,10 +1,10 @@
-//! `verify contention`: transactions of models that fight over the same items lose nothing.
+//! `verify contention`: concurrent model transactions on the same items lose no update.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `counters`, `transfers`, `guestbook`, `fields` | what the tasks fight over, and how it is looked over |
-//! | `client` | a task, and what all tasks of a workload have come to |
-//! | `watch` | notices that nothing happens any more |
+//! | `counters`, `transfers`, `guestbook`, `fields` | the workloads and their audits |
+//! | `client` | a task, and the counters of all tasks of a workload |
+//! | `watch` | detects stalls |
 
 mod client;
 mod counters;
@@ -28,31 +28,31 @@ use tokio::task::JoinSet;
 
 use super::directory::{self, Settings};
 use super::figures::{Figures, Verdict};
-use super::planted::{Bug, Flawed};
-use super::stage::mixed;
-use super::{Check, Common, Work, runtime};
+use super::planted::{Bug, FlawedEngine};
+use super::test_table::splitmix64;
+use super::{Check, CheckRun, Common, runtime};
 use crate::{Failure, out};
 use client::{Client, Fault, Tally};
 use counters::Counters;
 use fields::Fields;
 use guestbook::Guestbook;
 use transfers::Transfers;
-use watch::{Ending, Pulse};
+use watch::{Activity, WatchOutcome};
 
 pub(super) const CHECK: Check = Check {
     name: "contention",
-    proves: "transactions that fight over the same items lose no update and never stand still",
-    how: "Tasks run transactions of models on a few items, in memory and on a directory in turn: \
-          counters that\nall raise, accounts between which they move money, a guestbook that all \
-          sign, and items of which each\ntask owns one field. What is stored in the end must be \
-          exactly what was acknowledged, money must stay\nthe same at every moment, and whoever \
-          writes other fields, or only adds, must never be in the way.",
+    proves: "contending transactions lose no update and never stall",
+    how: "Tasks run transactions of models on a few items, in memory and on a directory in turn: counters \
+          that\nall tasks increment, accounts between which they transfer money, a guestbook that all sign, and \
+          items of\nwhich each task owns one field. At the end the stored values must equal the acknowledged \
+          changes, the sum\nof all accounts must be constant at every moment, and writers of other fields or of \
+          increments must never\nconflict.",
     flags: Flags::augment_args,
     planted: &[Bug::DroppedCondition, Bug::FalseConflict, Bug::NoAnswer],
     prepare,
 };
 
-/// How the run is sized.
+/// The size of the run.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     seed: u64,
@@ -65,20 +65,20 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How long it plays [default: 60; quick: 5]
+    /// Duration of the load in seconds [default: 60; quick: 5]
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 
-    /// Tasks at once
+    /// Concurrent tasks
     #[arg(long, value_name = "N", default_value_t = 64)]
     tasks: u64,
 
-    /// Seconds without a commit that count as a deadlock
+    /// Seconds without a commit that count as a stall
     #[arg(long, value_name = "N", default_value_t = 10)]
     stall: u64,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -90,46 +90,46 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
     Ok(Box::new(move || run(plan)))
 }
 
-/// How many times a workload is played: four of them, on two engines.
-const LEGS: u32 = 8;
+/// Number of workload runs: four workloads on two engines.
+const WORKLOAD_RUNS: u32 = 8;
 
 impl Plan {
-    /// How long one workload is played on one engine.
-    fn leg(&self) -> Duration {
-        Duration::from_secs(self.seconds) / LEGS
+    /// The duration of one workload on one engine.
+    fn workload_time(&self) -> Duration {
+        Duration::from_secs(self.seconds) / WORKLOAD_RUNS
     }
 }
 
-/// Something that tasks fight over.
+/// A workload that tasks contend for.
 trait Workload: Send + Sync + 'static {
     const NAME: &'static str;
     const SCHEMA: &'static Schema;
 
-    /// Makes the items, before the tasks begin.
+    /// Creates the items before the tasks start.
     async fn create(&self, db: &Db) -> Result<(), Fault>;
 
-    /// Does one thing, however many transactions that takes.
+    /// Runs one step, of any number of transactions.
     fn step(&self, client: &Client) -> impl Future<Output = ()> + Send;
 
-    /// Compares what is stored with what was acknowledged.
-    async fn audit(&self, db: &Db) -> Result<Findings, Fault>;
+    /// Compares the stored values with the acknowledged changes.
+    async fn audit(&self, db: &Db) -> Result<AuditReport, Fault>;
 }
 
-/// What must not be.
+/// What an audit found wrong.
 #[derive(Clone, Debug, Default)]
-struct Findings {
-    /// Acknowledged, and not there.
+struct AuditReport {
+    /// Acknowledged, but not stored.
     lost: u64,
-    /// There, and never acknowledged.
+    /// Stored, but never acknowledged.
     extra: u64,
-    /// Accounts below zero.
+    /// Accounts with a negative balance.
     overdrawn: u64,
     /// One line about each kind.
     notes: Vec<String>,
 }
 
-impl Findings {
-    /// Compares a number that is stored with the one that was acknowledged.
+impl AuditReport {
+    /// Compares a stored number with the acknowledged one.
     fn compare<N: Into<i128>>(&mut self, what: &str, stored: N, acknowledged: N) {
         let (is, should_be) = (stored.into(), acknowledged.into());
         let difference = u64::try_from(is.abs_diff(should_be)).unwrap_or(u64::MAX);
@@ -157,16 +157,18 @@ impl Findings {
 }
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
-    // Made here, so that it is removed even if the tasks never come to an end.
+    // Created here, so that it is removed even if the tasks never end.
     let folder = tempfile::tempdir()?;
     let path = folder.path().to_owned();
-    let ending = watch::watched(plan.stall, move |pulse| play(plan, &path, pulse))?;
-    let report = match ending {
-        Ending::Done(report) => report?,
-        Ending::Stalled { place } => {
+    let outcome = watch::run_watched(plan.stall, move |activity| {
+        run_workloads(plan, &path, activity)
+    })?;
+    let report = match outcome {
+        WatchOutcome::Done(report) => report?,
+        WatchOutcome::Stalled { phase } => {
             let seconds = plan.stall.as_secs();
             out::note(&format!(
-                "{}: no commit for {seconds} s: {place}",
+                "{}: no commit for {seconds} s: {phase}",
                 CHECK.name
             ));
             Report {
@@ -186,24 +188,24 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     ))
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Default)]
 struct Report {
-    legs: Vec<Leg>,
-    findings: Findings,
+    runs: Vec<WorkloadRun>,
+    findings: AuditReport,
     is_stalled: bool,
 }
 
-/// What a workload came to on one engine.
+/// The result of one workload on one engine.
 #[derive(Debug)]
-struct Leg {
+struct WorkloadRun {
     engine: &'static str,
     workload: &'static str,
     tally: Tally,
     elapsed: Duration,
 }
 
-impl Leg {
+impl WorkloadRun {
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     fn per_second(&self) -> f64 {
         self.tally.commits.get() as f64 / self.elapsed.as_secs_f64().max(1e-9)
@@ -212,23 +214,23 @@ impl Leg {
 
 impl Report {
     fn sum(&self, figure: impl Fn(&Tally) -> u64) -> u64 {
-        self.legs.iter().map(|leg| figure(&leg.tally)).sum()
+        self.runs.iter().map(|run| figure(&run.tally)).sum()
     }
 
     fn is_clean(&self) -> bool {
-        let Findings {
+        let AuditReport {
             lost,
             extra,
             overdrawn,
             ..
         } = self.findings;
         let faults = self.sum(|t| t.errors.get() + t.torn.get() + t.needless_conflicts.get());
-        let is_complete =
-            self.legs.len() == LEGS as usize && self.legs.iter().all(|l| l.tally.commits.get() > 0);
+        let is_complete = self.runs.len() == WORKLOAD_RUNS as usize
+            && self.runs.iter().all(|l| l.tally.commits.get() > 0);
         is_complete && !self.is_stalled && lost + extra + overdrawn + faults == 0
     }
 
-    /// Whether it shows what the bug must lead to.
+    /// Whether the results show the effect of the bug.
     fn shows(&self, bug: Bug) -> bool {
         match bug {
             Bug::DroppedCondition => self.findings.lost > 0,
@@ -243,15 +245,15 @@ impl Report {
             .put("seed", plan.seed)
             .put("tasks", plan.tasks)
             .put("seconds", plan.seconds);
-        for leg in &self.legs {
-            let name = format!("{}_{}", leg.engine, leg.workload);
-            let per_commit = per_commit(leg.tally.conflicts.get(), leg.tally.commits.get());
+        for run in &self.runs {
+            let name = format!("{}_{}", run.engine, run.workload);
+            let per_commit = per_commit(run.tally.conflicts.get(), run.tally.commits.get());
             figures = figures
-                .put(&format!("{name}_per_s"), format!("{:.0}", leg.per_second()))
+                .put(&format!("{name}_per_s"), format!("{:.0}", run.per_second()))
                 .put(&format!("{name}_conflicts_per_commit"), per_commit);
         }
         let commits = self.sum(|tally| tally.commits.get());
-        let elapsed: Duration = self.legs.iter().map(|leg| leg.elapsed).sum();
+        let elapsed: Duration = self.runs.iter().map(|run| run.elapsed).sum();
         let per_second = u128::from(commits) * 1000 / elapsed.as_millis().max(1);
         let conflicts = self.sum(|tally| tally.conflicts.get());
         figures
@@ -278,48 +280,53 @@ fn per_commit(conflicts: u64, commits: u64) -> String {
     format!("{:.2}", conflicts as f64 / (commits as f64).max(1.0))
 }
 
-/// Plays all workloads in memory and then on the directory.
-fn play(plan: Plan, folder: &Path, pulse: &Arc<Pulse>) -> Result<Report, Failure> {
+/// Runs all workloads in memory and then on the directory.
+fn run_workloads(plan: Plan, folder: &Path, activity: &Arc<Activity>) -> Result<Report, Failure> {
     let runtime = runtime()?;
     let mut report = Report::default();
     let memory = Arc::new(LocalEngine::memory()?);
     let workloads = Workloads::new(plan);
-    let stage = Stage::new("memory", memory, plan, pulse);
-    runtime.block_on(workloads.play(&stage, &mut report))?;
-    runtime.block_on(workloads.audit(&stage, &mut report))?;
+    let target = Target::new("memory", memory, plan, activity);
+    runtime.block_on(workloads.run(&target, &mut report))?;
+    runtime.block_on(workloads.audit(&target, &mut report))?;
     let workloads = Workloads::new(plan);
     let opened = directory::open(folder, Settings::default())?;
-    let stage = Stage::new("directory", opened.engine(), plan, pulse);
-    runtime.block_on(workloads.play(&stage, &mut report))?;
+    let target = Target::new("directory", opened.engine(), plan, activity);
+    runtime.block_on(workloads.run(&target, &mut report))?;
     opened.close()?;
-    drop(stage);
-    // What was acknowledged must also be there when the directory is opened again.
+    drop(target);
+    // Acknowledged changes must also survive reopening the directory.
     let opened = directory::open(folder, Settings::default())?;
-    let stage = Stage::new("directory", opened.engine(), plan, pulse);
-    runtime.block_on(workloads.audit(&stage, &mut report))?;
+    let target = Target::new("directory", opened.engine(), plan, activity);
+    runtime.block_on(workloads.audit(&target, &mut report))?;
     opened.close()?;
     Ok(report)
 }
 
-/// Where the workloads are played.
-struct Stage {
+/// The engine on which the workloads run.
+struct Target {
     engine: &'static str,
-    /// What the tasks use, with the planted bug.
+    /// The database of the tasks, with the planted bug.
     db: Db,
-    /// The same without it, to begin with and to look at in the end.
-    honest: Db,
+    /// The same database without the bug, for setup and audit.
+    unmodified: Db,
     plan: Plan,
-    pulse: Arc<Pulse>,
+    activity: Arc<Activity>,
 }
 
-impl Stage {
-    fn new(name: &'static str, engine: Arc<dyn Engine>, plan: Plan, pulse: &Arc<Pulse>) -> Self {
+impl Target {
+    fn new(
+        name: &'static str,
+        engine: Arc<dyn Engine>,
+        plan: Plan,
+        activity: &Arc<Activity>,
+    ) -> Self {
         Self {
             engine: name,
-            db: Db::with_engine(Flawed::plant(Arc::clone(&engine), plan.planted)),
-            honest: Db::with_engine(engine),
+            db: Db::with_engine(FlawedEngine::plant(Arc::clone(&engine), plan.planted)),
+            unmodified: Db::with_engine(engine),
             plan,
-            pulse: Arc::clone(pulse),
+            activity: Arc::clone(activity),
         }
     }
 }
@@ -342,72 +349,78 @@ impl Workloads {
         }
     }
 
-    async fn play(&self, stage: &Stage, report: &mut Report) -> Result<(), Failure> {
-        report.legs.extend([
-            play_leg(stage, &self.counters).await?,
-            play_leg(stage, &self.transfers).await?,
-            play_leg(stage, &self.guestbook).await?,
-            play_leg(stage, &self.fields).await?,
+    async fn run(&self, target: &Target, report: &mut Report) -> Result<(), Failure> {
+        report.runs.extend([
+            run_workload(target, &self.counters).await?,
+            run_workload(target, &self.transfers).await?,
+            run_workload(target, &self.guestbook).await?,
+            run_workload(target, &self.fields).await?,
         ]);
         Ok(())
     }
 
-    async fn audit(&self, stage: &Stage, report: &mut Report) -> Result<(), Failure> {
-        audit_leg(stage, &*self.counters, report).await?;
-        audit_leg(stage, &*self.transfers, report).await?;
-        audit_leg(stage, &*self.guestbook, report).await?;
-        audit_leg(stage, &*self.fields, report).await
+    async fn audit(&self, target: &Target, report: &mut Report) -> Result<(), Failure> {
+        audit_workload(target, &*self.counters, report).await?;
+        audit_workload(target, &*self.transfers, report).await?;
+        audit_workload(target, &*self.guestbook, report).await?;
+        audit_workload(target, &*self.fields, report).await
     }
 }
 
-async fn play_leg<W: Workload>(stage: &Stage, workload: &Arc<W>) -> Result<Leg, Failure> {
-    let Stage {
-        db, honest, plan, ..
-    } = stage;
-    stage.pulse.enter(stage.engine, W::NAME);
-    let made = honest.ensure_tables(&[W::SCHEMA]).await;
-    made.map_err(Fault::from)?;
-    workload.create(honest).await?;
+async fn run_workload<W: Workload>(
+    target: &Target,
+    workload: &Arc<W>,
+) -> Result<WorkloadRun, Failure> {
+    let Target {
+        db,
+        unmodified,
+        plan,
+        ..
+    } = target;
+    target.activity.begin_phase(target.engine, W::NAME);
+    let created = unmodified.ensure_tables(&[W::SCHEMA]).await;
+    created.map_err(Fault::from)?;
+    workload.create(unmodified).await?;
     let tally = Arc::new(Tally::default());
-    let (watch, leg) = (Stopwatch::start(), plan.leg());
+    let (watch, duration) = (Stopwatch::start(), plan.workload_time());
     let mut tasks = JoinSet::new();
     for number in 0..plan.tasks {
         let client = Client {
             db: db.clone(),
             number,
-            random: SeededRandom::new(mixed(plan.seed ^ number)),
+            random: SeededRandom::new(splitmix64(plan.seed ^ number)),
             tally: Arc::clone(&tally),
-            pulse: Arc::clone(&stage.pulse),
+            activity: Arc::clone(&target.activity),
         };
         let workload = Arc::clone(workload);
         tasks.spawn(async move {
-            while watch.elapsed() < leg {
+            while watch.elapsed() < duration {
                 workload.step(&client).await;
             }
         });
     }
-    while let Some(ended) = tasks.join_next().await {
-        ended.map_err(|error| Failure::broken(error.to_string()))?;
+    while let Some(result) = tasks.join_next().await {
+        result.map_err(|error| Failure::broken(error.to_string()))?;
     }
     let elapsed = watch.elapsed();
     let tally = Arc::into_inner(tally);
-    Ok(Leg {
-        engine: stage.engine,
+    Ok(WorkloadRun {
+        engine: target.engine,
         workload: W::NAME,
         tally: tally.ok_or_else(|| Failure::broken("a task is still running"))?,
         elapsed,
     })
 }
 
-async fn audit_leg<W: Workload>(
-    stage: &Stage,
+async fn audit_workload<W: Workload>(
+    target: &Target,
     workload: &W,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    stage.pulse.enter(stage.engine, W::NAME);
-    let mut findings = workload.audit(&stage.honest).await?;
+    target.activity.begin_phase(target.engine, W::NAME);
+    let mut findings = workload.audit(&target.unmodified).await?;
     for line in &mut findings.notes {
-        *line = format!("{} {}: {line}", stage.engine, W::NAME);
+        *line = format!("{} {}: {line}", target.engine, W::NAME);
     }
     report.findings.add(findings);
     Ok(())

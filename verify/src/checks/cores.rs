@@ -1,12 +1,12 @@
-//! Work on all cores.
+//! Parallel work on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::figures::Progress;
+use super::figures::ProgressPrinter;
 use crate::Failure;
 
-/// Does the work once on each core, until all have come to their end.
+/// Runs the work once on each core, and waits for all.
 pub(super) fn on_all_cores(work: impl Fn() -> Result<(), Failure> + Sync) -> Result<(), Failure> {
     std::thread::scope(|scope| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -18,23 +18,23 @@ pub(super) fn on_all_cores(work: impl Fn() -> Result<(), Failure> + Sync) -> Res
     })
 }
 
-/// Does all jobs, several at once, and adds up what they come to. Shows as progress of the check how far it is.
-pub(super) fn sum_up<J: Sync, O, T: Default + Send>(
+/// Runs all jobs in parallel and combines their results. Prints progress in the name of the check.
+pub(super) fn run_jobs<J: Sync, O, T: Default + Send>(
     check: &'static str,
     jobs: &[J],
     work: impl Fn(&J) -> Result<O, Failure> + Sync,
     take: impl Fn(&mut T, &J, O) + Sync,
-    how_far: impl Fn(&T) -> String + Sync,
+    message: impl Fn(&T) -> String + Sync,
 ) -> Result<T, Failure> {
     let next = AtomicUsize::new(0);
-    let results = Mutex::new((T::default(), Progress::new(check)));
+    let results = Mutex::new((T::default(), ProgressPrinter::new(check)));
     on_all_cores(|| {
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let outcome = work(job)?;
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
             let (total, progress) = &mut *results;
             take(total, job, outcome);
-            progress.tick(|| how_far(total));
+            progress.tick(|| message(total));
         }
         Ok(())
     })?;

@@ -1,6 +1,6 @@
-//! `cargo xtask verify deploy`: the deployment in `deploy/` is one that AWS takes, and the app of the CDK makes the same.
+//! `cargo xtask verify deploy`: AWS accepts the deployment in `deploy/`, and the CDK app generates the same resources.
 //!
-//! That the template is what the models make is a test of `deploy/shop`.
+//! A test of `deploy/shop` checks that the template is generated from the models.
 
 mod cdk;
 mod compare;
@@ -13,25 +13,25 @@ use clap::ArgMatches;
 use serde_json::Value;
 
 use super::figures::{Figures, Verdict};
-use super::infrastructure::{Fault, Judged, tools::Tools, with_faults};
+use super::infrastructure::{Fault, LintSummary, tools::Tools, with_faults};
 use super::planted::Bug;
-use super::{Check, Common, Work, no_flags};
+use super::{Check, CheckRun, Common, no_flags};
 use crate::{Failure, out};
 use compare::differences;
 
 pub(super) const CHECK: Check = Check {
     name: "deploy",
-    proves: "the deployment is one that AWS takes, and the CDK makes the same",
-    how: "The template of deploy/ is read by cfn-lint without a finding. So is what the app of the AWS CDK there makes \
-          with\n`cdk synth`, without credentials. Then both are compared: the same tables, keys, indexes and streams, \
-          functions,\nmappings, alarms and rights. The same with faults, each of which must be found. Needs python3, \
-          node, npm and the\npackage indexes; what is fetched stays below the target directory.",
+    proves: "AWS accepts the deployment, and the CDK app generates the same resources",
+    how: "cfn-lint checks the template of deploy/, and the output of `cdk synth` for the AWS CDK app there, run without\n\
+          credentials. Then both are compared: the same tables, keys, indexes and streams, functions, mappings, alarms\n\
+          and permissions. The same with planted faults, each of which must be found. Needs python3, node, npm, and\n\
+          access to PyPI and npm; downloads stay below the target directory.",
     flags: no_flags,
     planted: &[Bug::WideRight],
     prepare,
 };
 
-fn prepare(common: &Common, _: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, _: &ArgMatches) -> Result<CheckRun, Failure> {
     let is_planted = common.planted.is_some();
     Ok(Box::new(move || run(is_planted)))
 }
@@ -41,7 +41,7 @@ const WIDE_RIGHT: Fault = Fault {
     wrong: "\"dynamodb:*\"",
 };
 
-/// What the linter must find in the template.
+/// Faults that the linter must find in the template.
 const LINT_FAULTS: &[Fault] = &[
     Fault {
         right: "\"IndexerRole\",",
@@ -61,7 +61,7 @@ const LINT_FAULTS: &[Fault] = &[
     },
 ];
 
-/// What the linter has nothing against, and the comparison must find.
+/// Faults that the linter accepts and the comparison must find.
 const COMPARED_FAULTS: &[Fault] = &[
     WIDE_RIGHT,
     Fault {
@@ -90,10 +90,10 @@ const COMPARED_FAULTS: &[Fault] = &[
     },
 ];
 
-/// The rule of the linter against what the CDK writes of every function: that it depends on the role that it refers to.
+/// The linter's rule against explicit dependencies of functions on their roles, which the CDK always writes.
 const REDUNDANT_DEPENDENCY: &str = "W3005";
 
-/// Where the deployment is.
+/// The folder of the deployment.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
 }
@@ -102,25 +102,28 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
     let started = Instant::now();
     let mut template = fs::read_to_string(folder().join("cloudformation.json"))?;
     let synthesized = cdk::synthesize(&folder().join("cdk"))?;
-    // The planted bug has the place of one of the faults.
+    // The planted bug replaces the comparison faults.
     let compared_faults = if is_planted { &[] } else { COMPARED_FAULTS };
     if is_planted {
         template = WIDE_RIGHT.plant(&template)?;
     }
     let tools = Tools::install()?;
-    let mut judged = Judged::default();
-    judged.add(tools.lint(&with_faults(template.clone(), LINT_FAULTS)?, &[])?);
+    let mut summary = LintSummary::default();
+    summary.add(tools.lint(&with_faults(template.clone(), LINT_FAULTS)?, &[])?);
     let synthesized_alone = std::slice::from_ref(&synthesized);
-    judged.add(tools.lint(synthesized_alone, &[REDUNDANT_DEPENDENCY])?);
+    summary.add(tools.lint(synthesized_alone, &[REDUNDANT_DEPENDENCY])?);
 
     let (ours, theirs) = (parse(&template)?, parse(&synthesized)?);
     let differing = differences(&ours, &theirs);
     differing.iter().for_each(|line| out::note(line));
-    let mut unseen = judged.unseen;
+    let mut unseen = summary.unseen;
     for fault in compared_faults {
         let faulty = parse(&fault.plant(&template)?)?;
         if differences(&faulty, &theirs).len() <= differing.len() {
-            out::note(&format!("a fault makes no difference: {}", fault.wrong));
+            out::note(&format!(
+                "a planted fault makes no difference: {}",
+                fault.wrong
+            ));
             unseen += 1;
         }
     }
@@ -133,12 +136,12 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
         .put("mappings", count("AWS::Lambda::EventSourceMapping"))
         .put("rights", compare::rights(&ours))
         .put("alarms", count("AWS::CloudWatch::Alarm"))
-        .put("findings", judged.findings)
+        .put("findings", summary.findings)
         .put("differences", differing.len())
-        .put("faults", judged.faults + compared_faults.len())
+        .put("faults", summary.faults + compared_faults.len())
         .put("unseen", unseen)
         .put("seconds", started.elapsed().as_secs());
-    let is_clean = judged.findings == 0 && unseen == 0 && differing.is_empty();
+    let is_clean = summary.findings == 0 && unseen == 0 && differing.is_empty();
     let planted = is_planted.then_some(!differing.is_empty());
     Ok(Verdict::new(figures, is_clean, planted))
 }
@@ -152,9 +155,9 @@ fn parse(text: &str) -> Result<Value, Failure> {
 mod tests {
     use super::*;
 
-    /// Every fault has its place in the template, and makes a difference to it.
+    /// Every fault applies to the template and changes it.
     #[test]
-    fn every_fault_is_one() {
+    fn every_fault_changes_the_template() {
         let template = fs::read_to_string(folder().join("cloudformation.json")).unwrap();
         let right = parse(&template).unwrap();
         assert_eq!(differences(&right, &right), [""; 0]);

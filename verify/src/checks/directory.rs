@@ -1,4 +1,4 @@
-//! Opens the engine on a directory, in the ways in which the checks need it.
+//! Opens the engine on a directory with the settings of the checks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use clap::Args;
 use floe_local::{Durability, LocalEngine, Options};
 use floe_store::{Engine, Result};
 
-use super::findings::Findings;
+use super::audit_report::AuditReport;
 
-/// How to open a directory.
+/// How a directory is opened.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct Settings {
-    /// Acknowledges before the sync.
+    /// Acknowledge writes before they are synced.
     #[arg(long = "relaxed")]
     pub(super) is_relaxed: bool,
-    /// Buffers as small as can be, so that files are flushed and merged all the time.
+    /// Use minimal buffers, so that files are constantly flushed and merged.
     #[arg(long = "small")]
     pub(super) is_small: bool,
-    /// Does nothing in the background: nothing expires while one looks.
+    /// Do no background work, so that nothing expires during an audit.
     #[arg(long = "idle")]
     pub(super) is_idle: bool,
 }
 
 impl Settings {
-    /// For looking: nothing happens that one does not do oneself.
+    /// For audits: no background work.
     pub(super) const IDLE: Self = Self {
         is_relaxed: false,
         is_small: false,
         is_idle: true,
     };
 
-    /// As flags of a process that a check starts.
+    /// The flags with which a child process gets the same settings.
     pub(super) fn flags(self) -> impl Iterator<Item = &'static str> {
         let flags = [
             (self.is_relaxed, "--relaxed"),
@@ -64,13 +64,13 @@ pub(super) fn open(folder: &Path, settings: Settings) -> Result<Opened> {
 }
 
 impl Opened {
-    /// The engine, to be shared.
+    /// Returns the engine.
     pub(super) fn engine(&self) -> Arc<dyn Engine> {
         Arc::clone(&self.0) as Arc<dyn Engine>
     }
 
-    /// Lets the engine's own doctor look at everything that is stored.
-    pub(super) fn ask_doctor(&self, findings: &mut Findings) -> Result<()> {
+    /// Runs the engine's doctor on everything stored.
+    pub(super) fn run_doctor(&self, findings: &mut AuditReport) -> Result<()> {
         let report = self.0.doctor(false)?;
         findings.doctor += report.findings_total;
         for finding in report.findings {

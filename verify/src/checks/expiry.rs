@@ -1,14 +1,15 @@
-//! `verify expiry`: every version that expires is handled and buried once, however often the router is killed.
+//! `verify expiry`: every expired version is handled and gets exactly one tombstone, however often the router is
+//! killed.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `shelf` | the registry, and the versions that are published in it |
-//! | `router` | the process that is told what has expired, on an engine that loses answers |
-//! | `audit` | looks over everything in the end |
+//! | `version_set` | the registry, and the versions that are published in it |
+//! | `router` | the process that handles expired versions, on an engine that loses responses |
+//! | `audit` | audits everything at the end |
 
 mod audit;
 mod router;
-mod shelf;
+mod version_set;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,37 +19,37 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use floe::Db;
 use floe_store::env::SeededRandom;
 
-use super::child::{Child, Heard};
+use super::child::{Child, ChildEvent};
 use super::directory::{self, Settings};
-use super::figures::{Figures, Progress, Verdict};
+use super::figures::{Figures, ProgressPrinter, Verdict};
 use super::planted::{Bug, until_found};
 use super::record::Record;
-use super::{Check, Common, Work, runtime};
+use super::{Check, CheckRun, Common, runtime};
 use crate::{Failure, out};
-use audit::Findings;
-pub(super) use router::Routing;
-use shelf::Shelf;
+use audit::AuditReport;
+pub(super) use router::RouterRole;
+use version_set::VersionSet;
 
 pub(super) const CHECK: Check = Check {
     name: "expiry",
-    proves: "every version that expires is handled, and its tombstone written once, however often the router dies",
-    how: "Versions are published that soon expire. A process sweeps them away and routes the changes to a handler, on\n\
-          an engine that refuses, loses answers, and tells changes again and late. It is killed at random moments,\n\
-          between the removal, the handler, the tombstone and the checkpoint. In the end the rest is done in quiet,\n\
-          and everything is looked over: each was handled, each has one tombstone, written once and of the right date,\n\
-          and the sparse indexes hold the latest versions and nothing else.",
+    proves: "every expired version is handled and gets exactly one tombstone, however often the router dies",
+    how: "Publishes versions that expire soon. A process sweeps them and routes the changes to a handler, on an engine\n\
+          that throttles, loses responses, and delivers changes twice and late. It is killed at random moments, between\n\
+          the removal, the handler, the tombstone and the checkpoint. At the end the remaining work is done without\n\
+          kills, and everything is audited: each version was handled, each has one tombstone, written once and with the\n\
+          right date, and the sparse indexes hold exactly the latest versions.",
     flags: Flags::augment_args,
     planted: &[Bug::EarlyTombstone, Bug::EarlyCheckpoint],
     prepare,
 };
 
-/// A process that says nothing for so long while there is something to do is killed as well.
+/// A process that prints nothing for this long, with work left, is killed early.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// The same where a bug is planted: what that loses is never told.
+/// The same with a planted bug, whose losses are never reported.
 const SILENCE_MAX_PLANTED: Duration = Duration::from_secs(5);
-/// When everything was handled, a process is killed after so many milliseconds at most.
+/// After everything was handled, a process is killed within this many milliseconds.
 const QUIET_MS_MAX: u64 = 400;
-/// How often the check runs with a planted bug until it shows.
+/// Maximum number of runs of the check until a planted bug shows.
 const PLANTED_RUNS_MAX: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -63,20 +64,20 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Versions that expire [default: 10000; quick: 1200]
+    /// Number of versions that expire [default: 10000; quick: 1200]
     #[arg(long, value_name = "N")]
     versions: Option<u64>,
 
-    /// How often to kill [default: 50; quick: 8]
+    /// Number of kills [default: 50; quick: 8]
     #[arg(long, value_name = "N")]
     kills: Option<u64>,
 
-    /// Groups that they are in [default: 100; quick: 40]
+    /// Number of groups that the versions are in [default: 100; quick: 40]
     #[arg(long, value_name = "N")]
     groups: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -94,10 +95,10 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     })
 }
 
-/// What was told by the processes.
+/// The records of the processes.
 #[derive(Default)]
 struct Run {
-    /// How often each version was handled.
+    /// How often each version was handled, by its id.
     handled: BTreeMap<u64, u64>,
     kills: u64,
     notes: Vec<String>,
@@ -105,15 +106,15 @@ struct Run {
 
 fn run_once(plan: Plan) -> Result<Verdict, Failure> {
     let (folder, started) = (tempfile::tempdir()?, Instant::now());
-    let shelf = Shelf::new(plan.versions, plan.groups);
-    let mut progress = Progress::new(CHECK.name);
-    look(folder.path(), Settings::IDLE, async |db| {
-        shelf.fill(db).await
+    let version_set = VersionSet::new(plan.versions, plan.groups);
+    let mut progress = ProgressPrinter::new(CHECK.name);
+    with_db(folder.path(), Settings::IDLE, async |db| {
+        version_set.fill(db).await
     })?;
     let (mut run, random) = (Run::default(), SeededRandom::new(plan.seed));
-    let each = (shelf.expiring() / plan.kills.max(1)).max(1);
+    let each = (version_set.expiring() / plan.kills.max(1)).max(1);
     for cycle in 0..plan.kills {
-        let is_silent = run.route(folder.path(), plan, &shelf, each, &random)?;
+        let is_silent = run.run_router(folder.path(), plan, &version_set, each, &random)?;
         progress.tick(|| {
             let handled = run.handled.len();
             format!("cycle={cycle} of={} handled={handled}", plan.kills)
@@ -122,17 +123,17 @@ fn run_once(plan: Plan) -> Result<Verdict, Failure> {
             break;
         }
     }
-    let mut findings = Findings::default();
-    look(folder.path(), Settings::default(), async |db| {
-        let handled = router::settle(db, &shelf, plan.planted).await?;
+    let mut findings = AuditReport::default();
+    with_db(folder.path(), Settings::default(), async |db| {
+        let handled = router::handle_remaining(db, &version_set, plan.planted).await?;
         handled.into_iter().for_each(|id| run.count(id));
-        audit::audit(db, &shelf, &run.handled, &mut findings).await
+        audit::audit(db, &version_set, &run.handled, &mut findings).await
     })?;
-    Ok(run.verdict(plan, &shelf, &findings, started.elapsed()))
+    Ok(run.verdict(plan, &version_set, &findings, started.elapsed()))
 }
 
-/// Opens the directory, does something with it, and closes it again.
-fn look(
+/// Runs an operation on the opened directory, and closes it again.
+fn with_db(
     folder: &Path,
     settings: Settings,
     work: impl AsyncFnOnce(&Db) -> Result<(), Failure>,
@@ -149,12 +150,12 @@ impl Run {
         *self.handled.entry(id).or_default() += 1;
     }
 
-    /// Lets a process handle about so many versions, and kills it. Tells whether it fell silent before all were handled.
-    fn route(
+    /// Lets a process handle about `each` versions and kills it. Returns whether it stopped before all were handled.
+    fn run_router(
         &mut self,
         folder: &Path,
         plan: Plan,
-        shelf: &Shelf,
+        version_set: &VersionSet,
         each: u64,
         random: &SeededRandom,
     ) -> Result<bool, Failure> {
@@ -164,36 +165,38 @@ impl Run {
             plan.planted,
         )?)?;
         let mut left = each / 2 + random.below(each + 1);
-        let is_all = |run: &Self| run.handled.len() as u64 >= shelf.expiring();
+        let is_all = |run: &Self| run.handled.len() as u64 >= version_set.expiring();
         let mut is_silent = false;
         while left > 0 {
-            let patience = match is_all(self) {
-                true => Duration::from_millis(random.below(QUIET_MS_MAX)),
-                false if plan.planted.is_some() => SILENCE_MAX_PLANTED,
-                false => SILENCE_MAX,
+            let patience = if is_all(self) {
+                Duration::from_millis(random.below(QUIET_MS_MAX))
+            } else if plan.planted.is_some() {
+                SILENCE_MAX_PLANTED
+            } else {
+                SILENCE_MAX
             };
-            match child.hear(Instant::now() + patience) {
-                Heard::Record(record) => {
+            match child.receive(Instant::now() + patience) {
+                ChildEvent::Record(record) => {
                     left -= u64::from(matches!(record, Record::Acked(_)));
-                    self.take(record);
+                    self.record(record);
                 }
-                Heard::Nothing | Heard::End => {
+                ChildEvent::Timeout | ChildEvent::Closed => {
                     is_silent = !is_all(self);
                     left = 0;
                 }
             }
         }
-        let (told, ending) = child.kill()?;
+        let (remaining, exit) = child.kill()?;
         self.kills += 1;
-        told.into_iter().for_each(|record| self.take(record));
-        if ending.panicked() || !ending.stderr.is_empty() {
+        remaining.into_iter().for_each(|record| self.record(record));
+        if exit.panicked() || !exit.stderr.is_empty() {
             self.notes
-                .push(format!("the process failed: {}", ending.stderr));
+                .push(format!("the process failed: {}", exit.stderr));
         }
         Ok(is_silent)
     }
 
-    fn take(&mut self, record: Record) {
+    fn record(&mut self, record: Record) {
         match record {
             Record::Acked(id) => self.count(id),
             Record::Broken(what) => self.notes.push(what),
@@ -201,7 +204,13 @@ impl Run {
         }
     }
 
-    fn verdict(self, plan: Plan, shelf: &Shelf, found: &Findings, elapsed: Duration) -> Verdict {
+    fn verdict(
+        self,
+        plan: Plan,
+        version_set: &VersionSet,
+        found: &AuditReport,
+        elapsed: Duration,
+    ) -> Verdict {
         if plan.planted.is_none() {
             let notes = self.notes.iter().chain(&found.notes);
             notes.for_each(|note| out::note(note));
@@ -210,21 +219,23 @@ impl Run {
         let broken = self.notes.len() as u64;
         let figures = Figures::new(CHECK.name)
             .put("seed", plan.seed)
-            .put("versions", shelf.expiring())
+            .put("versions", version_set.expiring())
             .put("groups", plan.groups)
             .put("kills", self.kills)
             .put("handled", handled)
             .put("again", handled - self.handled.len() as u64)
             .put("tombstones", found.tombstones)
             .put("lost", found.lost)
-            .put("unburied", found.unburied)
+            .put("unburied", found.without_tombstone)
             .put("doubled", found.doubled)
             .put("wrong", found.wrong)
             .put("index_mismatches", found.index_mismatches)
             .put("broken", broken)
             .put("seconds", elapsed.as_secs());
         let is_clean = found.is_clean() && broken == 0 && self.kills == plan.kills;
-        let shown = plan.planted.map(|_| found.lost + found.unburied > 0);
+        let shown = plan
+            .planted
+            .map(|_| found.lost + found.without_tombstone > 0);
         Verdict::new(figures, is_clean, shown)
     }
 }

@@ -1,30 +1,30 @@
-//! `verify feed`: whoever dies, the feed tells every event, in order, and views built from it are exact.
+//! `verify feed`: whichever process dies, the feed contains every event in order, and views built from it are exact.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `setting` | what all processes agree on |
-//! | `cast` | the processes: who there is, who is killed |
+//! | `config` | the configuration shared by all processes |
+//! | `processes` | starts the processes, kills and restarts them |
 //! | `server` | serves the store from a directory |
 //! | `write`, `prune` | append to streams, and prune them |
-//! | `index` | bring what was appended to the feed |
-//! | `consume` | are told of it: at least once, and exactly once |
-//! | `deliveries` | what they are told, written down |
-//! | `careless` | the planted bugs |
-//! | `entry` | the events, and what they come to |
-//! | `journal` | what processes write down that may be killed at any moment |
-//! | `audit` | looks over everything in the end |
+//! | `index` | writes appended events to the feed |
+//! | `consume` | consumes the feed: at least once, and exactly once |
+//! | `deliveries` | records the deliveries to the group |
+//! | `flawed` | the planted bugs |
+//! | `entry` | the events, and digests of them |
+//! | `journal` | logs of processes that may be killed at any moment |
+//! | `audit` | audits everything at the end |
 
 mod audit;
-mod careless;
-mod cast;
+mod config;
 mod consume;
 mod deliveries;
 mod entry;
+mod flawed;
 mod index;
 mod journal;
+mod processes;
 mod prune;
 mod server;
-mod setting;
 mod write;
 
 use std::time::{Duration, Instant};
@@ -35,30 +35,30 @@ use floe::db::ConnectOptions;
 use floe_store::env::SeededRandom;
 use tokio::task::JoinSet;
 
-use super::figures::{Figures, Progress, Verdict};
+use super::figures::{Figures, ProgressPrinter, Verdict};
 use super::planted::{Bug, until_found};
-use super::{Check, Common, Work, join_all};
+use super::{Check, CheckRun, Common, join_all};
 use crate::{Failure, out};
-use audit::Findings;
-use cast::{Cast, Kills};
-pub(super) use consume::{Member, View};
+use audit::AuditReport;
+use config::{Files, GROUP, PARTITIONS, VIEW, runtime};
+pub(super) use consume::{GroupMemberRole, ViewRole};
 use deliveries::Deliveries;
-pub(super) use index::Indexing;
+pub(super) use index::IndexerRole;
 use journal::{Run, Tail};
-use server::Served;
-pub(super) use server::Serving;
-use setting::{Files, GROUP, PARTITIONS, VIEW, runtime};
-pub(super) use write::Writing;
+use processes::{Kills, ProcessSet};
+use server::ServerProcess;
+pub(super) use server::ServerRole;
+pub(super) use write::WriterRole;
 
 pub(super) const CHECK: Check = Check {
     name: "feed",
-    proves: "the feed tells every event in order whoever dies, and views built from it are exact",
-    how: "A process serves a durable store. Others append to thousands of streams, index what was appended, under\n\
-          one name and under several, and consume the feed, at least once and exactly once; answers get lost, change\n\
-          records come again and late. All but the writers are killed with SIGKILL and started again, the server too.\n\
-          In the end the rest is indexed and consumed in quiet, and everything is looked over: each acknowledged event\n\
-          is in its stream, once; the feed tells each once and in order; each came to the group; the views are what\n\
-          the streams come to.",
+    proves: "the feed contains every event in order, whichever process dies, and views built from it are exact",
+    how: "A process serves a durable store. Other processes append to thousands of streams, index the events under one\n\
+          name and under several, and consume the feed, at least once and exactly once; responses get lost, change\n\
+          records are delivered twice and late. All but the writers are killed with SIGKILL and restarted, also the server.\n\
+          At the end the rest is indexed and consumed without kills, and everything is audited: each acknowledged event\n\
+          is in its stream, once; the feed contains each event once and in order; each was delivered to the group; the\n\
+          views equal the digests of the streams.",
     flags: Flags::augment_args,
     planted: &[
         Bug::EarlyCheckpoint,
@@ -69,13 +69,13 @@ pub(super) const CHECK: Check = Check {
     prepare,
 };
 
-/// A killed process is followed by the next after a pause of at most so many milliseconds at least.
+/// Maximum pause between two kills, in milliseconds.
 const PAUSE_MS_MAX: u64 = 200;
-/// How often it looks what was written meanwhile.
+/// How often the writers' log is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often the check runs with a planted bug until it shows.
+/// Maximum number of runs of the check until a planted bug shows.
 const PLANTED_RUNS_MAX: u64 = 30;
-/// Nothing is appended for so long only if nothing goes on any more.
+/// Without an append for this long, the run counts as stalled.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug)]
@@ -90,20 +90,20 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Events to append [default: 200000; quick: 15000]
+    /// Number of events to append [default: 200000; quick: 15000]
     #[arg(long, value_name = "N")]
     events: Option<u64>,
 
-    /// Processes to kill meanwhile [default: 200; quick: 30]
+    /// Number of kills during the run [default: 200; quick: 30]
     #[arg(long, value_name = "N")]
     kills: Option<u64>,
 
-    /// How many streams of each kind [default: 3000; quick: 1000]
+    /// Number of streams of each kind [default: 3000; quick: 1000]
     #[arg(long, value_name = "N")]
     streams: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -124,39 +124,39 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
 fn run_once(plan: Plan) -> Result<Verdict, Failure> {
     let (folder, started) = (tempfile::tempdir()?, Instant::now());
     let files = Files(folder.path().to_owned());
-    let mut progress = Progress::new(CHECK.name);
-    let server = Served::start(&files, plan.planted)?;
+    let mut progress = ProgressPrinter::new(CHECK.name);
+    let server = ServerProcess::start(&files, plan.planted)?;
     let url = format!("http://{}", server.address());
     runtime()?.block_on(async {
         let db = Db::connect(ConnectOptions::local(url)).await?;
-        setting::make_tables(&db).await
+        config::make_tables(&db).await
     })?;
-    let kills = runtime()?.block_on(play(plan, &files, server, &mut progress))?;
+    let kills = runtime()?.block_on(run_processes(plan, &files, server, &mut progress))?;
     let lived = started.elapsed();
     out::note(&format!(
-        "{}: all is written; the rest in quiet",
+        "{}: all events are written; processing the rest without kills",
         CHECK.name
     ));
     let findings = runtime()?.block_on(async {
         let db = Db::open(files.data())?;
-        let failed = settle(&db, &files, plan).await;
+        let failed = process_remaining(&db, &files, plan).await;
         let mut findings = audit::audit(&db, &files).await?;
         if let Err(Failure::Usage(why) | Failure::Broken(why)) = failed {
-            findings.broken(format!("in quiet: {why}"));
+            findings.broken(format!("without kills: {why}"));
         }
         Ok::<_, Failure>(findings)
     })?;
     Ok(verdict(plan, kills, &findings, [lived, started.elapsed()]))
 }
 
-/// Lets all processes work, and kills them, until all is written.
-async fn play(
+/// Runs all processes, and kills some of them, until all events are written.
+async fn run_processes(
     plan: Plan,
     files: &Files,
-    server: Served,
-    progress: &mut Progress,
+    server: ServerProcess,
+    progress: &mut ProgressPrinter,
 ) -> Result<Kills, Failure> {
-    let mut cast = Cast::start(plan, files, server)?;
+    let mut processes = ProcessSet::start(plan, files, server)?;
     let random = SeededRandom::new(plan.seed ^ 1);
     let mut written = Tail::new(files.written());
     let (mut acked, mut last_ack, mut next_kill) = (0, Instant::now(), Instant::now());
@@ -170,19 +170,19 @@ async fn play(
         if new > 0 {
             (acked, last_ack) = (acked + new, Instant::now());
         }
-        let (kills, is_writing) = (cast.kills.total(), cast.is_writing()?);
+        let (kills, is_writing) = (processes.kills.total(), processes.is_writing()?);
         if kills >= plan.kills && !is_writing {
-            return Ok(cast.end());
+            return Ok(processes.end());
         }
-        // Most are spread over the events. The others come when all is written and is still being read.
+        // Three quarters of the kills are spread over the writes; the rest follow while consumers catch up.
         let is_due = !is_writing || acked * plan.kills * 3 / 4 >= kills * plan.events;
         if kills < plan.kills && is_due && Instant::now() >= next_kill {
-            cast.kill_one()?;
+            processes.kill_one()?;
             next_kill = Instant::now() + Duration::from_millis(random.below(PAUSE_MS_MAX));
         }
         if acked < plan.events && last_ack.elapsed() > STALL_MAX {
             return Err(Failure::Broken(format!(
-                "nothing is appended: acked={acked}"
+                "no event was appended for too long: acked={acked}"
             )));
         }
         progress.tick(|| format!("acked={acked} of={} kills={kills}", plan.events));
@@ -190,30 +190,30 @@ async fn play(
     }
 }
 
-/// Brings everything to the feed and to all consumers, while nobody else does anything.
-async fn settle(db: &Db, files: &Files, plan: Plan) -> Result<(), Failure> {
-    let store = setting::store(db);
+/// Indexes and consumes everything left, while no other process runs.
+async fn process_remaining(db: &Db, files: &Files, plan: Plan) -> Result<(), Failure> {
+    let store = config::store(db);
     match plan.planted {
-        Some(Bug::EarlyPosition) => careless::index(&store, files).await?,
+        Some(Bug::EarlyPosition) => flawed::index(&store, files).await?,
         _ => {
-            let options = setting::indexer_options(index::name(0));
+            let options = config::indexer_options(index::name(0));
             store.indexer(options)?.run_until_caught_up().await?;
         }
     }
     let mut partitions = JoinSet::new();
     for partition in PARTITIONS.all() {
         let deliveries = Deliveries::new(files, [partition])?;
-        let group = setting::consumer(&store, GROUP, partition);
-        let view = setting::consumer(&store, VIEW, partition);
+        let group = config::consumer(&store, GROUP, partition);
+        let view = config::consumer(&store, VIEW, partition);
         partitions.spawn(async move {
             consume::deliver(&group, &deliveries).await?;
-            view.run_exactly_once(consume::fold).await
+            view.run_exactly_once(consume::update_view).await
         });
     }
     join_all(partitions).await
 }
 
-fn verdict(plan: Plan, kills: Kills, found: &Findings, seconds: [Duration; 2]) -> Verdict {
+fn verdict(plan: Plan, kills: Kills, found: &AuditReport, seconds: [Duration; 2]) -> Verdict {
     if plan.planted.is_none() {
         found.notes.iter().for_each(|note| out::note(note));
     }

@@ -1,4 +1,4 @@
-//! The figures of a check: one line of `key=value`, and whether its floor was met.
+//! The figures of a check: one line of `key=value` pairs, and whether the floor was met.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::out;
 
-/// Figures in the order in which they were put.
+/// Figures in the order in which they were added.
 #[derive(Clone, Debug)]
 pub(super) struct Figures(String);
 
 impl Figures {
-    /// The figures of the check of this name.
+    /// Creates the figures of a check.
     pub(super) fn new(check: &str) -> Self {
         Self(format!("verify={check}"))
     }
@@ -23,7 +23,7 @@ impl Figures {
         self
     }
 
-    /// The figures that another process of the same check has printed.
+    /// The figures that another process of the check printed.
     pub(super) const fn of_line(line: String) -> Self {
         Self(line)
     }
@@ -34,17 +34,16 @@ impl Figures {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) figures: Figures,
-    /// Whether the floor was met: nothing wrong was found, or the planted bug was.
+    /// Whether the floor was met: no failure was found, or the planted bug was.
     pub(super) is_met: bool,
 }
 
 impl Verdict {
-    /// The verdict on an engine as it is, or with a planted bug if `planted` says whether it was
-    /// found.
+    /// Creates the verdict of a run. With a planted bug, `planted` is whether it was found.
     pub(super) fn new(figures: Figures, is_clean: bool, planted: Option<bool>) -> Self {
         match planted {
             None => Self {
@@ -59,39 +58,39 @@ impl Verdict {
     }
 }
 
-/// Tells whoever watches how far a long check has got, every few seconds.
+/// Prints the progress of a long check, every few seconds.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ProgressPrinter {
     check: &'static str,
-    told: Instant,
+    last_printed: Instant,
 }
 
-impl Progress {
+impl ProgressPrinter {
     const EVERY: Duration = Duration::from_secs(4);
 
-    /// The progress of the check of this name.
+    /// Starts the progress of a check.
     pub(super) fn new(check: &'static str) -> Self {
         Self {
             check,
-            told: Instant::now(),
+            last_printed: Instant::now(),
         }
     }
 
-    /// Tells how far it is, if it is time to.
-    pub(super) fn tick(&mut self, how_far: impl FnOnce() -> String) {
-        if self.told.elapsed() >= Self::EVERY {
-            self.told = Instant::now();
-            out::note(&format!("{}: {}", self.check, how_far()));
+    /// Prints the progress, if the interval has passed.
+    pub(super) fn tick(&mut self, message: impl FnOnce() -> String) {
+        if self.last_printed.elapsed() >= Self::EVERY {
+            self.last_printed = Instant::now();
+            out::note(&format!("{}: {}", self.check, message()));
         }
     }
 }
 
-/// Figures that a process prints for its check, as `key=value`.
+/// Figures that a child process prints, as `key=value` pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts(BTreeMap<String, u64>);
+pub(super) struct ParsedFigures(BTreeMap<String, u64>);
 
-impl Facts {
-    /// The figures in a line.
+impl ParsedFigures {
+    /// Parses the figures in a line.
     pub(super) fn parse(line: &str) -> Self {
         let pairs = line.split_whitespace();
         let pairs = pairs.filter_map(|word| word.split_once('='));
@@ -99,13 +98,13 @@ impl Facts {
         Self(pairs.collect())
     }
 
-    /// A figure; zero if it is not there.
+    /// Returns a figure, or zero if it is missing.
     pub(super) fn get(&self, key: &str) -> u64 {
         self.0.get(key).copied().unwrap_or_default()
     }
 }
 
-/// The given percentile of the values; zero if there is none.
+/// The given percentile of the values, or zero without values.
 pub(super) fn percentile(values: &[u64], percent: usize) -> u64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -114,7 +113,7 @@ pub(super) fn percentile(values: &[u64], percent: usize) -> u64 {
     sorted.get(at).copied().unwrap_or_default()
 }
 
-/// The value in the middle; zero if there is none.
+/// The median of the values, or zero without values.
 pub(super) fn median(values: &[u64]) -> u64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_planted_bug_turns_the_verdict_around() {
+    fn planted_bug_inverts_the_verdict() {
         let figures = Figures::new("kill").put("lost", 3);
         assert_eq!(figures.line(), "verify=kill lost=3");
         assert!(!Verdict::new(figures.clone(), false, None).is_met);
@@ -137,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_read_from_a_line() {
-        let facts = Facts::parse("disk=17 name=x bare fds=3");
+    fn figures_are_parsed_from_a_line() {
+        let facts = ParsedFigures::parse("disk=17 name=x bare fds=3");
         assert_eq!((facts.get("disk"), facts.get("fds")), (17, 3));
         assert_eq!((facts.get("name"), facts.get("bare")), (0, 0));
     }
 
     #[test]
-    fn the_slowest_hundredth_is_above_the_percentile() {
+    fn percentile_excludes_the_slowest_hundredth() {
         let values: Vec<_> = (0..200).collect();
         assert_eq!(percentile(&values, 50), 100);
         assert_eq!(percentile(&values, 99), 198);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_middle() {
+    fn median_is_the_middle_value() {
         assert_eq!(median(&[5, 1, 9]), 5);
         assert_eq!(median(&[]), 0);
     }

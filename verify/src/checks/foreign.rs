@@ -1,12 +1,12 @@
-//! `verify foreign`: a directory that is not a store is refused and left as it is.
+//! `verify foreign`: a directory that is not a store is rejected and left unchanged.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `kinds` | the kinds of directories |
-//! | `ways` | the ways of opening one, and what must hold after each |
+//! | `methods` | the methods of opening one, and the expectations of each |
 
 mod kinds;
-mod ways;
+mod methods;
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,25 +16,25 @@ use floe_store::op::PutItem;
 use floe_store::table::KeyKind;
 use floe_store::{Item, TableDef};
 
-use super::cores::sum_up;
+use super::cores::run_jobs;
 use super::directory::{self, Settings};
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
 use super::program::{Choice, FloeFlags};
-use super::{Check, Common, Work, runtime};
+use super::{Check, CheckRun, Common, runtime};
 use crate::{Failure, out};
 use kinds::{Expect, KINDS, Kind};
-pub(super) use ways::Opening;
-use ways::{Bench, Fault, Outcome, Way};
+pub(super) use methods::OpenRole;
+use methods::{Fault, OpenMethod, Outcome, Runner};
 
 pub(super) const CHECK: Check = Check {
     name: "foreign",
-    proves: "a directory that is not a store is refused, with what was found, and nothing in it changes",
-    how: "Makes directories of many kinds that are not stores: projects, other databases, stores without their marker,\n\
-          links, files, pipes. Opens each in every way: LocalEngine::open, floe serve, floe import --new, floe doctor,\n\
-          floe backup to it and with it in the place of the unfinished copy. Each must be refused at once with a message\n\
-          that names what was found, without a panic, and every path, mode, link and content must be as before. Stores\n\
-          with a stray file must keep it and their items. Empty directories must be accepted.",
+    proves: "a directory that is not a store is rejected with its reason, and nothing in it changes",
+    how: "Creates directories of many kinds that are not stores: projects, other databases, stores without their marker,\n\
+          links, files, pipes. Opens each with every method: LocalEngine::open, floe serve, floe import --new, floe doctor,\n\
+          floe backup to it, and floe backup with it at the path of the unfinished copy. Each must be rejected at once with\n\
+          a message that names what was found, without a panic, and every path, mode, link and content must be unchanged.\n\
+          Stores with a stray file must keep it and their items. Empty directories must be accepted.",
     flags: Flags::augment_args,
     planted: &[Bug::ClearsForeign],
     prepare,
@@ -42,7 +42,7 @@ pub(super) const CHECK: Check = Check {
 
 /// Minimum number of kinds that are not stores.
 const KINDS_MIN: usize = 30;
-/// The table of the store that some kinds are made from, and how many items it has.
+/// The table of the store from which some kinds are made, and its number of items.
 const TABLE: &str = "Kept";
 const ITEMS: u64 = 20;
 
@@ -56,7 +56,7 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Only this kind (train_data, ...)
+    /// Run only this kind (train_data, ...)
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
 
@@ -64,7 +64,7 @@ struct Flags {
     floe: FloeFlags,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         planted: common.planted,
@@ -79,7 +79,7 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("store");
     make_store(&store)?;
-    let bench = Bench {
+    let runner = Runner {
         floe: plan.floe.prepare()?,
         store: &store,
         scratch: folder.path(),
@@ -89,19 +89,19 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     let runs: Vec<_> = KINDS
         .iter()
         .filter(is_chosen)
-        .flat_map(|kind| Way::ALL.map(|way| (kind, way)))
+        .flat_map(|kind| OpenMethod::ALL.map(|method| (kind, method)))
         .collect();
-    let total = sum_up(
+    let total = run_jobs(
         CHECK.name,
         &runs,
-        |(kind, way)| bench.run(kind, *way),
-        |total: &mut Total, (kind, way), outcome| total.take(kind, *way, outcome),
+        |(kind, method)| runner.run(kind, *method),
+        |total: &mut Total, (kind, method), outcome| total.record(kind, *method, outcome),
         |total| format!("runs={} of={}", total.runs, runs.len()),
     )?;
     Ok(total.verdict(plan, started))
 }
 
-/// Makes a store with some items, and closes it.
+/// Creates a store with some items, and closes it.
 fn make_store(folder: &Path) -> Result<(), Failure> {
     let opened = directory::open(folder, Settings::IDLE)?;
     let engine = opened.engine();
@@ -118,19 +118,19 @@ fn make_store(folder: &Path) -> Result<(), Failure> {
     Ok(opened.close()?)
 }
 
-/// What all runs have come to.
+/// The results of all runs.
 #[derive(Debug, Default)]
 struct Total {
     runs: u64,
-    /// The kinds with each fault.
+    /// Each fault found, with the kind of directory.
     faults: Vec<(Fault, &'static str)>,
-    /// The kinds that were run.
+    /// The kinds of directories tried.
     kinds: Vec<&'static Kind>,
     notes: Vec<String>,
 }
 
 impl Total {
-    fn take(&mut self, kind: &'static Kind, way: Way, outcome: Outcome) {
+    fn record(&mut self, kind: &'static Kind, method: OpenMethod, outcome: Outcome) {
         self.runs += 1;
         if !self.kinds.iter().any(|known| known.name == kind.name) {
             self.kinds.push(kind);
@@ -138,9 +138,9 @@ impl Total {
         for (fault, what) in outcome.faults {
             let fault_name = fault.name();
             self.notes.push(format!(
-                "{fault_name}: kind={} way={} {what}",
+                "{fault_name}: kind={} method={} {what}",
                 kind.name,
-                way.name()
+                method.name()
             ));
             if !self.faults.contains(&(fault, kind.name)) {
                 self.faults.push((fault, kind.name));
@@ -148,7 +148,7 @@ impl Total {
         }
     }
 
-    /// How many kinds show this fault.
+    /// The number of kinds with this fault.
     fn count(&self, fault: Fault) -> usize {
         self.faults
             .iter()
@@ -171,7 +171,7 @@ impl Total {
             .put("kinds", foreign)
             .put("strays", self.kinds(Expect::Kept))
             .put("controls", self.kinds(Expect::Accepted))
-            .put("ways", Way::ALL.len())
+            .put("ways", OpenMethod::ALL.len())
             .put("runs", self.runs);
         for fault in Fault::ALL {
             figures = figures.put(fault.name(), self.count(fault));

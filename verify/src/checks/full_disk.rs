@@ -1,10 +1,10 @@
-//! `verify full-disk`: a disk that is full costs nothing that was acknowledged, and no restart.
+//! `verify full-disk`: a full disk loses no acknowledged write and needs no restart.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `round` | one time that the disk fills up and is freed |
+//! | `round` | one round: the disk fills up and is freed |
 //! | `client` | clients that write over HTTP |
-//! | `ledger` | what was acknowledged, and what must be there in the end |
+//! | `ledger` | the outcomes of all writes, and the states allowed at the end |
 
 mod client;
 mod ledger;
@@ -19,33 +19,33 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use floe_store::op::Scan;
 
 use super::directory::{self, Settings};
-use super::figures::{Figures, Progress, Verdict};
+use super::figures::{Figures, ProgressPrinter, Verdict};
 use super::planted::Bug;
 use super::program::{Choice, FloeFlags};
 use super::tmpfs::Tmpfs;
-use super::{Check, Common, Work, runtime, tool};
+use super::{Check, CheckRun, Common, runtime, tool};
 use crate::{Failure, out};
 use client::Writers;
-use ledger::{Audited, Ledger, TABLE};
-use round::{Faults, Fill, Served};
+use ledger::{Ledger, LedgerReport, TABLE};
+use round::{Faults, Fill, ServerProcess};
 
 pub(super) const CHECK: Check = Check {
     name: "full-disk",
-    proves: "a full disk loses nothing that was acknowledged, and writes go on without a restart once there is room",
+    proves: "a full disk loses no acknowledged write, and writes are accepted again without a restart once there is room",
     how: "Serves a store on a small disk in memory while clients write to it. In each round the disk fills up: by the\n\
           clients themselves, by a file of another program that leaves a part of the reserve, or by one that takes\n\
-          everything. Writes must be refused with an error of DynamoDB's shape that names no path and no type, deletes\n\
-          accepted while only the reserve is reached, reads answered, /healthz answer 503, and the standard error name the\n\
-          cause. Then the file is removed, and the same process must accept writes again. In the end it is killed,\n\
-          and every acknowledged write must be there. Needs the right to mount, or user namespaces.",
+          everything. Writes must be rejected with an error in DynamoDB's format without paths or type names, deletes\n\
+          accepted while only the reserve is reached, reads served, /healthz must return 503, and the standard error must\n\
+          name the cause. Then the file is removed, and the same process must accept writes again. At the end it is killed,\n\
+          and every acknowledged write must be stored. Needs the permission to mount, or user namespaces.",
     flags: Flags::augment_args,
     planted: &[Bug::AckFailed],
     prepare,
 };
 
-/// The size of the disk. The server's journals and buffers fit into it several times, with its reserve of an eighth.
+/// The size of the disk. It holds the server's journals and buffers several times, plus its reserve of an eighth.
 const DISK_BYTES: u64 = 512 << 20;
-/// Set in a process that was started in a namespace of its own.
+/// Set in a process that was started in its own mount namespace.
 const UNSHARED: &str = "FLOE_VERIFY_UNSHARED";
 
 #[derive(Clone, Debug)]
@@ -60,11 +60,11 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How often the disk fills up [default: 20; quick: 3]
+    /// Number of rounds [default: 20; quick: 3]
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
 
-    /// Clients that write
+    /// Number of writing clients
     #[arg(long, value_name = "N", default_value_t = 4)]
     clients: u64,
 
@@ -72,7 +72,7 @@ struct Flags {
     floe: FloeFlags,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -95,7 +95,7 @@ fn run(plan: &Plan) -> Result<Verdict, Failure> {
     }
 }
 
-/// Runs the check again where this user may mount.
+/// Runs the check again in a user namespace, where it may mount.
 fn run_unshared(plan: &Plan) -> Result<Verdict, Failure> {
     let mut command = Command::new("unshare");
     command.env(UNSHARED, "1").args(["-r", "-m"]);
@@ -133,24 +133,24 @@ fn run_on(plan: &Plan, disk: &Tmpfs) -> Result<Verdict, Failure> {
         .build()?;
     let acks_failed = plan.planted == Some(Bug::AckFailed);
     let ledger = Arc::new(Ledger::new(acks_failed));
-    let mut served = Served::start(plan.floe.prepare()?, &store)?;
-    let mut progress = Progress::new(CHECK.name);
+    let mut server = ServerProcess::start(plan.floe.prepare()?, &store)?;
+    let mut progress = ProgressPrinter::new(CHECK.name);
     let faults = runtime.block_on(async {
-        client::create_table(&served.address()).await?;
-        let mut writers = Writers::start(plan.clients, plan.seed, &served.address(), &ledger);
+        client::create_table(&server.address()).await?;
+        let mut writers = Writers::start(plan.clients, plan.seed, &server.address(), &ledger);
         let mut faults = Faults::default();
         for round in 0..plan.rounds {
             let fill = Fill::of_round(plan.seed + round);
-            faults.run(round, fill, disk, &mut served, &ledger).await?;
-            if !served.is_alive() || faults.needs_restart {
+            faults.run(round, fill, disk, &mut server, &ledger).await?;
+            if !server.is_alive() || faults.needs_restart {
                 faults.restarts += 1;
                 faults.needs_restart = false;
                 writers.stop().await;
-                served.restart()?;
+                server.restart()?;
                 writers = Writers::start(
                     plan.clients,
                     plan.seed ^ (round << 32),
-                    &served.address(),
+                    &server.address(),
                     &ledger,
                 );
             }
@@ -159,13 +159,13 @@ fn run_on(plan: &Plan, disk: &Tmpfs) -> Result<Verdict, Failure> {
         writers.stop().await;
         Ok::<_, Failure>(faults)
     })?;
-    drop(served);
-    let audited = audit(&store, &ledger)?;
-    Ok(verdict(plan, &faults, &ledger, &audited, started))
+    drop(server);
+    let report = audit(&store, &ledger)?;
+    Ok(verdict(plan, &faults, &ledger, &report, started))
 }
 
-/// Opens the store after the server was killed, and compares.
-fn audit(store: &Path, ledger: &Ledger) -> Result<Audited, Failure> {
+/// Opens the store after the server was killed, and audits it.
+fn audit(store: &Path, ledger: &Ledger) -> Result<LedgerReport, Failure> {
     let opened = directory::open(store, Settings::IDLE)?;
     let engine = opened.engine();
     let items = runtime()?.block_on(async {
@@ -180,25 +180,25 @@ fn audit(store: &Path, ledger: &Ledger) -> Result<Audited, Failure> {
             }
         }
     })?;
-    let mut audited = ledger.audit(&items);
-    let mut findings = super::findings::Findings::default();
-    opened.ask_doctor(&mut findings)?;
-    audited.doctor = findings.doctor;
-    audited.notes.extend(findings.notes);
+    let mut report = ledger.audit(&items);
+    let mut findings = super::audit_report::AuditReport::default();
+    opened.run_doctor(&mut findings)?;
+    report.doctor = findings.doctor;
+    report.notes.extend(findings.notes);
     drop(engine);
     opened.close()?;
-    Ok(audited)
+    Ok(report)
 }
 
 fn verdict(
     plan: &Plan,
     faults: &Faults,
     ledger: &Ledger,
-    audited: &Audited,
+    report: &LedgerReport,
     started: Instant,
 ) -> Verdict {
     if plan.planted.is_none() {
-        let notes = faults.notes.iter().chain(&audited.notes);
+        let notes = faults.notes.iter().chain(&report.notes);
         notes.for_each(|note| out::note(note));
         ledger.notes().iter().for_each(|note| out::note(note));
     }
@@ -209,9 +209,9 @@ fn verdict(
         .put("acked", tally.acked)
         .put("refused", tally.refused)
         .put("unknown", tally.unknown)
-        .put("lost", audited.lost)
-        .put("phantom", audited.phantom)
-        .put("doctor", audited.doctor)
+        .put("lost", report.lost)
+        .put("phantom", report.phantom)
+        .put("doctor", report.doctor)
         .put("restarts", faults.restarts)
         .put("unfilled", faults.unfilled)
         .put("misshapen", tally.misshapen)
@@ -222,12 +222,12 @@ fn verdict(
         .put("cause_unnamed", faults.unnamed)
         .put("recover_ms_max", faults.recover_ms_max)
         .put("seconds", started.elapsed().as_secs());
-    let is_clean = audited.is_clean()
+    let is_clean = report.is_clean()
         && faults.is_clean()
         && tally.misshapen == 0
         && tally.unanswered == 0
         && tally.acked > 0
         && tally.refused + tally.unknown > 0;
-    let found = plan.planted.map(|_| audited.lost > 0);
+    let found = plan.planted.map(|_| report.lost > 0);
     Verdict::new(figures, is_clean, found)
 }

@@ -1,14 +1,14 @@
-//! `verify graph`: the tables of the graph agree, and nothing that was acknowledged is lost, whoever dies meanwhile.
+//! `verify graph`: the tables of the graph agree and no acknowledged change is lost, whichever process dies.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `hub` | a hub with very many edges, deleted by processes that are killed |
-//! | `moves` | what is done, by number |
-//! | `player` | the process that does it, on an engine that loses answers |
+//! | `hub` | deletes a hub with very many edges, in processes that are killed |
+//! | `moves` | the random changes |
+//! | `worker` | the process that makes them, on an engine that loses responses |
 
 mod hub;
 mod moves;
-mod player;
+mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,32 +20,32 @@ use floe::graph::{Difference, Graph};
 use floe_store::Value;
 use floe_store::env::SeededRandom;
 
-use super::child::{Child, Heard};
+use super::child::{Child, ChildEvent};
 use super::directory::{self, Settings};
-use super::figures::{Figures, Progress, Verdict};
+use super::figures::{Figures, ProgressPrinter, Verdict};
 use super::planted::Bug;
 use super::record::Record;
-use super::{Check, Common, Work, runtime, stage};
+use super::{Check, CheckRun, Common, runtime, test_table};
 use crate::{Failure, out};
-pub(super) use hub::Deleting;
+pub(super) use hub::DeleteHubRole;
 use moves::{COUNTERS, HUB_MOVES, Move, SCOPE, THINGS};
-pub(super) use player::Playing;
+pub(super) use worker::WorkerRole;
 
 pub(super) const CHECK: Check = Check {
     name: "graph",
     proves: "the tables of the graph agree and no acknowledged change is lost, under faults and SIGKILL",
-    how: "A process changes a graph from several tasks at once, on an engine that refuses, loses answers and \
-          shows\nindexes that are behind: things are created, updated, linked, reordered and deleted, counters \
-          raised, and\nhubs with hundreds of edges deleted in steps. It is killed at a random moment; then what was \
-          begun is\nended, the three tables are compared with each other, and with what was acknowledged. At last a \
-          hub with\nvery many edges is deleted by processes that are killed; readers must not see it, and nothing of \
-          it may be left.",
+    how: "A process changes a graph from several tasks, on an engine that throttles, loses responses and serves \
+          stale\nindexes: things are created, updated, linked, reordered and deleted, counters incremented, and hubs \
+          with\nhundreds of edges deleted in steps. It is killed at a random moment; then interrupted changes are \
+          completed,\nand the three tables are compared with each other and with the acknowledged changes. At the end a \
+          hub with\nvery many edges is deleted by processes that are killed; readers must not see it, and none of its \
+          edges may remain.",
     flags: Flags::augment_args,
     planted: &[Bug::SplitTransaction, Bug::DroppedCondition, Bug::EarlyAck],
     prepare,
 };
 
-/// A process that says nothing for so long hangs.
+/// A process that prints nothing for this long counts as hanging.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug)]
@@ -61,24 +61,24 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How often to kill [default: 50; quick: 8]
+    /// Number of kills [default: 50; quick: 8]
     #[arg(long, value_name = "N")]
     kills: Option<u64>,
 
-    /// Changes in all [default: 20000; quick: 2400]
+    /// Total number of changes [default: 20000; quick: 2400]
     #[arg(long, value_name = "N")]
     moves: Option<u64>,
 
-    /// Tasks at once
+    /// Concurrent tasks
     #[arg(long, value_name = "N", default_value_t = 8)]
     tasks: u64,
 
-    /// Edges of the hub that is deleted at last [default: 100000; quick: 2000; 0: none]
+    /// Edges of the hub that is deleted at the end [default: 100000; quick: 2000; 0: none]
     #[arg(long, value_name = "N")]
     hub: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -91,11 +91,11 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
     Ok(Box::new(move || run(plan)))
 }
 
-/// What is known of the moves, and what was found.
+/// The outcomes of the moves, and the findings.
 #[derive(Default)]
 struct Run {
     acked: BTreeSet<u64>,
-    /// Sent, and nobody knows.
+    /// Moves whose outcome is unknown.
     open: BTreeSet<u64>,
     /// The number of the next move.
     next: u64,
@@ -108,7 +108,7 @@ struct Run {
     broken: u64,
     hub_edges: u64,
     hub_kills: u64,
-    /// Edges of the hub that are left, and differences.
+    /// Remaining edges of the hub, and differences between the tables.
     hub_left: u64,
     notes: Vec<String>,
 }
@@ -116,17 +116,17 @@ struct Run {
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let folder = tempfile::tempdir()?;
     let started = Instant::now();
-    let mut progress = Progress::new(CHECK.name);
+    let mut progress = ProgressPrinter::new(CHECK.name);
     let random = SeededRandom::new(plan.seed);
     let mut run = Run::default();
-    look(folder.path(), async |db| {
+    with_db(folder.path(), async |db| {
         prepare_graph(db, plan.moves).await
     })?;
     let each = (plan.moves / plan.kills.max(1)).max(1);
     for cycle in 0..plan.kills {
-        run.play(folder.path(), plan, each, &random)?;
-        look(folder.path(), async |db| {
-            run.judge(&db.graph(SCOPE), plan.seed).await
+        run.run_worker(folder.path(), plan, each, &random)?;
+        with_db(folder.path(), async |db| {
+            run.audit(&db.graph(SCOPE), plan.seed).await
         })?;
         progress.tick(|| format!("cycle={cycle} of={} acked={}", plan.kills, run.acked.len()));
         if run.found() {
@@ -139,13 +139,19 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     Ok(run.verdict(plan, started.elapsed()))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "`map_err` passes errors by value"
+)]
 fn failed(error: floe::Error) -> Failure {
     Failure::broken(error.to_string())
 }
 
-/// Opens the directory, does something with its graph, and closes it again.
-fn look(folder: &Path, work: impl AsyncFnOnce(&Db) -> Result<(), Failure>) -> Result<(), Failure> {
+/// Runs an operation on the opened directory, and closes it again.
+fn with_db(
+    folder: &Path,
+    work: impl AsyncFnOnce(&Db) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let opened = directory::open(folder, Settings::default())?;
     let db = Db::with_engine(opened.engine()).with_graph(moves::schema());
     runtime()?.block_on(work(&db))?;
@@ -163,7 +169,7 @@ async fn prepare_graph(db: &Db, moves: u64) -> Result<(), Failure> {
         let counter = floe::graph::Node::new("counter", counter).with("value", 0);
         graph.create(&counter).await.map_err(failed)?;
     }
-    // Some processes make more moves than their share.
+    // A process may make more moves than its share.
     for hub in 0..=2 * moves / HUB_MOVES {
         let hub = floe::graph::Node::new("hub", hub);
         graph.create(&hub).await.map_err(failed)?;
@@ -172,15 +178,15 @@ async fn prepare_graph(db: &Db, moves: u64) -> Result<(), Failure> {
 }
 
 impl Run {
-    /// Lets a process make moves, and kills it after about so many.
-    fn play(
+    /// Lets a process make about this many moves and kills it.
+    fn run_worker(
         &mut self,
         folder: &Path,
         plan: Plan,
         moves: u64,
         random: &SeededRandom,
     ) -> Result<(), Failure> {
-        let player = player::Player {
+        let worker = worker::WorkerSpec {
             folder,
             seed: plan.seed,
             first: self.next,
@@ -188,33 +194,34 @@ impl Run {
             tasks: plan.tasks,
             planted: plan.planted.filter(|bug| *bug != Bug::EarlyAck),
         };
-        let child = Child::start(player.command()?)?;
+        let child = Child::start(worker.command()?)?;
         let mut left = moves / 2 + random.below(moves + 1);
         let is_early_ack = plan.planted == Some(Bug::EarlyAck);
-        let mut is_over = false;
-        while left > 0 && !is_over {
-            match child.hear(Instant::now() + SILENCE_MAX) {
-                Heard::Record(record) => {
+        let mut has_ended = false;
+        while left > 0 && !has_ended {
+            match child.receive(Instant::now() + SILENCE_MAX) {
+                ChildEvent::Record(record) => {
                     left -= u64::from(matches!(record, Record::Acked(_) | Record::Refused(_)));
-                    is_over = record == Record::Done;
-                    self.take(record, is_early_ack);
+                    has_ended = record == Record::Done;
+                    self.record(record, is_early_ack);
                 }
-                Heard::Nothing => return Err(Failure::broken("the process says nothing")),
-                Heard::End => is_over = true,
+                ChildEvent::Timeout => return Err(Failure::broken("the graph process hangs")),
+                ChildEvent::Closed => has_ended = true,
             }
         }
-        let (told, ending) = child.kill()?;
+        let (remaining, exit) = child.kill()?;
         self.kills += 1;
-        told.into_iter()
-            .for_each(|record| self.take(record, is_early_ack));
-        if ending.panicked() || (is_over && !ending.stderr.is_empty()) {
-            self.note(format!("the process failed: {}", ending.stderr));
+        remaining
+            .into_iter()
+            .for_each(|record| self.record(record, is_early_ack));
+        if exit.panicked() || (has_ended && !exit.stderr.is_empty()) {
+            self.note(format!("the process failed: {}", exit.stderr));
             self.broken += 1;
         }
         Ok(())
     }
 
-    fn take(&mut self, record: Record, is_early_ack: bool) {
+    fn record(&mut self, record: Record, is_early_ack: bool) {
         if let Record::Intent(operation) = &record {
             self.next = self.next.max(operation.stamp + 1);
         }
@@ -243,8 +250,8 @@ impl Run {
         }
     }
 
-    /// Ends what was begun, and compares.
-    async fn judge(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
+    /// Completes interrupted changes, and audits the graph.
+    async fn audit(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
         let resumed = graph.resume(|_| {}).await.map_err(failed)?;
         self.unfinished += resumed.entities;
         let report = graph.check().await.map_err(failed)?;
@@ -257,36 +264,36 @@ impl Run {
             }
             self.note(difference.to_string());
         }
-        self.judge_counters(graph, seed).await?;
-        self.judge_things(graph, seed).await
+        self.audit_counters(graph, seed).await?;
+        self.audit_things(graph, seed).await
     }
 
-    async fn judge_counters(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
+    async fn audit_counters(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
         for counter in 0..COUNTERS {
             let raised = |numbers: &BTreeSet<u64>| {
                 let counts = numbers.iter();
                 let counts =
-                    counts.filter(|number| Move::of(seed, **number) == Move::Count(counter));
+                    counts.filter(|number| Move::of(seed, **number) == Move::Increment(counter));
                 counts.count() as i64
             };
-            let (sure, perhaps) = (raised(&self.acked), raised(&self.open));
+            let (acked_count, open_count) = (raised(&self.acked), raised(&self.open));
             let node = graph
                 .get_node(&("counter", counter))
                 .await
                 .map_err(failed)?;
             let value = node.as_ref().map_or(0, moves::value);
-            if !(sure..=sure + perhaps).contains(&value) {
+            if !(acked_count..=acked_count + open_count).contains(&value) {
                 self.lost += 1;
                 self.note(format!(
-                    "a counter is wrong: counter={counter} acked={sure} open={perhaps} value={value}"
+                    "a counter is wrong: counter={counter} acked={acked_count} unknown={open_count} value={value}"
                 ));
             }
         }
         Ok(())
     }
 
-    /// What was created is there unless it was deleted, and so are the edges between what is there.
-    async fn judge_things(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
+    /// Created things must exist unless they were deleted, and so must the edges between them.
+    async fn audit_things(&mut self, graph: &Graph<'static>, seed: u64) -> Result<(), Failure> {
         let all = graph.all_of("thing").collect().await.map_err(failed)?;
         let alive: BTreeSet<_> = all.iter().map(|node| node.key.clone()).collect();
         let mut deleted: BTreeMap<u64, bool> = BTreeMap::new();
@@ -311,7 +318,7 @@ impl Run {
             if is_wrong {
                 self.lost += 1;
                 self.note(format!(
-                    "a thing is lost or came back: id={id} is_alive={is_alive}"
+                    "a thing is missing, or exists after its deletion: id={id} is_alive={is_alive}"
                 ));
             }
         }

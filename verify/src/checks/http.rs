@@ -1,4 +1,4 @@
-//! Just enough of HTTP: requests as text, and answers by their length.
+//! A minimal HTTP client: requests as text, responses with a content length.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-/// The head of a call with a body of this length.
+/// The head of a request with a body of this length.
 pub(super) fn head(operation: &str, length: usize) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\n\
@@ -22,12 +22,12 @@ pub(super) fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// A whole call.
+/// A complete request.
 pub(super) fn call(operation: &str, body: &str) -> String {
     head(operation, body.len()) + body
 }
 
-/// A connection, and what was read of the next answer.
+/// A connection, and the bytes read of the next response.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
@@ -48,7 +48,7 @@ impl Connection {
         self.stream.write_all(bytes).await
     }
 
-    /// Waits until the server hangs up, and reads nothing of what it says.
+    /// Waits until the server closes the connection, without reading.
     pub(super) async fn wait_unread(&mut self) -> io::Result<()> {
         while !self
             .stream
@@ -61,7 +61,7 @@ impl Connection {
         Err(io::ErrorKind::ConnectionAborted.into())
     }
 
-    /// Waits until the server hangs up.
+    /// Waits until the server closes the connection.
     pub(super) async fn wait_closed(&mut self) -> io::Result<()> {
         while self.fill().await? > 0 {
             self.buffer.clear();
@@ -69,26 +69,26 @@ impl Connection {
         Err(io::ErrorKind::ConnectionAborted.into())
     }
 
-    /// Sends a call, and reads the status of its answer.
-    pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
+    /// Sends a request and returns the status of its response.
+    pub(super) async fn request_status(&mut self, request: &[u8]) -> io::Result<u16> {
         self.send(request).await?;
-        self.answer().await
+        self.read_status().await
     }
 
-    /// Sends a call, and reads the status and the body of its answer.
-    pub(super) async fn ask_whole(&mut self, request: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+    /// Sends a request and returns status and body of its response.
+    pub(super) async fn request(&mut self, request: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         self.send(request).await?;
-        self.answer_whole().await
+        self.read_response().await
     }
 
-    /// Reads an answer: its status.
-    pub(super) async fn answer(&mut self) -> io::Result<u16> {
-        let (status, _) = self.answer_whole().await?;
+    /// Reads a response and returns its status.
+    pub(super) async fn read_status(&mut self) -> io::Result<u16> {
+        let (status, _) = self.read_response().await?;
         Ok(status)
     }
 
-    /// Reads an answer: its status and its body.
-    async fn answer_whole(&mut self) -> io::Result<(u16, Vec<u8>)> {
+    /// Reads a response and returns status and body.
+    async fn read_response(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let end = loop {
             let found = self.buffer.windows(4).position(|part| part == b"\r\n\r\n");
             match found {

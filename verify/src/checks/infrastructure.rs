@@ -1,7 +1,7 @@
-//! `verify infrastructure`: what is written for CloudFormation and the AWS CLI is what these tools take.
+//! `verify infrastructure`: CloudFormation and the AWS CLI accept our generated input.
 //!
-//! Others judge it: CloudFormation's linter, and the description of DynamoDB's API in the AWS SDK. Both are
-//! installed from PyPI for the time of the check.
+//! The judges are independent: CloudFormation's linter, and the API description in the AWS SDK. Both are installed from
+//! PyPI for the check.
 
 mod models;
 pub(super) mod tools;
@@ -13,29 +13,28 @@ use floe::model::tables::{InfrastructureFormat, infrastructure, table_definition
 
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
-use super::{Check, Common, Work, no_flags};
+use super::{Check, CheckRun, Common, no_flags};
 use crate::{Failure, out};
 use tools::Tools;
 
 pub(super) const CHECK: Check = Check {
     name: "infrastructure",
-    proves: "templates and inputs of the AWS CLI are what these tools take",
-    how: "Models that use everything a table can have become a CloudFormation template, which \
-          cfn-lint reads without a\nfinding, and inputs of the AWS CLI, which are checked against \
-          the SDK's description of the API. So does the template\nof the feed's documentation. The same with \
-          faults, each of which must be found. Needs python3 and the package index; what is fetched stays below the target\n\
-          directory.",
+    proves: "CloudFormation and the AWS CLI accept generated templates and inputs",
+    how: "Models that use every feature of tables are written as a CloudFormation template, which cfn-lint \
+          must accept,\nand as inputs of the AWS CLI, which are checked against the SDK's description of the API. \
+          cfn-lint must also\naccept the template in the feed's documentation. The same with planted faults, each of \
+          which must be found.\nNeeds python3 and access to PyPI; downloads stay below the target directory.",
     flags: no_flags,
     planted: &[Bug::UndefinedAttribute],
     prepare,
 };
 
-fn prepare(common: &Common, _: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, _: &ArgMatches) -> Result<CheckRun, Failure> {
     let is_planted = common.planted.is_some();
     Ok(Box::new(move || run(is_planted)))
 }
 
-/// Something wrong in a document: what stands there, and what stands there instead.
+/// A fault to plant in a document: the correct text, and its replacement.
 pub(super) struct Fault {
     pub(super) right: &'static str,
     pub(super) wrong: &'static str,
@@ -46,7 +45,7 @@ const UNDEFINED_ATTRIBUTE: Fault = Fault {
     wrong: "\"AttributeName\": \"consumer\",\n            \"AttributeType\"",
 };
 
-/// What the linter must find in a template.
+/// Faults that the linter must find in a template.
 const TEMPLATE_FAULTS: &[Fault] = &[
     UNDEFINED_ATTRIBUTE,
     Fault {
@@ -67,7 +66,7 @@ const TEMPLATE_FAULTS: &[Fault] = &[
     },
 ];
 
-/// What the linter must find in the template of the feed.
+/// Faults that the linter must find in the template of the feed.
 const FEED_FAULTS: &[Fault] = &[
     Fault {
         right: "FunctionName: !Ref Indexer",
@@ -83,7 +82,7 @@ const FEED_FAULTS: &[Fault] = &[
     },
 ];
 
-/// What must be found in the inputs of the AWS CLI.
+/// Faults that must be found in the inputs of the AWS CLI.
 const INPUT_FAULTS: &[Fault] = &[
     Fault {
         right: "\"KeySchema\"",
@@ -100,17 +99,17 @@ const INPUT_FAULTS: &[Fault] = &[
 ];
 
 impl Fault {
-    /// The document with the fault in it.
+    /// Returns the document with the fault.
     pub(super) fn plant(&self, document: &str) -> Result<String, Failure> {
         if !document.contains(self.right) {
-            let message = format!("there is no place for a fault: text={:?}", self.right);
+            let message = format!("cannot plant the fault: text={:?} is missing", self.right);
             return Err(Failure::Broken(message));
         }
         Ok(document.replacen(self.right, self.wrong, 1))
     }
 }
 
-/// A document, and the same with each of the faults.
+/// Returns the document, and its variants with one fault each.
 pub(super) fn with_faults(right: String, faults: &[Fault]) -> Result<Vec<String>, Failure> {
     let wrong = faults.iter().map(|fault| fault.plant(&right));
     let mut documents = wrong.collect::<Result<Vec<_>, _>>()?;
@@ -126,30 +125,30 @@ fn run(is_planted: bool) -> Result<Verdict, Failure> {
     if is_planted {
         template = UNDEFINED_ATTRIBUTE.plant(&template)?;
     }
-    // The planted bug has the place of one of the faults.
+    // The planted bug replaces the template faults.
     let template_faults = if is_planted { &[] } else { TEMPLATE_FAULTS };
     let templates = with_faults(template, template_faults)?;
     let inputs = with_faults(document(InfrastructureFormat::Json)?, INPUT_FAULTS)?;
     let feeds = with_faults(feed_template()?, FEED_FAULTS)?;
 
     let tools = Tools::install()?;
-    let mut judged = Judged::default();
-    judged.add(tools.lint(&templates, &[])?);
-    judged.add(tools.lint(&feeds, &[])?);
-    judged.add(tools.check_inputs(&inputs)?);
+    let mut summary = LintSummary::default();
+    summary.add(tools.lint(&templates, &[])?);
+    summary.add(tools.lint(&feeds, &[])?);
+    summary.add(tools.check_inputs(&inputs)?);
     let figures = Figures::new(CHECK.name)
         .put("templates", templates.len() + feeds.len())
         .put("inputs", inputs.len())
         .put("tables", tables.len())
         .put("indexes", indexes)
-        .put("findings", judged.findings)
-        .put("faults", judged.faults)
-        .put("unseen", judged.unseen)
+        .put("findings", summary.findings)
+        .put("faults", summary.faults)
+        .put("unseen", summary.unseen)
         .put("version", tools::LINTER_VERSION)
         .put("sdk_version", tools::SDK_VERSION)
         .put("seconds", started.elapsed().as_secs());
-    let is_clean = judged.findings == 0 && judged.unseen == 0 && judged.faults > 0;
-    let planted = is_planted.then_some(judged.findings > 0);
+    let is_clean = summary.findings == 0 && summary.unseen == 0 && summary.faults > 0;
+    let planted = is_planted.then_some(summary.findings > 0);
     Ok(Verdict::new(figures, is_clean, planted))
 }
 
@@ -157,28 +156,28 @@ fn document(format: InfrastructureFormat) -> Result<String, Failure> {
     Ok(infrastructure(&models::ALL, format)?)
 }
 
-/// The template that the documentation of the feed shows.
+/// Returns the template in the documentation of the feed.
 fn feed_template() -> Result<String, Failure> {
     let page = include_str!("../../../docs/operating-the-feed.md");
     let template = page.split("```yaml\n").nth(1);
     let template = template.and_then(|rest| rest.split("```").next());
-    let template = template.ok_or_else(|| Failure::broken("the page shows no template"))?;
+    let template = template.ok_or_else(|| Failure::broken("the page contains no template"))?;
     Ok(template.to_owned())
 }
 
-/// What the tools said of the documents.
+/// The findings of the tools.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
-    /// Found where nothing is wrong.
+pub(super) struct LintSummary {
+    /// Findings in correct documents.
     pub(super) findings: usize,
     /// Documents with a fault.
     pub(super) faults: usize,
-    /// Those of them in which nothing was found.
+    /// Documents with a fault in which nothing was found.
     pub(super) unseen: usize,
 }
 
-impl Judged {
-    /// Takes the findings in each document, of which the first is right.
+impl LintSummary {
+    /// Adds the findings in each document; the first document is correct.
     pub(super) fn add(&mut self, documents: Vec<Vec<String>>) {
         for (number, findings) in documents.into_iter().enumerate() {
             if number == 0 {
@@ -189,9 +188,7 @@ impl Judged {
             self.faults += 1;
             if findings.is_empty() {
                 self.unseen += 1;
-                out::note(&format!(
-                    "nothing was found in the faulty document {number}"
-                ));
+                out::note(&format!("no finding in the faulty document {number}"));
             }
         }
     }
@@ -202,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_has_its_place() {
+    fn every_fault_applies_to_its_document() {
         let cases = [
             (InfrastructureFormat::CloudFormation, TEMPLATE_FAULTS),
             (InfrastructureFormat::Json, INPUT_FAULTS),
@@ -217,16 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_document_must_be_clean_and_the_others_not() {
+    fn only_documents_with_a_fault_may_have_findings() {
         let found = || vec!["a finding".to_owned()];
-        let mut judged = Judged::default();
-        judged.add(vec![vec![], found(), vec![], found()]);
-        judged.add(vec![found()]);
-        let Judged {
+        let mut summary = LintSummary::default();
+        summary.add(vec![vec![], found(), vec![], found()]);
+        summary.add(vec![found()]);
+        let LintSummary {
             findings,
             faults,
             unseen,
-        } = judged;
+        } = summary;
         assert_eq!((findings, faults, unseen), (1, 3, 1));
     }
 }

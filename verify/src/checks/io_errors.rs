@@ -1,9 +1,9 @@
-//! `verify io-errors`: a failing disk costs nothing that was acknowledged.
+//! `verify io-errors`: a failing disk loses no acknowledged write.
 //!
-//! The files of this check: here the plan and the figures, `point.rs` one failing call and what must
-//! hold after it, `full.rs` a disk that is full, `endure.rs` the process that meets both.
+//! The files of this check: this one has the plan and the figures, `point.rs` one failing call and the expectations,
+//! `full.rs` a full disk, `client_process.rs` the process under test.
 
-mod endure;
+mod client_process;
 mod full;
 mod point;
 
@@ -13,37 +13,37 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use super::cores::sum_up;
+use super::audit_report::AuditReport;
+use super::cores::run_jobs;
 use super::figures::{Figures, Verdict};
-use super::findings::Findings;
 use super::planted::Bug;
-use super::stage::mixed;
-use super::{Check, Common, Work};
+use super::test_table::splitmix64;
+use super::{Check, CheckRun, Common};
 use crate::shim::{Counts, Fault, FaultKind, Shim};
 use crate::{Failure, out};
-pub(super) use endure::Enduring;
-use endure::ROLE;
-use point::{Base, Bench};
+pub(super) use client_process::FaultedClientRole;
+use client_process::ROLE;
+use point::{Base, Runner};
 
 pub(super) const CHECK: Check = Check {
     name: "io-errors",
-    proves: "after a failed write, sync, open or rename nothing acknowledged is lost",
-    how: "A process opens a directory and writes to it, and one of its system calls fails: a write, \
-          in full or in\npart, a sync, an open, a rename, a truncation, a removal. It must then \
-          refuse further writes with a clear\nerror, go on by itself when the disk was full, or not be concerned; it must \
-          not panic or hang, and what it acknowledged must be there when the\ndirectory is opened again, also \
-          when the power was cut after a failed sync. The same on a disk that is full.",
+    proves: "no acknowledged write is lost after a failed write, sync, open or rename",
+    how: "A process opens a directory and writes to it, and one of its system calls fails: a write, in full or \
+          in\npart, a sync, an open, a rename, a truncation, a removal. It must then reject further writes with a \
+          clear\nerror, resume by itself after a full disk, or not be affected; it must not panic or hang, and its \
+          acknowledged\nwrites must be stored when the directory is opened again, also when the power was cut after \
+          a failed sync.\nThe same on a full disk.",
     flags: Flags::augment_args,
     planted: &[Bug::AckFailed],
     prepare,
 };
 
-/// How the run is sized.
+/// The size of the run.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     seed: u64,
     planted: Option<Bug>,
-    /// At most so many points of each kind and each base.
+    /// Maximum number of failures of each kind on each base.
     points_max: u64,
     operations: u64,
 }
@@ -51,16 +51,16 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// At most so many calls of each kind to fail [default: every one; quick: 12]
+    /// Maximum number of failed calls of each kind [default: every call; quick: 12]
     #[arg(long, value_name = "N")]
     points: Option<u64>,
 
-    /// Operations of the process
+    /// Number of operations of the process
     #[arg(long, value_name = "N", default_value_t = 60)]
     operations: u64,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -81,24 +81,24 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     ];
     let mut total = Total::default();
     for (number, base) in bases.iter().enumerate() {
-        let bench = Bench {
+        let runner = Runner {
             plan,
             shim: &shim,
             base,
         };
         let scratch = folder.path().join(format!("points-{number}"));
         std::fs::create_dir(&scratch)?;
-        let points = points(plan, &bench.count(&scratch)?);
-        total.add(run_points(&bench, &scratch, &points)?);
+        let points = points(plan, &runner.count(&scratch)?);
+        total.add(run_points(&runner, &scratch, &points)?);
     }
     let full = full::run(plan, &shim, folder.path())?;
     Ok(verdict(plan, total, full, started))
 }
 
-/// The failures to try.
+/// Returns the failures to inject.
 fn points(plan: Plan, counts: &Counts) -> Vec<Fault> {
     let faults = |kind: FaultKind| {
-        // A full disk stays full; other failures pass.
+        // A full disk stays full; other failures happen once.
         let sticky = matches!(kind, FaultKind::WriteEnospc | FaultKind::WriteShort);
         let calls = choose(counts.points(kind), plan.points_max, plan.seed);
         let fault = move |nth| Fault { kind, nth, sticky };
@@ -107,43 +107,43 @@ fn points(plan: Plan, counts: &Counts) -> Vec<Fault> {
     FaultKind::ALL.into_iter().flat_map(faults).collect()
 }
 
-/// Which of so many calls shall fail: all, or at most `most` of them: the first, the last, and some
-/// spread between.
+/// Chooses the calls that fail: all, or at most `most` of them: the first, the last, and some between.
 fn choose(calls: u64, most: u64, seed: u64) -> BTreeSet<u64> {
     if calls <= most {
         return (1..=calls).collect();
     }
     let stride = calls / most;
-    let between = (1..most.saturating_sub(1)).map(|n| 1 + n * stride + mixed(seed ^ n) % stride);
+    let between =
+        (1..most.saturating_sub(1)).map(|n| 1 + n * stride + splitmix64(seed ^ n) % stride);
     between.chain([1, calls]).collect()
 }
 
-/// Runs the points on all cores.
-fn run_points(bench: &Bench<'_>, scratch: &Path, points: &[Fault]) -> Result<Total, Failure> {
-    sum_up(
+/// Runs all failures in parallel.
+fn run_points(runner: &Runner<'_>, scratch: &Path, points: &[Fault]) -> Result<Total, Failure> {
+    run_jobs(
         CHECK.name,
         points,
-        |fault| bench.run(*fault, scratch),
-        |total: &mut Total, fault, outcome| total.take(*fault, outcome),
+        |fault| runner.run(*fault, scratch),
+        |total: &mut Total, fault, outcome| total.record(*fault, outcome),
         |total| format!("points={} of={}", total.points, points.len()),
     )
 }
 
-/// What all points have come to.
+/// The results of all failures.
 #[derive(Debug, Default)]
 struct Total {
     points: u64,
     by_kind: BTreeMap<&'static str, u64>,
-    /// Points at which the call was reached and made to fail.
+    /// Failures whose call was reached.
     injected: u64,
-    /// Points after which the process refused to write, or to open.
+    /// Failures after which the process rejected writes, or failed to open the directory.
     refused: u64,
     faults: point::Faults,
-    findings: Findings,
+    findings: AuditReport,
 }
 
 impl Total {
-    fn take(&mut self, fault: Fault, outcome: point::Outcome) {
+    fn record(&mut self, fault: Fault, outcome: point::Outcome) {
         self.points += 1;
         self.injected += u64::from(outcome.is_injected);
         self.refused += u64::from(outcome.is_refused);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_call_are_always_among_the_chosen() {
+    fn first_and_last_call_are_always_chosen() {
         assert_eq!(choose(0, 5, 1), BTreeSet::new());
         assert_eq!(choose(3, 5, 1), BTreeSet::from([1, 2, 3]));
         assert_eq!(choose(9, 2, 1), BTreeSet::from([1, 9]));

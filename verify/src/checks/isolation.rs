@@ -11,47 +11,45 @@ use floe_store::op::{
 use floe_store::{Error, Item, Result, Value};
 use floe_testkit::history::isolation::{self, Level, OpenTransaction, Recorder, Status};
 
-use super::concurrent::{self, Plan, TABLE, key_of, play};
+use super::concurrent::{self, Plan, TABLE, key_of, run_clients};
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
-use super::{Check, Common, Work};
+use super::{Check, CheckRun, Common};
 use crate::{Failure, out};
 
 pub(super) const CHECK: Check = Check {
     name: "isolation",
     proves: "multi-item transactions of concurrent clients are strictly serializable",
-    how: "Clients read and append to several lists at once: they read by one transaction and write \
-          by another,\non the condition that nothing they read has changed. From the lists that \
-          were read follows which\ntransaction must have come before which; a cycle among them is \
-          a contradiction.",
+    how: "Clients read several lists and append to them: they read in one transaction and write in another, \
+          on the\ncondition that nothing they read has changed. The contents of the lists that were read determine the \
+          order of\nthe transactions; a cycle in that order is a violation.",
     flags: Flags::augment_args,
     planted: &[Bug::SplitTransaction],
     prepare,
 };
 
-/// The most lists in one transaction.
+/// Maximum number of lists in one transaction.
 const LISTS_MAX: u64 = 4;
-/// After so many transactions for each list in use, the oldest gives way to a new one, so that lists
-/// stay short.
+/// Number of transactions after which the oldest list in use is replaced by a new one, so that lists stay short.
 const TRANSACTIONS_PER_LIST: u64 = 50;
 
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Transactions in all [default: 250000; quick: 50000]
+    /// Total number of transactions [default: 250000; quick: 50000]
     #[arg(long, value_name = "N")]
     operations: Option<u64>,
 
-    /// Clients at once
+    /// Concurrent clients
     #[arg(long, value_name = "N", default_value_t = 32)]
     clients: u64,
 
-    /// Lists that are in use at a time
+    /// Number of lists in use at a time
     #[arg(long, value_name = "N", default_value_t = 24)]
     keys: u64,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -65,9 +63,9 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
-    let recorder = play::<Recorder<u64, u64>, _>(plan, run_client)?;
+    let recorder = run_clients::<Recorder<u64, u64>, _>(plan, run_client)?;
     let history = recorder.into_transactions();
-    let played = started.elapsed();
+    let recorded = started.elapsed();
     let report = isolation::check(&history, Level::StrictSerializable);
     if !report.is_ok() && plan.planted.is_none() {
         out::note(&report.to_string());
@@ -85,14 +83,14 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
         .put("unknown", report.unknown)
         .put("dependencies", report.dependencies)
         .put("violations", report.anomalies.len())
-        .put("play_ms", played.as_millis())
-        .put("check_ms", (started.elapsed() - played).as_millis());
+        .put("play_ms", recorded.as_millis())
+        .put("check_ms", (started.elapsed() - recorded).as_millis());
     let is_complete = report.transactions as u64 >= plan.operations && report.unknown == 0;
     let found = plan.planted.map(|_| !report.is_ok());
     Ok(Verdict::new(figures, report.is_ok() && is_complete, found))
 }
 
-/// A list as a transaction read it.
+/// A list as read by a transaction.
 struct List {
     key: u64,
     values: Vec<u64>,
@@ -114,7 +112,7 @@ async fn run_client(client: Client) -> Result<()> {
 }
 
 impl Client {
-    /// Some of the lists that are in use now.
+    /// Chooses some of the lists in use.
     fn choose_keys(&self, begun: u64) -> BTreeSet<u64> {
         let oldest = begun / TRANSACTIONS_PER_LIST;
         let count = 1 + self.random.below(LISTS_MAX);
@@ -142,7 +140,7 @@ impl Client {
         self.commit(transaction, input).await
     }
 
-    /// Reads all the lists and appends to some, if none has changed meanwhile.
+    /// Reads all lists and appends to some, on the condition that none has changed.
     async fn read_and_append(&self, keys: &BTreeSet<u64>, value: u64) -> Result<()> {
         let mut transaction = self.recorder.begin(self.number);
         let mut actions = Vec::new();
@@ -202,7 +200,7 @@ impl List {
         }
     }
 
-    /// Lists only grow, so one of the same length is the same.
+    /// A condition that the list has not changed. Lists only grow, so equal length means equal content.
     fn unchanged(&self) -> Condition {
         if self.is_there {
             Condition::eq(Path::attribute("length"), self.values.len() as u64)

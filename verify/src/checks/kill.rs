@@ -1,4 +1,4 @@
-//! `verify kill`: what was acknowledged survives the death of the process.
+//! `verify kill`: acknowledged writes survive the death of the process.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,26 +7,25 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use floe_store::env::SeededRandom;
 
 use super::audit::{Audit, Scope};
-use super::child::{Child, Heard};
+use super::audit_report::AuditReport;
+use super::child::{Child, ChildEvent};
 use super::directory::{self, Settings};
-use super::figures::{Figures, Progress, Verdict, median};
-use super::findings::Findings;
+use super::figures::{Figures, ProgressPrinter, Verdict, median};
 use super::ledger::Ledger;
-use super::planted::{Bug, Flawed};
+use super::planted::{Bug, FlawedEngine};
 use super::preload::Preload;
 use super::record::Record;
 use super::replay::Replay;
-use super::{Check, Common, Work, runtime, stage, writer};
+use super::{Check, CheckRun, Common, runtime, test_table, writer};
 use crate::{Failure, out};
 
 pub(super) const CHECK: Check = Check {
     name: "kill",
     proves: "acknowledged writes survive SIGKILL, whole, with their indexes and change records",
-    how: "A process writes to a directory from many clients at once: conditional puts, updates and \
-          deletes,\ntransactions of three items, on a table with a global and a local index, a \
-          stream and expiry. It is\nkilled at a random moment, the directory is opened again and \
-          looked over, and the next cycle goes on\nwith it. Reopening takes less than a second at \
-          the median.",
+    how: "A process writes to a directory from many concurrent clients: conditional puts, updates and deletes,\n\
+          transactions of three items, on a table with a global and a local index, a stream and expiry. It is killed at\n\
+          a random moment, the directory is opened again and audited, and the next cycle continues with it. The median\n\
+          time to reopen must be less than a second.",
     flags: Flags::augment_args,
     planted: &[
         Bug::EarlyAck,
@@ -37,9 +36,9 @@ pub(super) const CHECK: Check = Check {
     prepare,
 };
 
-/// Reopening after a kill takes at most so long, at the median.
+/// Maximum of the median time to reopen after a kill.
 const REOPEN_MS_MAX: u64 = 1000;
-/// A process that has not acknowledged anything by then hangs.
+/// Time limit for the first acknowledgement of a process.
 const FIRST_ACK_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug)]
@@ -54,20 +53,20 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How often to kill
+    /// Number of kills
     #[arg(long, value_name = "N", default_value_t = 50)]
     cycles: u64,
 
-    /// Items in the table before the first cycle [default: 1000000; quick: 20000]
+    /// Number of items in the table before the first cycle [default: 1000000; quick: 20000]
     #[arg(long, value_name = "N")]
     items: Option<u64>,
 
-    /// Clients at once
+    /// Concurrent clients
     #[arg(long, value_name = "N", default_value_t = 32)]
     clients: u64,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -84,14 +83,14 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let folder = tempfile::tempdir()?;
     let started = Instant::now();
-    let mut progress = Progress::new(CHECK.name);
+    let mut progress = ProgressPrinter::new(CHECK.name);
     load(folder.path(), plan.preload, &mut progress)?;
     let mut run = Run {
         plan,
         random: SeededRandom::new(plan.seed),
         ledger: Ledger::default(),
         replay: Replay::new(plan.preload),
-        findings: Findings::default(),
+        findings: AuditReport::default(),
         broken: 0,
         reopen_us: Vec::new(),
     };
@@ -106,8 +105,8 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     Ok(run.verdict(started.elapsed()))
 }
 
-/// Makes the table and fills it.
-fn load(folder: &Path, preload: Preload, progress: &mut Progress) -> Result<(), Failure> {
+/// Creates the table and fills it.
+fn load(folder: &Path, preload: Preload, progress: &mut ProgressPrinter) -> Result<(), Failure> {
     let settings = Settings {
         is_relaxed: true,
         ..Settings::default()
@@ -115,7 +114,7 @@ fn load(folder: &Path, preload: Preload, progress: &mut Progress) -> Result<(), 
     let opened = directory::open(folder, settings)?;
     let engine = opened.engine();
     runtime()?.block_on(async {
-        engine.create_table(stage::table()?.into()).await?;
+        engine.create_table(test_table::table()?.into()).await?;
         let mut loaded = 0;
         while loaded < preload.items {
             loaded = preload.load(&engine, loaded).await?;
@@ -132,8 +131,8 @@ struct Run {
     random: SeededRandom,
     ledger: Ledger,
     replay: Replay,
-    findings: Findings,
-    /// What the writing processes themselves found wrong, failed operations among it.
+    findings: AuditReport,
+    /// Errors that the writing processes reported, including failed operations.
     broken: u64,
     reopen_us: Vec<u64>,
 }
@@ -149,10 +148,10 @@ impl Run {
 
         let is_last = cycle == self.plan.cycles;
         if is_last {
-            // From the beginning once more, in one go.
+            // The last cycle replays the whole log again.
             self.replay = Replay::new(self.plan.preload);
         }
-        let engine = Flawed::plant(opened.engine(), self.plan.planted);
+        let engine = FlawedEngine::plant(opened.engine(), self.plan.planted);
         let audit = Audit {
             engine: &engine,
             ledger: &self.ledger,
@@ -165,7 +164,7 @@ impl Run {
         };
         let (mut findings, items) = runtime()?.block_on(audit.run(&mut self.replay))?;
         if is_last {
-            opened.ask_doctor(&mut findings)?;
+            opened.run_doctor(&mut findings)?;
         }
         self.findings.add(findings);
         self.ledger.settle(&items);
@@ -176,7 +175,7 @@ impl Run {
     fn write_and_kill(&mut self, folder: &Path, cycle: u64) -> Result<(), Failure> {
         let command = writer::Writer {
             folder,
-            seed: stage::mixed(self.plan.seed ^ cycle),
+            seed: test_table::splitmix64(self.plan.seed ^ cycle),
             round: cycle,
             clients: self.plan.clients,
             is_bulky: false,
@@ -187,54 +186,61 @@ impl Run {
             settings: Settings::default(),
         };
         let child = Child::start(command.command()?)?;
-        // Some processes die while they open the directory, most while they write.
+        // Some processes die while they open the directory, most during writes.
         let is_early = self.random.below(5) == 0;
         let mut deadline = Instant::now();
         if is_early {
             deadline += Duration::from_millis(self.random.below(100));
         } else {
-            self.hear_until(&child, Instant::now() + FIRST_ACK_MAX, true)?;
+            self.receive_until(&child, Instant::now() + FIRST_ACK_MAX, true)?;
             deadline = Instant::now() + Duration::from_millis(self.random.below(400));
         }
-        self.hear_until(&child, deadline, false)?;
-        let (told, ending) = child.kill()?;
-        told.iter().for_each(|record| self.take(record));
-        if ending.panicked() {
+        self.receive_until(&child, deadline, false)?;
+        let (remaining, exit) = child.kill()?;
+        remaining.iter().for_each(|record| self.record(record));
+        if exit.panicked() {
             self.broken += 1;
             self.findings
-                .note(format!("the writing process panicked: {}", ending.stderr));
+                .note(format!("the writing process panicked: {}", exit.stderr));
         }
         Ok(())
     }
 
-    /// Listens until the deadline, or until the first acknowledgement if that is what to wait for.
-    fn hear_until(&mut self, child: &Child, deadline: Instant, first: bool) -> Result<(), Failure> {
+    /// Receives records until the deadline or, if `first`, until the first acknowledgement.
+    fn receive_until(
+        &mut self,
+        child: &Child,
+        deadline: Instant,
+        first: bool,
+    ) -> Result<(), Failure> {
         loop {
-            match child.hear(deadline) {
-                Heard::Record(record) => {
-                    self.take(&record);
+            match child.receive(deadline) {
+                ChildEvent::Record(record) => {
+                    self.record(&record);
                     if first && matches!(record, Record::Acked(_)) {
                         return Ok(());
                     }
                 }
-                Heard::Nothing if first => {
-                    return Err(Failure::broken("the writing process acknowledges nothing"));
+                ChildEvent::Timeout if first => {
+                    return Err(Failure::broken("the writing process acknowledged nothing"));
                 }
-                Heard::Nothing => return Ok(()),
-                Heard::End => return Err(Failure::broken("the writing process ended by itself")),
+                ChildEvent::Timeout => return Ok(()),
+                ChildEvent::Closed => {
+                    return Err(Failure::broken("the writing process ended unexpectedly"));
+                }
             }
         }
     }
 
-    fn take(&mut self, record: &Record) {
-        self.ledger.take(record);
+    fn record(&mut self, record: &Record) {
+        self.ledger.apply(record);
         if let Record::Failed(_, what) | Record::ReadFailed(what) | Record::Broken(what) = record {
             self.broken += 1;
             self.findings.note(what.clone());
         }
     }
 
-    /// Whether the planted bug has shown; `None` if there is none.
+    /// Whether the planted bug was detected; `None` without a planted bug.
     fn found(&self) -> Option<bool> {
         let findings = &self.findings;
         self.plan.planted.map(|bug| match bug {

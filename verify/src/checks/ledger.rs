@@ -1,32 +1,31 @@
-//! What a check knows of each key from the records of a writing process, and so which states of it
-//! may be found after the process has died.
+//! The states that each key may have after the death of a writing process, derived from its records.
 
 use std::collections::{BTreeMap, HashMap};
 
 use floe_store::Item;
 
 use super::record::{Operation, Record};
-use super::stage::{Key, State, Step, version_and_stamp};
+use super::test_table::{Key, State, Step, version_and_stamp};
 
-/// All that was told.
+/// The operations that were reported, and the possible states of the keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     keys: BTreeMap<Key, History>,
-    /// Operations without an outcome.
+    /// Operations without an outcome so far.
     open: HashMap<u64, Operation>,
     /// Operations on several items that may have been applied.
     joint: HashMap<u64, Operation>,
     pub(super) tally: Tally,
 }
 
-/// How many operations had which outcome.
+/// The number of operations by outcome.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) intents: u64,
     pub(super) acked: u64,
     pub(super) refused: u64,
     pub(super) failed: u64,
-    /// Acknowledged operations that made the same version of a key: a condition did not hold.
+    /// Acknowledged operations that wrote a version already acknowledged: a condition was ignored.
     pub(super) doubled: u64,
 }
 
@@ -34,24 +33,24 @@ pub(super) struct Tally {
 struct History {
     /// The newest acknowledged state.
     floor: Option<Step>,
-    /// States that may have come about, or may still.
+    /// Later states with an unknown outcome.
     open: Vec<Step>,
 }
 
-/// How a state that was found compares with what was told.
+/// The result of comparing a found state with the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
-    /// It is the newest acknowledged state or one sent after it.
-    Fine,
-    /// An acknowledged state is gone.
+pub(super) enum StateCheck {
+    /// The state is the newest acknowledged one, or one sent later.
+    Expected,
+    /// An acknowledged state was lost.
     Lost,
-    /// Nobody wrote this, or it was refused.
+    /// The state was never written, or was rejected.
     Phantom,
 }
 
 impl Ledger {
-    /// Takes in one record.
-    pub(super) fn take(&mut self, record: &Record) {
+    /// Applies a record.
+    pub(super) fn apply(&mut self, record: &Record) {
         match record {
             Record::Intent(operation) => self.intent(operation),
             Record::Acked(stamp) => self.acked(*stamp),
@@ -61,31 +60,31 @@ impl Ledger {
         }
     }
 
-    /// The keys that were ever named.
+    /// All keys that operations named.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.keys.keys()
     }
 
-    /// Judges what was found at a key, at this moment in epoch seconds.
-    pub(super) fn judge(&self, key: &Key, found: Option<&Item>, now_secs: u64) -> Finding {
+    /// Compares the state found at a key, at this time in epoch seconds.
+    pub(super) fn classify(&self, key: &Key, found: Option<&Item>, now_secs: u64) -> StateCheck {
         let nothing = History::default();
         let history = self.keys.get(key).unwrap_or(&nothing);
         match found {
-            Some(item) => history.judge_item(key, item),
-            None => history.judge_absence(now_secs),
+            Some(item) => history.classify_item(key, item),
+            None => history.classify_absence(now_secs),
         }
     }
 
-    /// What is known of a key, in words.
-    pub(super) fn tell(&self, key: &Key) -> String {
+    /// Describes the possible states of a key.
+    pub(super) fn describe(&self, key: &Key) -> String {
         match self.keys.get(key) {
             Some(history) => format!("{:?}", history.possible().collect::<Vec<_>>()),
             None => "nothing".to_owned(),
         }
     }
 
-    /// Whether an operation on several items has been applied in part: it made this item, and another
-    /// of its keys still stands at an older version.
+    /// Whether an operation on several items was partially applied: it wrote this item, and another of its keys still
+    /// has an older version.
     pub(super) fn is_torn(&self, item: &Item, items: &BTreeMap<Key, Item>) -> bool {
         let operation = version_and_stamp(item).and_then(|(_, stamp)| self.joint.get(&stamp));
         let Some(operation) = operation else {
@@ -98,7 +97,8 @@ impl Ledger {
         })
     }
 
-    /// Takes what was found as the truth from now on: what is open was either found or will never be.
+    /// Accepts the found items as the current state: operations without an outcome were either applied or never will
+    /// be.
     pub(super) fn settle(&mut self, items: &BTreeMap<Key, Item>) {
         self.open.clear();
         for (key, history) in &mut self.keys {
@@ -141,7 +141,7 @@ impl Ledger {
 }
 
 impl History {
-    /// Acknowledges a step; `false` if another was acknowledged at the same version.
+    /// Records an acknowledged step. Returns `false` if its version was already acknowledged.
     fn raise_floor(&mut self, step: Step) -> bool {
         self.open.retain(|open| *open != step);
         let floor = self.floor.map_or(0, |floor| floor.version);
@@ -151,26 +151,26 @@ impl History {
         step.version != floor
     }
 
-    /// The states in which the key may be: the newest acknowledged one, and those sent after it.
+    /// The possible states of the key: the newest acknowledged one, and those sent later.
     fn possible(&self) -> impl Iterator<Item = &Step> {
         let floor = self.floor.map_or(0, |floor| floor.version);
         let later = self.open.iter().filter(move |step| step.version > floor);
         self.floor.iter().chain(later)
     }
 
-    fn judge_item(&self, key: &Key, item: &Item) -> Finding {
+    fn classify_item(&self, key: &Key, item: &Item) -> StateCheck {
         let mut possible = self.possible();
         if possible.any(|step| step.item(key).as_ref() == Some(item)) {
-            return Finding::Fine;
+            return StateCheck::Expected;
         }
         let floor = self.floor.map_or(0, |floor| floor.version);
         match version_and_stamp(item) {
-            Some((version, _)) if version < floor => Finding::Lost,
-            _ => Finding::Phantom,
+            Some((version, _)) if version < floor => StateCheck::Lost,
+            _ => StateCheck::Phantom,
         }
     }
 
-    fn judge_absence(&self, now_secs: u64) -> Finding {
+    fn classify_absence(&self, now_secs: u64) -> StateCheck {
         let mut possible = self.possible();
         let is_explained = self.floor.is_none()
             || possible.any(|step| match step.state {
@@ -179,9 +179,9 @@ impl History {
                 State::Absent => true,
             });
         if is_explained {
-            Finding::Fine
+            StateCheck::Expected
         } else {
-            Finding::Lost
+            StateCheck::Lost
         }
     }
 
@@ -192,7 +192,7 @@ impl History {
                 .possible()
                 .find(|step| (step.version, step.stamp) == (version, stamp))
                 .copied(),
-            // Which of the open steps removed it cannot be told, and does not matter.
+            // Which of the open steps removed the item is unknown and irrelevant.
             None => newest.map(|step| Step {
                 state: State::Absent,
                 ..step
@@ -232,17 +232,17 @@ mod tests {
 
     fn ledger(records: &[Record]) -> Ledger {
         let mut ledger = Ledger::default();
-        records.iter().for_each(|record| ledger.take(record));
+        records.iter().for_each(|record| ledger.apply(record));
         ledger
     }
 
-    fn judge(ledger: &Ledger, found: Option<Step>) -> Finding {
+    fn judge(ledger: &Ledger, found: Option<Step>) -> StateCheck {
         let item = found.and_then(|step| step.item(&key()));
-        ledger.judge(&key(), item.as_ref(), 100)
+        ledger.classify(&key(), item.as_ref(), 100)
     }
 
     #[test]
-    fn an_acknowledged_state_must_be_there() {
+    fn acknowledged_states_must_be_found() {
         let ledger = ledger(&[
             intent(&[(key(), set(1, 10))]),
             Record::Acked(10),
@@ -250,55 +250,58 @@ mod tests {
             Record::Acked(11),
             intent(&[(key(), set(3, 12))]),
         ]);
-        assert_eq!(judge(&ledger, Some(set(2, 11))), Finding::Fine);
-        assert_eq!(judge(&ledger, Some(set(3, 12))), Finding::Fine);
-        assert_eq!(judge(&ledger, Some(set(1, 10))), Finding::Lost);
-        assert_eq!(judge(&ledger, None), Finding::Lost);
-        assert_eq!(judge(&ledger, Some(set(3, 13))), Finding::Phantom);
-        assert_eq!(judge(&ledger, Some(set(4, 12))), Finding::Phantom);
+        assert_eq!(judge(&ledger, Some(set(2, 11))), StateCheck::Expected);
+        assert_eq!(judge(&ledger, Some(set(3, 12))), StateCheck::Expected);
+        assert_eq!(judge(&ledger, Some(set(1, 10))), StateCheck::Lost);
+        assert_eq!(judge(&ledger, None), StateCheck::Lost);
+        assert_eq!(judge(&ledger, Some(set(3, 13))), StateCheck::Phantom);
+        assert_eq!(judge(&ledger, Some(set(4, 12))), StateCheck::Phantom);
     }
 
     #[test]
-    fn a_changed_attribute_is_no_state_that_anybody_wrote() {
+    fn item_with_a_changed_attribute_is_a_phantom() {
         let ledger = ledger(&[intent(&[(key(), set(1, 11))]), Record::Acked(11)]);
         let item = set(1, 11).item(&key()).unwrap().with("payload", "torn");
-        assert_eq!(ledger.judge(&key(), Some(&item), 100), Finding::Phantom);
+        assert_eq!(
+            ledger.classify(&key(), Some(&item), 100),
+            StateCheck::Phantom
+        );
     }
 
     #[test]
-    fn what_was_refused_must_not_be_there() {
+    fn rejected_states_must_not_be_found() {
         let refused = ledger(&[intent(&[(key(), set(1, 10))]), Record::Refused(10)]);
-        assert_eq!(judge(&refused, None), Finding::Fine);
-        assert_eq!(judge(&refused, Some(set(1, 10))), Finding::Phantom);
+        assert_eq!(judge(&refused, None), StateCheck::Expected);
+        assert_eq!(judge(&refused, Some(set(1, 10))), StateCheck::Phantom);
         let failed = ledger(&[
             intent(&[(key(), set(1, 10))]),
             Record::Failed(10, "eio".into()),
         ]);
-        assert_eq!(judge(&failed, None), Finding::Fine);
-        assert_eq!(judge(&failed, Some(set(1, 10))), Finding::Fine);
+        assert_eq!(judge(&failed, None), StateCheck::Expected);
+        assert_eq!(judge(&failed, Some(set(1, 10))), StateCheck::Expected);
     }
 
     #[test]
-    fn absence_needs_a_removal_or_an_expiry() {
+    fn absence_requires_a_delete_or_expiry() {
         let expiring = |at| {
             ledger(&[
                 intent(&[(key(), step(1, 10, State::Expiring(at)))]),
                 Record::Acked(10),
             ])
         };
-        assert_eq!(judge(&expiring(100), None), Finding::Fine);
-        assert_eq!(judge(&expiring(101), None), Finding::Lost);
+        assert_eq!(judge(&expiring(100), None), StateCheck::Expected);
+        assert_eq!(judge(&expiring(101), None), StateCheck::Lost);
         let removed = ledger(&[
             intent(&[(key(), set(1, 10))]),
             Record::Acked(10),
             intent(&[(key(), step(2, 11, State::Absent))]),
         ]);
-        assert_eq!(judge(&removed, None), Finding::Fine);
-        assert_eq!(judge(&removed, Some(set(1, 10))), Finding::Fine);
+        assert_eq!(judge(&removed, None), StateCheck::Expected);
+        assert_eq!(judge(&removed, Some(set(1, 10))), StateCheck::Expected);
     }
 
     #[test]
-    fn a_joint_operation_is_whole_or_not_there() {
+    fn partially_applied_transaction_is_torn() {
         let (a, b) = (Key::new("k", 1), Key::new("k", 2));
         let first = [(a.clone(), set(1, 10)), (b.clone(), set(1, 10))];
         let second = [(a.clone(), set(2, 11)), (b.clone(), set(2, 11))];
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn two_acknowledgements_of_one_version_are_counted() {
+    fn versions_acknowledged_twice_are_counted() {
         let ledger = ledger(&[
             intent(&[(key(), set(1, 10))]),
             intent(&[(key(), set(1, 11))]),
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_closes_what_was_open() {
+    fn settling_resolves_open_operations() {
         let mut ledger = ledger(&[
             intent(&[(key(), set(1, 10))]),
             Record::Acked(10),
@@ -338,9 +341,9 @@ mod tests {
         ]);
         let found = BTreeMap::from([(key(), set(1, 10).item(&key()).unwrap())]);
         ledger.settle(&found);
-        assert_eq!(judge(&ledger, Some(set(1, 10))), Finding::Fine);
-        assert_eq!(judge(&ledger, Some(set(2, 11))), Finding::Phantom);
+        assert_eq!(judge(&ledger, Some(set(1, 10))), StateCheck::Expected);
+        assert_eq!(judge(&ledger, Some(set(2, 11))), StateCheck::Phantom);
         ledger.settle(&BTreeMap::new());
-        assert_eq!(judge(&ledger, None), Finding::Fine);
+        assert_eq!(judge(&ledger, None), StateCheck::Expected);
     }
 }

@@ -1,28 +1,29 @@
 //! The reliability checks, `cargo xtask verify NAME`.
 //!
-//! Each check is a file that declares a [`Check`]: what it proves, its flags, the bugs that it must
-//! find when they are planted. It prints its figures on one line and fails when its floor is missed.
+//! Each check is a file with a [`Check`]: what it proves, its flags, and the bugs that it must find when they are
+//! planted. It prints its figures on one line and fails when its floor is missed.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `kill`, `linear`, `isolation`, `model`, `contention`, `io_errors`, `power_cut`, `infrastructure`, `deploy`, `clients`, `hostile`, `feed`, `graph`, `expiry`, `foreign`, `tables`, `full_disk`, `bit_rot`, `soak` | the checks |
-//! | `stage`, `client`, `preload` | the table they play on, and who writes to it |
-//! | `all` | all checks, several at once |
-//! | `concurrent` | many clients at once that record what they do |
-//! | `cores` | work on all cores |
-//! | `record`, `ledger` | what a writing process tells, and what follows from it |
-//! | `audit`, `replay`, `findings` | looking over a directory afterwards |
-//! | `directory`, `child`, `role`, `roles`, `writer` | opening the engine, and processes that do |
-//! | `planted` | bugs on purpose |
-//! | `program` | the program `floe`, and what a process uses |
-//! | `http` | just enough of HTTP to call a server |
-//! | `tmpfs` | small disks, to fill them up |
-//! | `tree` | directories as wholes: compared, copied, measured |
-//! | `tool` | programs of others |
-//! | `figures` | the line, the verdict, the progress |
+//! | `test_table`, `client`, `preload` | the test table, and the clients that write to it |
+//! | `all` | runs all checks |
+//! | `concurrent` | concurrent clients that record their history |
+//! | `cores` | parallel work on all cores |
+//! | `record`, `ledger` | the records of a writing process, and the states they allow |
+//! | `audit`, `replay`, `audit_report` | the audit of a directory |
+//! | `directory`, `child`, `role`, `roles`, `writer` | opening the engine, here and in child processes |
+//! | `planted` | deliberate bugs |
+//! | `program` | runs the program `floe`, and measures its resources |
+//! | `http` | a minimal HTTP client |
+//! | `tmpfs` | small disks that can be filled up |
+//! | `tree` | compares, copies and measures directories |
+//! | `tool` | runs third-party programs |
+//! | `figures` | the line of figures, the verdict, progress |
 
 mod all;
 mod audit;
+mod audit_report;
 mod bit_rot;
 mod child;
 mod client;
@@ -35,7 +36,6 @@ mod directory;
 mod expiry;
 mod feed;
 mod figures;
-mod findings;
 mod foreign;
 mod full_disk;
 mod graph;
@@ -57,8 +57,8 @@ mod replay;
 mod role;
 pub(crate) mod roles;
 mod soak;
-mod stage;
 mod tables;
+mod test_table;
 mod tmpfs;
 pub(crate) mod tool;
 mod tree;
@@ -101,32 +101,32 @@ const CHECKS: [&Check; 19] = [
 /// A check.
 struct Check {
     name: &'static str,
-    /// One line on what it proves.
+    /// What the check proves, in one line.
     proves: &'static str,
-    /// A few lines on how it does.
+    /// How it works, in a few lines.
     how: &'static str,
     /// The bugs that can be planted.
     planted: &'static [Bug],
-    /// Adds its own flags.
+    /// Adds the flags of the check.
     flags: fn(Command) -> Command,
-    /// Takes its own flags, and makes of them the work to do.
+    /// Parses the flags of the check.
     prepare: Prepare,
 }
 
-/// Makes of the flags of a check the work to do.
-type Prepare = fn(&Common, &ArgMatches) -> Result<Work, Failure>;
+/// Turns the flags of a check into a run.
+type Prepare = fn(&Common, &ArgMatches) -> Result<CheckRun, Failure>;
 
-/// What a check does once its flags are known to be right.
-type Work = Box<dyn FnOnce() -> Result<Verdict, Failure>>;
+/// A run of a check with parsed flags.
+type CheckRun = Box<dyn FnOnce() -> Result<Verdict, Failure>>;
 
-/// The flags that all checks have.
+/// The flags of all checks.
 #[derive(Debug, Args)]
 struct CommonFlags {
-    /// The short form, as CI runs it
+    /// Run the short form, as in CI
     #[arg(long)]
     quick: bool,
 
-    /// Choose as in an earlier run, by the seed that it printed
+    /// Repeat the random choices of an earlier run, by the seed that it printed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -135,7 +135,7 @@ struct CommonFlags {
     planted: Option<Bug>,
 }
 
-/// What all checks are told.
+/// The parsed flags of all checks.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     quick: bool,
@@ -148,11 +148,11 @@ impl Common {
         let flags = CommonFlags::from_arg_matches(flags)?;
         match flags.planted {
             Some(bug) if !allowed.contains(&bug) => Err(Failure::usage(format!(
-                "--planted: this check does not know the bug: {bug}"
+                "--planted: not a bug of this check: {bug}"
             ))),
             planted => Ok(Self {
                 quick: flags.quick,
-                // Short enough to be typed again.
+                // Short enough to type.
                 seed: flags
                     .seed
                     .unwrap_or_else(|| Env::system().next_u64() % 1_000_000),
@@ -161,13 +161,13 @@ impl Common {
         }
     }
 
-    /// The number that fits the form of the check.
+    /// Returns the number for the short or the full form.
     const fn pick(&self, quick: u64, full: u64) -> u64 {
         if self.quick { quick } else { full }
     }
 }
 
-/// The flags of a check that has none of its own.
+/// For checks without flags.
 const fn no_flags(command: Command) -> Command {
     command
 }
@@ -188,14 +188,14 @@ pub(crate) fn command(name: &'static str) -> Command {
         .subcommand(all::command())
 }
 
-/// Runs the check that was asked for.
+/// Runs the selected check.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (name, flags) = matches.subcommand().unwrap_or(("", matches));
     if name == all::NAME {
         return all::run(flags);
     }
     let check = CHECKS.into_iter().find(|check| check.name == name);
-    let check = check.ok_or_else(|| Failure::usage(format!("no such check: {name}")))?;
+    let check = check.ok_or_else(|| Failure::usage(format!("unknown check: {name}")))?;
     let common = Common::of(flags, check.planted)?;
     let work = (check.prepare)(&common, flags)?;
     let is_met = check.run(&common, work)?;
@@ -207,38 +207,38 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 impl Check {
-    fn run(&self, common: &Common, work: Work) -> Result<bool, Failure> {
-        let verdict = work()?;
+    fn run(&self, common: &Common, run: CheckRun) -> Result<bool, Failure> {
+        let verdict = run()?;
         out::figures(verdict.figures.line());
         if !verdict.is_met {
             let missed = if common.planted.is_some() {
                 "the planted bug was not found"
             } else {
-                "the floor is missed"
+                "the floor was missed"
             };
             out::note(&format!("{}: {missed}", self.name));
         }
         Ok(verdict.is_met)
     }
 
-    /// Runs it without flags of its own.
+    /// Runs the check with default flags.
     fn run_by_default(&self, common: &Common) -> Result<bool, Failure> {
         let flags = (self.flags)(Command::new(self.name)).try_get_matches_from([self.name])?;
         let work = (self.prepare)(common, &flags)?;
         self.run(common, work)
     }
 
-    /// Its command.
+    /// The command of the check.
     fn command(&self) -> Command {
         let mut bugs = String::from("Bugs to plant:\n");
         for bug in self.planted {
             bugs += &format!("  {:<20} {}\n", bug.name(), bug.describe());
         }
-        // Last, because flags describe themselves as well.
+        // `about` comes last, because augmenting with flags also sets it.
         (self.flags)(CommonFlags::augment_args(Command::new(self.name)))
             .about(self.proves)
             .long_about(format!("{}\n\n{}", self.proves, self.how))
-            .after_help(bugs + "\nTemporary files go where TMPDIR says.")
+            .after_help(bugs + "\nTemporary files are created below TMPDIR.")
     }
 }
 
@@ -250,7 +250,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(runtime?)
 }
 
-/// Waits until all tasks have come to their end. With the first that fails, the others are ended.
+/// Waits for all tasks. The first failure aborts the others.
 async fn join_all<T, E>(mut tasks: JoinSet<Result<T, E>>) -> Result<(), Failure>
 where
     T: 'static,

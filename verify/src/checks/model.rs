@@ -1,4 +1,4 @@
-//! `verify model`: the engine answers as the reference model does.
+//! `verify model`: the engine returns the same results as the reference model.
 
 mod local;
 
@@ -7,21 +7,20 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, FromArgMatches};
 use floe_testkit::model::{self, Mismatch, MutantHarness, Report, run_property};
 
-use super::cores::sum_up;
+use super::cores::run_jobs;
 use super::figures::{Figures, Verdict};
 use super::planted::Bug;
-use super::stage::mixed;
-use super::{Check, Common, Work};
+use super::test_table::splitmix64;
+use super::{Check, CheckRun, Common};
 use crate::{Failure, out};
-use local::{Any, Local};
+use local::{BoxedHarness, Local};
 
 pub(super) const CHECK: Check = Check {
     name: "model",
-    proves: "every answer is the reference model's, item by item and error by error",
-    how: "Random sequences of all operations go to the engine, in memory and on a directory that is \
-          reopened in\nbetween, and to a model that is slow and obviously right. The first answer \
-          that differs is told with the\nshortest sequence that leads to it. Planted are all the \
-          bugs that the test kit knows, one after the other.",
+    proves: "every result equals that of the reference model, items and errors",
+    how: "Random sequences of all operations run on the engine, in memory and on a directory that is reopened \
+          in\nbetween, and on a slow, simple reference model. The first difference is printed with the shortest \
+          sequence that\nreproduces it. With --planted, all bugs of the test kit are planted one by one.",
     flags: Flags::augment_args,
     planted: &[Bug::WrongAnswer],
     prepare,
@@ -37,16 +36,16 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How many runs, every second on a directory [default: 1000; quick: 40]
+    /// Number of runs; every second run uses a directory [default: 1000; quick: 40]
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
 
-    /// Operations of each run [default: 1000; planted: 4000]
+    /// Number of operations of each run [default: 1000; planted: 4000]
     #[arg(long, value_name = "N")]
     operations: Option<usize>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let is_planted = common.planted.is_some();
     let plan = Plan {
@@ -68,15 +67,15 @@ fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
 fn run(plan: Plan) -> Result<Verdict, Failure> {
     let started = Instant::now();
     let numbers: Vec<u64> = (0..plan.seeds).collect();
-    let total = sum_up(
+    let total = run_jobs(
         CHECK.name,
         &numbers,
         |&number| {
             property(plan, number, &|seed| {
-                Any::new(Local::make(seed, number % 2 == 1))
+                BoxedHarness::new(Local::make(seed, number % 2 == 1))
             })
         },
-        |total: &mut Total, _, result| total.take(result),
+        |total: &mut Total, _, result| total.record(result),
         |total| format!("runs={} of={}", total.runs, plan.seeds),
     )?;
     let report = total.report;
@@ -95,21 +94,21 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     Ok(Verdict::new(figures, is_clean, None))
 }
 
-/// Plants one bug after the other; each must be found.
+/// Plants the bugs one by one; each must be found.
 fn run_planted(plan: Plan) -> Result<Verdict, Failure> {
     let bugs: Vec<_> = (0..).zip(model::Bug::ALL).collect();
-    let missed = sum_up(
+    let missed = run_jobs(
         CHECK.name,
         &bugs,
         |&(number, bug)| {
-            let make = |seed| Any::new(MutantHarness::new(Local::make(seed, false), bug));
+            let make = |seed| BoxedHarness::new(MutantHarness::new(Local::make(seed, false), bug));
             property(plan, number, &make)
         },
         |missed: &mut Vec<_>, (_, bug), result| missed.extend(result.is_ok().then_some(*bug)),
         |missed| format!("missed={}", missed.len()),
     )?;
     if !missed.is_empty() {
-        out::note(&format!("bugs that were not found: {missed:?}"));
+        out::note(&format!("bugs not found: {missed:?}"));
     }
     let figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)
@@ -126,7 +125,7 @@ struct Total {
 }
 
 impl Total {
-    fn take(&mut self, result: Result<Report, Box<Mismatch>>) {
+    fn record(&mut self, result: Result<Report, Box<Mismatch>>) {
         self.runs += 1;
         let report = match result {
             Ok(report) => report,
@@ -145,15 +144,15 @@ impl Total {
     }
 }
 
-/// One run of so many, on engines that `make` makes.
+/// Runs one sequence of operations on an engine from `make`.
 fn property(
     plan: Plan,
     number: u64,
-    make: &dyn Fn(u64) -> Any,
+    make: &dyn Fn(u64) -> BoxedHarness,
 ) -> Result<Result<Report, Box<Mismatch>>, Failure> {
-    // The steps of a run come one after the other.
+    // The steps of a run are sequential.
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let seed = mixed(plan.seed ^ number) % 1_000_000;
+    let seed = splitmix64(plan.seed ^ number) % 1_000_000;
     let make = async |seed| make(seed);
     Ok(runtime.block_on(run_property(make, seed, plan.operations)))
 }

@@ -1,7 +1,6 @@
-//! Bugs to plant, each of which a check must find: what a check cannot find, it does not prove.
+//! Planted bugs, each of which a check must find: a check that misses a bug proves nothing.
 //!
-//! Most are an engine around the engine that misbehaves in one way ([`Flawed`]); the others are
-//! choices that a check makes itself when told.
+//! Most are an engine wrapper that misbehaves in one way ([`FlawedEngine`]); the others are implemented by the checks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,7 +22,7 @@ use crate::Failure;
 
 macro_rules! bugs {
     ($($bug:ident: $name:literal, $describe:literal;)*) => {
-        /// A bug.
+        /// A planted bug.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Bug {
             $(#[doc = $describe] $bug,)*
@@ -39,7 +38,7 @@ macro_rules! bugs {
                 }
             }
 
-            /// What is wrong, in a few words.
+            /// A short description.
             pub(super) const fn describe(self) -> &'static str {
                 match self {
                     $(Self::$bug => $describe,)*
@@ -50,34 +49,34 @@ macro_rules! bugs {
 }
 
 bugs! {
-    EarlyAck: "early-ack", "a write is reported before the engine has answered";
-    SplitTransaction: "split-transaction", "transactions are carried out item by item";
+    EarlyAck: "early-ack", "a write is reported as acknowledged before the engine responds";
+    SplitTransaction: "split-transaction", "transactions are executed item by item";
     SkippedIndex: "skipped-index", "an index lacks an entry";
     LogGap: "log-gap", "the change log lacks a record";
-    StaleRead: "stale-read", "some reads show an item as it was before";
-    AckFailed: "ack-failed", "writes that the storage failed are acknowledged";
-    WrongAnswer: "wrong-answer", "some answers are changed";
+    StaleRead: "stale-read", "some reads return an older state of an item";
+    AckFailed: "ack-failed", "writes that failed in the storage are acknowledged";
+    WrongAnswer: "wrong-answer", "some results are changed";
     Relaxed: "relaxed", "writes are acknowledged before they are synced";
-    UndefinedAttribute: "undefined-attribute", "a template does not define an attribute of a key";
-    DroppedCondition: "dropped-condition", "some writes are applied whatever their conditions say";
-    FalseConflict: "false-conflict", "some writes are refused though their conditions hold";
-    NoAnswer: "no-answer", "some writes are never answered";
-    ForgetfulServer: "forgetful-server", "a server that is killed keeps nothing";
-    WrongChecksum: "wrong-checksum", "the checksums of answers are wrong";
+    UndefinedAttribute: "undefined-attribute", "a template lacks the definition of a key attribute";
+    DroppedCondition: "dropped-condition", "some writes ignore their conditions";
+    FalseConflict: "false-conflict", "some writes are rejected although their conditions hold";
+    NoAnswer: "no-answer", "some writes never complete";
+    ForgetfulServer: "forgetful-server", "a killed server loses all data";
+    WrongChecksum: "wrong-checksum", "responses have wrong checksums";
     NoLimits: "no-limits", "the server has no limits and no deadlines";
     EarlyCheckpoint: "early-checkpoint", "a consumer stores its checkpoint before events are handled";
     EarlyPosition: "early-position", "an indexer stores its position before epochs are written";
-    SplitView: "split-view", "a view stores its checkpoint apart from what it writes";
-    EarlyTombstone: "early-tombstone", "a tombstone is written before the handler has acted";
-    WideRight: "wide-right", "a function may do anything with a table";
+    SplitView: "split-view", "a view stores its checkpoint in a separate commit";
+    EarlyTombstone: "early-tombstone", "a tombstone is written before the handler runs";
+    WideRight: "wide-right", "a function may perform any action on a table";
     ClearsForeign: "clears-foreign", "opening a directory removes the data in it";
     LeakedTables: "leaked-tables", "deleted tables leave their items behind";
-    HiddenDamage: "hidden-damage", "damage that is found is not reported";
-    Leak: "leak", "what is deleted stays on the disk";
+    HiddenDamage: "hidden-damage", "detected damage is not reported";
+    Leak: "leak", "deleted items stay on the disk";
 }
 
-/// Runs a check once; with a planted bug with one seed after the other until it shows, at most so often, because a kill
-/// must hit the moment that it opens.
+/// Runs a check once. With a planted bug, runs it with successive seeds until the bug shows, at most `runs_max` times,
+/// because a kill must hit the right moment.
 pub(super) fn until_found(
     planted: Option<Bug>,
     seed: u64,
@@ -99,7 +98,7 @@ impl FromStr for Bug {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let bug = Self::ALL.iter().find(|bug| bug.name() == name);
-        bug.copied().ok_or("no such planted bug")
+        bug.copied().ok_or("unknown planted bug")
     }
 }
 
@@ -109,19 +108,19 @@ impl fmt::Display for Bug {
     }
 }
 
-/// An engine with a bug. Bugs that are no matter of the engine change nothing.
-pub(super) struct Flawed {
+/// An engine with a planted bug. Bugs that are planted elsewhere change nothing.
+pub(super) struct FlawedEngine {
     inner: Arc<dyn Engine>,
     bug: Bug,
     calls: AtomicU64,
     seen: Mutex<HashMap<Item, GetItemOutput>>,
 }
 
-impl Flawed {
-    /// Every so many calls of the kind that the bug is in go wrong.
+impl FlawedEngine {
+    /// One in this many calls is affected.
     const PERIOD: u64 = 20;
 
-    /// Plants the bug, if there is one.
+    /// Plants the bug, if any.
     pub(super) fn plant(inner: Arc<dyn Engine>, bug: Option<Bug>) -> Arc<dyn Engine> {
         match bug {
             None => inner,
@@ -134,35 +133,40 @@ impl Flawed {
         }
     }
 
-    /// Whether this call goes wrong, with this bug.
-    fn strikes(&self, bug: Bug) -> bool {
+    /// Whether this bug is planted and affects this call.
+    fn applies(&self, bug: Bug) -> bool {
         self.bug == bug
             && self.calls.fetch_add(1, Ordering::Relaxed) % Self::PERIOD == Self::PERIOD - 1
     }
 
-    /// What was read of the key before, which is replaced by what is read now.
+    /// Stores the result of a read, and returns that of the previous read of the key.
     fn remember(&self, key: Item, output: &GetItemOutput) -> Option<GetItemOutput> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(key, output.clone())
     }
 
-    /// Lets the bugs strike that are about conditions and answers of writes.
-    async fn hinder(&self, conditions: Vec<&mut Option<Condition>>, refusal: Error) -> Result<()> {
-        if self.strikes(Bug::DroppedCondition) {
+    /// Applies the bugs of conditions and responses of writes.
+    async fn apply_write_bugs(
+        &self,
+        conditions: Vec<&mut Option<Condition>>,
+        refusal: Error,
+    ) -> Result<()> {
+        if self.applies(Bug::DroppedCondition) {
             conditions
                 .into_iter()
                 .for_each(|condition| *condition = None);
         }
-        if self.strikes(Bug::NoAnswer) {
+        if self.applies(Bug::NoAnswer) {
             std::future::pending::<()>().await;
         }
-        match self.strikes(Bug::FalseConflict) {
-            true => Err(refusal),
-            false => Ok(()),
+        if self.applies(Bug::FalseConflict) {
+            Err(refusal)
+        } else {
+            Ok(())
         }
     }
 
-    fn tamper(&self, is_index: bool, mut page: Page) -> Page {
+    fn drop_index_entry(&self, is_index: bool, mut page: Page) -> Page {
         if is_index && self.bug == Bug::SkippedIndex {
             page.count -= usize::from(page.items.pop().is_some());
         }
@@ -170,7 +174,7 @@ impl Flawed {
     }
 }
 
-impl Engine for Flawed {
+impl Engine for FlawedEngine {
     forward_to!(self.inner; basics, batch_get_item, batch_write_item, tables);
     forward_to!(self.inner; list_streams, describe_stream, get_shard_iterator, hold_changes);
 
@@ -179,7 +183,7 @@ impl Engine for Flawed {
             let key = input.key.clone();
             let output = self.inner.get_item(input).await?;
             let before = self.remember(key, &output);
-            let stale = before.filter(|_| self.strikes(Bug::StaleRead));
+            let stale = before.filter(|_| self.applies(Bug::StaleRead));
             Ok(stale.unwrap_or(output))
         })
     }
@@ -210,12 +214,12 @@ impl Engine for Flawed {
                 WriteItem::Delete(delete) => &mut delete.condition,
             };
             let refusal = Error::ConditionalCheckFailed { item: None };
-            self.hinder(vec![condition], refusal).await?;
+            self.apply_write_bugs(vec![condition], refusal).await?;
             match self.inner.write_item(input).await {
                 Err(Error::Storage(_) | Error::OutcomeUnknown(_)) if self.bug == Bug::AckFailed => {
                     Ok(WriteItemOutput::default())
                 }
-                answer => answer,
+                result => result,
             }
         })
     }
@@ -227,7 +231,8 @@ impl Engine for Flawed {
         Box::pin(async move {
             let mut input = input;
             let conditions = input.actions.iter_mut().filter_map(condition_mut);
-            self.hinder(conditions.collect(), canceled()).await?;
+            self.apply_write_bugs(conditions.collect(), canceled())
+                .await?;
             if self.bug != Bug::SplitTransaction {
                 return self.inner.transact_write_items(input).await;
             }
@@ -252,7 +257,7 @@ impl Engine for Flawed {
         Box::pin(async move {
             let is_index = input.index_name.is_some();
             let page = self.inner.query(input).await?;
-            Ok(self.tamper(is_index, page))
+            Ok(self.drop_index_entry(is_index, page))
         })
     }
 
@@ -260,14 +265,14 @@ impl Engine for Flawed {
         Box::pin(async move {
             let is_index = input.index_name.is_some();
             let page = self.inner.scan(input).await?;
-            Ok(self.tamper(is_index, page))
+            Ok(self.drop_index_entry(is_index, page))
         })
     }
 
     fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
         Box::pin(async move {
             let mut output = self.inner.get_records(input).await?;
-            // Not the last, whose lack nothing would tell as long as nothing follows.
+            // Not the last one, whose absence would not be noticed until another record follows.
             if self.bug == Bug::LogGap && output.records.len() > 2 {
                 output.records.remove(1);
             }
@@ -276,7 +281,7 @@ impl Engine for Flawed {
     }
 }
 
-/// The condition of a write; a check is nothing but its condition.
+/// The condition of a write. A condition check has no optional condition.
 const fn condition_mut(action: &mut TransactWrite) -> Option<&mut Option<Condition>> {
     match action {
         TransactWrite::Put(put) => Some(&mut put.condition),

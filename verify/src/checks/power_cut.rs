@@ -1,42 +1,41 @@
-//! `verify power-cut`: what was acknowledged survives the loss of power.
+//! `verify power-cut`: acknowledged writes survive a power cut.
 //!
-//! Two answers to the question when a name in a directory is durable are tried, see [`DirModel`]:
-//! that of the file systems in use, which order changes of names in one journal, and that of POSIX,
-//! by which a name is durable only once its directory was synced. The floor is on both.
+//! Two models of durable names in directories are tried, see [`DirModel`]: that of common file systems, which order
+//! changes of names in one journal, and that of POSIX, by which a name is durable only after its directory was synced.
+//! The floor applies to both.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use super::audit::look_over;
-use super::child::{Child, Ending, Heard};
+use super::audit::audit_directory;
+use super::audit_report::{AuditReport, Items};
+use super::child::{Child, ChildEvent, ChildExit};
 use super::directory::Settings;
-use super::figures::{Figures, Progress, Verdict};
-use super::findings::{Findings, Items};
+use super::figures::{Figures, ProgressPrinter, Verdict};
 use super::ledger::Ledger;
 use super::planted::Bug;
 use super::record::Record;
 use super::replay::Replay;
 use super::writer::Writer;
-use super::{Check, Common, Work, stage};
+use super::{Check, CheckRun, Common, test_table};
 use crate::disk::{Damage, DirModel, Disk, Loss, Trace};
 use crate::shim::Shim;
 use crate::{Failure, out};
 
 pub(super) const CHECK: Check = Check {
     name: "power-cut",
-    proves: "acknowledged writes survive the loss of power, whole, with their indexes",
-    how: "A process writes to a directory with buffers so small that files are flushed, merged and \
-          removed all\nthe time, and every change and sync is recorded. For random moments the \
-          directory is then made anew as a\nmachine could find it, with everything lost or torn \
-          that was not synced, opened and looked over.",
+    proves: "acknowledged writes survive a power cut, whole, with their indexes",
+    how: "A process writes to a directory with buffers so small that files are constantly flushed, merged and \
+          removed,\nand every change and sync is recorded. For random moments the directory is then reconstructed in a \
+          state that a\nmachine could find after a power cut, with unsynced changes lost or torn, opened and audited.",
     flags: Flags::augment_args,
     planted: &[Bug::Relaxed],
     prepare,
 };
 
-/// A process that says nothing for so long hangs.
+/// A process that prints nothing for this long counts as hanging.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug)]
@@ -51,20 +50,20 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Moments to cut the power at, per model of directories [default: 600; quick: 200]
+    /// Number of power cuts per directory model [default: 600; quick: 200]
     #[arg(long, value_name = "N")]
     cuts: Option<usize>,
 
-    /// Operations in each of the two recorded runs [default: 1600; quick: 800]
+    /// Number of operations in each of the two recorded runs [default: 1600; quick: 800]
     #[arg(long, value_name = "N")]
     operations: Option<u64>,
 
-    /// Clients at once
+    /// Concurrent clients
     #[arg(long, value_name = "N", default_value_t = 8)]
     clients: u64,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -91,14 +90,14 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
 
 fn verdict(
     plan: Plan,
-    recorded: &Recorded,
+    recorded: &RecordedRuns,
     outcomes: &[(&str, Outcome)],
     started: Instant,
 ) -> Verdict {
     let traces = || recorded.runs.iter().map(|run| &run.trace);
     let refused: Vec<&str> = traces().flat_map(Trace::refused).collect();
     for call in &refused {
-        out::note(&format!("a call could not be traced: {call}"));
+        out::note(&format!("system call not traced: {call}"));
     }
     let mut figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)
@@ -121,23 +120,22 @@ fn verdict(
     Verdict::new(figures, is_clean && refused.is_empty(), found)
 }
 
-/// What was recorded.
-struct Recorded {
+/// The recorded runs.
+struct RecordedRuns {
     runs: Vec<Run>,
-    /// How many journals the store below has begun.
+    /// Number of journals that the key-value store created.
     journals: usize,
 }
 
-/// What one process did, and what was known when it began.
+/// The trace of one process, and the state before it started.
 struct Run {
     trace: Trace,
     before: Ledger,
     replay: Replay,
 }
 
-/// Records one run on an empty directory, and one that opens what the first has left, which dies at
-/// its end.
-fn record(plan: Plan) -> Result<Recorded, Failure> {
+/// Records one run on an empty directory, which exits without closing it, and one that opens that directory.
+fn record(plan: Plan) -> Result<RecordedRuns, Failure> {
     let shim = Shim::build()?;
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
@@ -156,10 +154,10 @@ fn record(plan: Plan) -> Result<Recorded, Failure> {
         runs.push(run);
     }
     let journals = newest_journal(&data.join("data"))? + 1;
-    Ok(Recorded { runs, journals })
+    Ok(RecordedRuns { runs, journals })
 }
 
-/// The number of the newest journal, which are numbered from 0.
+/// The number of the newest journal; journals are numbered from 0.
 fn newest_journal(folder: &Path) -> std::io::Result<usize> {
     let mut newest = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -182,7 +180,7 @@ fn record_run(
     let (trace, marks) = (folder.join("trace"), folder.join("marks"));
     let writer = Writer {
         folder: data,
-        seed: stage::mixed(plan.seed ^ round),
+        seed: test_table::splitmix64(plan.seed ^ round),
         round,
         clients: plan.clients,
         is_bulky: true,
@@ -202,11 +200,11 @@ fn record_run(
         .marks(&marks)
         .apply(&mut command)?;
     let mut child = Child::start(command)?;
-    if let Heard::Record(record) = child.hear(Instant::now() + SILENCE_MAX) {
-        let message = format!("the writing process reports to the wrong place: {record}");
+    if let ChildEvent::Record(record) = child.receive(Instant::now() + SILENCE_MAX) {
+        let message = format!("the writing process reports to standard output: {record}");
         return Err(Failure::Broken(message));
     }
-    let Ending { status, stderr } = child.end()?;
+    let ChildExit { status, stderr } = child.end()?;
     if !status.success() {
         return Err(Failure::broken(format!(
             "the writing process failed: {status} {stderr}"
@@ -215,34 +213,34 @@ fn record_run(
     Ok(Trace::read(&trace)?)
 }
 
-/// What is known after a run, when nothing is lost.
+/// Returns the state after a run without losses.
 fn settle(run: &Run, data: &Path) -> Result<(Ledger, Replay), Failure> {
     let disk = Disk::replay(&run.trace, DirModel::Ext4, run.trace.len())?;
     let mut ledger = run.before.clone();
     for mark in disk.marks() {
-        take(&mut ledger, mark.bytes)?;
+        apply_mark(&mut ledger, mark.bytes)?;
     }
     let mut replay = run.replay.clone();
-    let (findings, items) = look_over(data, &ledger, &mut replay)?;
+    let (findings, items) = audit_directory(data, &ledger, &mut replay)?;
     if !findings.is_clean() {
         let notes = findings.notes.join("; ");
         return Err(Failure::broken(format!(
-            "the run itself went wrong: {notes}"
+            "the recorded run itself failed: {notes}"
         )));
     }
     ledger.settle(&items);
     Ok((ledger, replay))
 }
 
-/// What all cuts under one model have come to.
+/// The results of all cuts under one model.
 #[derive(Debug, Default)]
 struct Outcome {
     cuts: usize,
-    /// Changes that the cuts lost or tore.
+    /// Number of changes that were lost or torn.
     damage: usize,
-    /// Directories that could not be opened.
+    /// Number of directories that could not be opened.
     unopened: u64,
-    findings: Findings,
+    findings: AuditReport,
 }
 
 impl Outcome {
@@ -261,30 +259,31 @@ impl Outcome {
 
 fn cut_all(plan: Plan, model: DirModel, runs: &[Run]) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    let mut progress = Progress::new(CHECK.name);
+    let mut progress = ProgressPrinter::new(CHECK.name);
     let folder = tempfile::tempdir()?;
     for (number, run) in runs.iter().enumerate() {
         let share = (plan.cuts + number) / runs.len();
-        let seed = stage::mixed(plan.seed ^ (number as u64 + 1));
+        let seed = test_table::splitmix64(plan.seed ^ (number as u64 + 1));
         let mut disk = Disk::new(&run.trace, model);
         let mut ledger = run.before.clone();
         let mut marks_taken = 0;
         for cut in run.trace.cuts(seed, share) {
             disk.advance(cut)?;
             for mark in disk.marks().iter().skip(marks_taken) {
-                take(&mut ledger, mark.bytes)?;
+                apply_mark(&mut ledger, mark.bytes)?;
             }
             marks_taken = disk.marks().len();
-            // The two plainest cases are tried as well.
+            // The simplest cases, all or nothing lost, are tried as well.
             let loss = match cut % 8 {
                 0 | 1 => Loss::All,
                 2 => Loss::None,
                 _ => Loss::Random,
             };
             let target = folder.path().join("cut");
-            let damage = disk.materialise(&target, stage::mixed(seed ^ cut as u64), loss)?;
-            let found = look_over(&target, &ledger, &mut run.replay.clone());
-            outcome.take(damage, found, &format!("cut={cut} loss={loss:?}"));
+            let damage =
+                disk.materialise(&target, test_table::splitmix64(seed ^ cut as u64), loss)?;
+            let found = audit_directory(&target, &ledger, &mut run.replay.clone());
+            outcome.record(damage, found, &format!("cut={cut} loss={loss:?}"));
             std::fs::remove_dir_all(&target)?;
             let (cuts, of) = (outcome.cuts, plan.cuts);
             progress.tick(|| format!("model={model:?} cuts={cuts} of={of}"));
@@ -294,7 +293,7 @@ fn cut_all(plan: Plan, model: DirModel, runs: &[Run]) -> Result<Outcome, Failure
 }
 
 impl Outcome {
-    fn take(&mut self, damage: Damage, found: Result<(Findings, Items), Failure>, cut: &str) {
+    fn record(&mut self, damage: Damage, found: Result<(AuditReport, Items), Failure>, cut: &str) {
         self.cuts += 1;
         self.damage += damage.edits_lost + damage.edits_torn + damage.names_lost;
         match found {
@@ -306,18 +305,19 @@ impl Outcome {
             }
             Err(Failure::Usage(why) | Failure::Broken(why)) => {
                 self.unopened += 1;
-                self.findings.note(format!("{cut} not opened: {why}"));
+                self.findings
+                    .note(format!("{cut} cannot open the directory: {why}"));
             }
         }
     }
 }
 
-/// Takes in what the process reported in one write.
-fn take(ledger: &mut Ledger, bytes: &[u8]) -> Result<(), Failure> {
+/// Applies the records that the process reported in one write.
+fn apply_mark(ledger: &mut Ledger, bytes: &[u8]) -> Result<(), Failure> {
     for line in String::from_utf8_lossy(bytes).lines() {
         let record: Record = line.parse().map_err(Failure::Broken)?;
-        ledger.take(&record);
-        // The process itself must not notice anything.
+        ledger.apply(&record);
+        // The process itself must not see any error.
         if let Record::Failed(_, what) | Record::ReadFailed(what) | Record::Broken(what) = record {
             return Err(Failure::Broken(what));
         }

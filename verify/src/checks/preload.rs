@@ -1,26 +1,26 @@
-//! Items that a table holds before a check begins, so that the check runs on a table of some size.
-//! They are never written again, and each follows from its number.
+//! Items that a table holds before a check starts, so that the check runs on a table of a certain size. They are never
+//! written again, and each is a function of its number.
 
 use std::sync::Arc;
 
 use floe_store::op::BatchWriteItem;
 use floe_store::{Engine, Item, Result};
 
-use super::stage::{Key, State, Step, TABLE};
+use super::test_table::{Key, State, Step, TABLE};
 
 const PARTITION: &str = "old-";
 const PARTITION_ITEMS: u64 = 1000;
-/// The most that a batch takes.
+/// Maximum number of items in a batch.
 const BATCH_ITEMS: u64 = floe_store::limits::BATCH_WRITE_ITEMS_MAX as u64;
 
-/// So many items.
+/// The preloaded items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Preload {
     pub(super) items: u64,
 }
 
 impl Preload {
-    /// Writes the batch that begins with this item, and returns where to go on.
+    /// Writes the batch that begins with this item. Returns the first item of the next batch.
     pub(super) async fn load(self, engine: &Arc<dyn Engine>, from: u64) -> Result<u64> {
         let until = (from + BATCH_ITEMS).min(self.items);
         let mut batch = BatchWriteItem::new();
@@ -37,12 +37,12 @@ impl Preload {
         Ok(until)
     }
 
-    /// Whether the key is one of these items'.
+    /// Whether the key is that of a preloaded item.
     pub(super) fn holds(self, key: &Key) -> bool {
         Self::number(key).is_some_and(|number| number < self.items)
     }
 
-    /// The item with this key. Its group is none of those that the clients use.
+    /// Returns the item with this key. Its group is not one that the clients use.
     pub(super) fn item(self, key: &Key) -> Item {
         let stamp = Self::number(key).unwrap_or_default();
         let step = Step {
@@ -57,10 +57,10 @@ impl Preload {
         item
     }
 
-    /// How many of the items are such.
-    pub(super) fn count(self, is_such: impl Fn(&Item) -> bool) -> u64 {
+    /// Counts the items that satisfy a predicate.
+    pub(super) fn count(self, predicate: impl Fn(&Item) -> bool) -> u64 {
         let items = (0..self.items).map(|number| self.item(&Self::key(number)));
-        items.filter(is_such).map(|_| 1).sum()
+        items.filter(predicate).map(|_| 1).sum()
     }
 
     fn key(number: u64) -> Key {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_follows_from_its_key() {
+    fn item_is_derived_from_its_key() {
         let preload = Preload { items: 2500 };
         let key = Preload::key(2400);
         assert_eq!(key.to_string(), "old-2/400");

@@ -1,5 +1,5 @@
-//! The program `floe`, as the checks run it: the one that is built for release, another that `--floe` names, or
-//! with `--inside` the same code in this binary, which needs no second build.
+//! The program `floe` as the checks run it: built for release, given by `--floe`, or with `--inside` the same code in
+//! this binary, without a second build.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,36 +12,36 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::figures::Progress;
+use super::figures::ProgressPrinter;
 use super::tool;
 use crate::Failure;
 
 /// The flags of every check that runs the program.
 #[derive(Debug, Args)]
 pub(super) struct FloeFlags {
-    /// Run this program instead of building it
+    /// Run this binary instead of building it
     #[arg(long, value_name = "PATH")]
     floe: Option<PathBuf>,
 
-    /// Run the program inside this one
+    /// Run the same code inside this binary
     #[arg(long)]
     inside: bool,
 }
 
-/// The name under which this binary is the program `floe`.
+/// The argument zero with which this binary behaves as the program `floe`.
 const NAME: &str = "floe";
-/// How often a process is asked whether it has ended.
+/// The interval at which a process is polled.
 const POLL: Duration = Duration::from_millis(2);
-/// A server that is not ready by then hangs.
+/// Time limit for a server to become ready.
 const READY_MAX: Duration = Duration::from_secs(30);
 
-/// Runs the program `floe` if this binary was started under its name.
+/// Runs the program `floe` if this binary was started by its name.
 pub(crate) fn run_as_floe() -> Option<std::process::ExitCode> {
     let name = std::env::args_os().next()?;
     (name.as_os_str() == OsStr::new(NAME)).then(floe_cli::main)
 }
 
-/// Which program to run.
+/// The program to run.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     Build,
@@ -60,7 +60,7 @@ impl From<FloeFlags> for Choice {
 }
 
 impl Choice {
-    /// Builds the program if need be.
+    /// Returns the program, after building it if necessary.
     pub(super) fn prepare(&self) -> Result<Program, Failure> {
         Ok(match self {
             Self::Build => Program::at(tool::build_floe()?),
@@ -73,7 +73,7 @@ impl Choice {
     }
 }
 
-/// The program.
+/// The path of the program, and how it is started.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     path: PathBuf,
@@ -88,7 +88,7 @@ impl Program {
         }
     }
 
-    /// A call of the program, without keys from the environment.
+    /// Returns a command for the program, without settings from the environment.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         if self.is_inside {
@@ -101,7 +101,7 @@ impl Program {
         command
     }
 
-    /// `floe serve` on a directory, at a port that the system chooses.
+    /// Returns the command for `floe serve` on a directory, on a port chosen by the system.
     pub(super) fn serve(&self, data: &Path) -> Command {
         let mut command = self.command();
         command.arg("serve").arg("--data").arg(data);
@@ -110,32 +110,32 @@ impl Program {
     }
 }
 
-/// A process that runs. It does not outlive this.
+/// A running process. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// What it has written so far.
+    /// The output so far.
     stdout: Captured,
     stderr: Captured,
 }
 
-/// How a process ended.
+/// Exit status and output of a process.
 #[derive(Debug)]
-pub(super) struct Ended {
-    /// Absent if it was killed because it ran on.
+pub(super) struct ProcessOutput {
+    /// `None` if the check killed the process.
     pub(super) status: Option<ExitStatus>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-impl Ended {
-    /// Whether a thread of it panicked, or a signal ended it that the check did not send.
+impl ProcessOutput {
+    /// Whether a thread panicked, or a signal not sent by the check ended the process.
     pub(super) fn panicked(&self) -> bool {
         let is_signaled = self.status.is_some_and(|status| status.code().is_none());
         is_signaled || self.stderr.contains("panicked at")
     }
 
-    /// The message of the first panic, in one line.
+    /// Returns the first panic message, in one line.
     pub(super) fn panic_message(&self) -> String {
         let lines = self.stderr.lines();
         let mut lines = lines.skip_while(|line| !line.contains("panicked at"));
@@ -143,7 +143,7 @@ impl Ended {
         format!("{} {}", at.unwrap_or("a signal"), what.unwrap_or_default())
     }
 
-    /// Whether it ended by itself and reports success.
+    /// Whether the process ended with success.
     pub(super) fn is_success(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
@@ -167,35 +167,34 @@ impl Process {
         })
     }
 
-    /// Runs a process of a check until it succeeds, with its last line of output as progress. A panic, a failure or
-    /// running on past the deadline is a failure of the check.
+    /// Runs a process of a check that must succeed, with its last line of output as progress. A panic, an exit code
+    /// other than 0, or exceeding the deadline fails the check.
     pub(super) fn run(
         command: Command,
         check: &'static str,
         deadline: Instant,
-    ) -> Result<Ended, Failure> {
-        let mut progress = Progress::new(check);
-        let ended = Self::start(command)?.end_by(deadline, |printed| {
+    ) -> Result<ProcessOutput, Failure> {
+        let mut progress = ProgressPrinter::new(check);
+        let output = Self::start(command)?.end_by(deadline, |printed| {
             progress.tick(|| printed.lines().last().unwrap_or("opening").to_owned());
             false
         })?;
-        if ended.is_success() && !ended.panicked() {
-            return Ok(ended);
+        if output.is_success() && !output.panicked() {
+            return Ok(output);
         }
         Err(Failure::broken(format!(
-            "the process of the check failed: status={:?} {}",
-            ended.status,
-            tool::last_lines(&ended.stderr)
+            "a process of the check failed: status={:?} {}",
+            output.status,
+            tool::last_lines(&output.stderr)
         )))
     }
 
-    /// Waits until it ends, and kills it at the deadline, or when what it has written on its standard output is
-    /// `enough`.
+    /// Waits until the process ends. Kills it at the deadline, or when `enough` returns true for its standard output.
     pub(super) fn end_by(
         mut self,
         deadline: Instant,
         mut enough: impl FnMut(&str) -> bool,
-    ) -> io::Result<Ended> {
+    ) -> io::Result<ProcessOutput> {
         let mut status = None;
         while Instant::now() < deadline && status.is_none() {
             if enough(&self.stdout.text()) {
@@ -207,14 +206,14 @@ impl Process {
             }
         }
         self.kill();
-        Ok(Ended {
+        Ok(ProcessOutput {
             status,
             stdout: self.stdout.finish(),
             stderr: self.stderr.finish(),
         })
     }
 
-    /// Waits until a server prints where it listens, and returns host and port.
+    /// Waits until a server prints its address, and returns host and port.
     pub(super) fn address(&mut self) -> Result<String, Failure> {
         let deadline = Instant::now() + READY_MAX;
         while Instant::now() < deadline && self.is_alive() {
@@ -232,19 +231,19 @@ impl Process {
         )))
     }
 
-    /// Whether it runs.
+    /// Whether the process is running.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it has written on its standard error so far.
+    /// Returns the standard error so far.
     pub(super) fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(super) fn kill(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -256,7 +255,7 @@ impl Drop for Process {
     }
 }
 
-/// What comes out of a pipe, read as it comes.
+/// The output of a pipe, read in the background.
 #[derive(Debug)]
 struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -264,7 +263,7 @@ struct Captured {
 }
 
 impl Captured {
-    /// How much is kept. The rest is read as well, so that the process never waits for a reader.
+    /// Maximum number of bytes kept. The rest is read and dropped, so that the process never blocks on a full pipe.
     const BYTES_MAX: usize = 4 << 20;
 
     fn read(pipe: Option<impl Read + Send + 'static>) -> Self {
@@ -294,17 +293,17 @@ impl Captured {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// All of it, once the process has ended.
+    /// Returns all output, after the process has ended.
     fn finish(&mut self) -> String {
         if let Some(reader) = self.reader.take() {
-            // A reader that panicked has kept what it had read.
+            // If the reader panicked, the bytes read so far are kept.
             drop(reader.join());
         }
         self.text()
     }
 }
 
-/// What a running process uses.
+/// The resources that a process uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Resources {
     /// Open descriptors.
@@ -314,7 +313,7 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// The resources of this process.
+    /// Measures this process.
     pub(super) fn own() -> io::Result<Self> {
         let descriptors = std::fs::read_dir("/proc/self/fd")?.count() as u64;
         let pages = std::fs::read_to_string("/proc/self/statm")?;

@@ -1,43 +1,43 @@
-//! What a writing process tells the check about its operations, one line each.
+//! The records of a writing process about its operations, one line each.
 //!
-//! An intent is told before the operation is sent and its outcome after the answer, each in one
-//! system call, so that whatever happens to the process the check knows: what has an outcome is
-//! settled, what has an intent only may have been applied or not.
+//! An intent is reported before the operation is sent, and its outcome after the response, each in one system call. So
+//! whatever happens to the process, the check knows that an operation with an outcome is settled, and one with only an
+//! intent may or may not have been applied.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::Mutex;
 
-use super::stage::{Key, State, Step};
+use super::test_table::{Key, State, Step};
 
-/// A write of one item or of several at once.
+/// A write of one or several items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
     /// Unique among all operations of a check.
     pub(super) stamp: u64,
-    /// What it leaves at which key.
+    /// The resulting state of each key.
     pub(super) effects: Vec<(Key, Step)>,
 }
 
-/// One line.
+/// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    /// The engine is open, after so many microseconds.
+    /// The engine is open; opening took this many microseconds.
     Opened(u64),
     /// The operation is about to be sent.
     Intent(Operation),
-    /// The operation was answered with success.
+    /// The operation succeeded.
     Acked(u64),
-    /// The operation was refused and has changed nothing.
+    /// The operation was rejected and changed nothing.
     Refused(u64),
-    /// The operation failed in a way that leaves open whether it will be there after reopening.
+    /// The operation failed, and may or may not have been applied.
     Failed(u64, String),
     /// A read failed.
     ReadFailed(String),
-    /// The process saw what must not be.
+    /// The process detected a violation.
     Broken(String),
-    /// The process has done all that it was to do.
+    /// The process has finished its work.
     Done,
 }
 
@@ -118,21 +118,21 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// Where the records of a process go.
+/// Writes the records of a process.
 pub(super) struct Reporter(Mutex<Box<dyn Write + Send>>);
 
 impl Reporter {
-    /// Records go there.
+    /// Creates a reporter that writes to this output.
     pub(super) fn new(output: impl Write + Send + 'static) -> Self {
         Self(Mutex::new(Box::new(output)))
     }
 
-    /// Tells a record, in one system call if the output keeps none back.
+    /// Reports a record, in one system call if the output is unbuffered.
     ///
     /// # Errors
     ///
-    /// When nobody listens any more; the process should end then.
-    pub(super) fn tell(&self, record: &Record) -> io::Result<()> {
+    /// When the output is closed; the process should end then.
+    pub(super) fn report(&self, record: &Record) -> io::Result<()> {
         let line = format!("{record}\n");
         let mut output = self
             .0
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_as_it_is_written() {
+    fn record_round_trips_as_text() {
         let step = |version, state| Step {
             version,
             stamp: 7,
@@ -174,12 +174,15 @@ mod tests {
         check(&Record::Refused(7), "refused 7");
         check(&Record::Failed(7, "no space".into()), "failed 7 no space");
         check(&Record::ReadFailed("eio".into()), "read-failed eio");
-        check(&Record::Broken("half a trio".into()), "broken half a trio");
+        check(
+            &Record::Broken("partial trio".into()),
+            "broken partial trio",
+        );
         check(&Record::Done, "done");
     }
 
     #[test]
-    fn a_line_that_was_cut_is_no_record() {
+    fn truncated_lines_are_rejected() {
         for line in [
             "",
             "inten",

@@ -1,5 +1,5 @@
-//! Replays the change log from its beginning: every record must start from the state that the
-//! records before it have led to, and the last state must be the table's.
+//! Replays the change log from its beginning: the old image of every record must be the state after the records before
+//! it, and the final state must equal the table.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use floe_store::op::{
 };
 use floe_store::{Engine, Error, Result};
 
-use super::findings::{Findings, Items};
+use super::audit_report::{AuditReport, Items};
 use super::preload::Preload;
-use super::stage::{Key, TABLE};
+use super::test_table::{Key, TABLE};
 
-/// The state that the log has led to so far.
+/// The state after the records read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Replay {
     preload: Preload,
-    /// How many of the items that were loaded in advance have been met. They are not kept.
+    /// Number of preloaded items found in the log. They are not kept.
     loaded: u64,
     /// All other items.
     items: Items,
-    /// The last record that was read of each shard.
+    /// The last record read from each shard.
     read: HashMap<String, String>,
-    /// The number of the last record of all; the first is 1.
+    /// The number of the last record over all shards; the first is 1.
     last: u128,
-    /// How many records were read.
+    /// Number of records read.
     pub(super) records: u64,
 }
 
 impl Replay {
-    /// The state before the first record, on a table in which these items were loaded in advance.
+    /// The state before the first record, for a table with these preloaded items.
     pub(super) fn new(preload: Preload) -> Self {
         Self {
             preload,
@@ -38,23 +38,23 @@ impl Replay {
         }
     }
 
-    /// Reads the records that have come since the last call.
-    pub(super) async fn read_on(
+    /// Reads the records written since the last call.
+    pub(super) async fn read_new_records(
         &mut self,
         engine: &Arc<dyn Engine>,
-        findings: &mut Findings,
+        findings: &mut AuditReport,
     ) -> Result<()> {
         let description = engine.describe_table(TABLE.to_owned()).await?;
         let stream = description
             .latest_stream
-            .ok_or_else(|| Error::Internal("the table has lost its stream".to_owned()))?;
+            .ok_or_else(|| Error::Internal("the table has no stream".to_owned()))?;
         let mut numbers = Vec::new();
-        // A shard comes after its parent, so the changes of one item come in their order.
+        // A shard follows its parent, so the changes of an item are read in order.
         for shard in shards(engine, &stream.arn).await? {
             let mut reader = self.reader(engine, &stream.arn, &shard).await?;
             while let Some(records) = reader.next(engine).await? {
                 for record in records {
-                    numbers.push(self.take(record, &shard, findings));
+                    numbers.push(self.apply_record(record, &shard, findings));
                 }
             }
         }
@@ -63,18 +63,20 @@ impl Replay {
     }
 
     /// Compares the state with the items of the table.
-    pub(super) fn compare(&self, items: &Items, findings: &mut Findings) {
+    pub(super) fn compare(&self, items: &Items, findings: &mut AuditReport) {
         let keys: BTreeSet<&Key> = self.items.keys().chain(items.keys()).collect();
         for key in keys {
             if self.items.get(key) != items.get(key) {
                 findings.log_gaps += 1;
-                findings.note(format!("the log leads to another item: key={key}"));
+                findings.note(format!("the replay differs from the table: key={key}"));
             }
         }
         let missing = self.preload.items.abs_diff(self.loaded);
         if missing > 0 {
             findings.log_gaps += missing;
-            findings.note(format!("the log does not know some items: items={missing}"));
+            findings.note(format!(
+                "preloaded items are missing in the log: items={missing}"
+            ));
         }
     }
 
@@ -86,8 +88,13 @@ impl Replay {
         Reader::at(engine, arn, shard, kind).await
     }
 
-    /// Applies one record and returns its number.
-    fn take(&mut self, record: ChangeRecord, shard: &Shard, findings: &mut Findings) -> u128 {
+    /// Applies a record and returns its number.
+    fn apply_record(
+        &mut self,
+        record: ChangeRecord,
+        shard: &Shard,
+        findings: &mut AuditReport,
+    ) -> u128 {
         self.records += 1;
         let number = record.sequence.parse().unwrap_or_default();
         self.read.insert(shard.id.clone(), record.sequence.clone());
@@ -100,48 +107,48 @@ impl Replay {
 
     fn apply(&mut self, record: ChangeRecord) -> Option<&'static str> {
         let Some(key) = Key::of(&record.keys) else {
-            return Some("a record without a key");
+            return Some("record without a key");
         };
         let wanted_kind = match (&record.old_image, &record.new_image) {
             (None, Some(_)) => ChangeKind::Insert,
             (Some(_), Some(_)) => ChangeKind::Modify,
             (Some(_), None) => ChangeKind::Remove,
-            (None, None) => return Some("a record that changes nothing"),
+            (None, None) => return Some("record without a change"),
         };
         if record.kind != wanted_kind {
-            return Some("a record of the wrong kind");
+            return Some("record of the wrong kind");
         }
         if self.preload.holds(&key) {
             self.loaded += 1;
             let is_loaded = record.new_image == Some(self.preload.item(&key));
             return (!is_loaded || record.old_image.is_some())
-                .then_some("an item was loaded wrongly");
+                .then_some("wrong record of a preloaded item");
         }
         let old = match record.new_image {
             Some(new) => self.items.insert(key, new),
             None => self.items.remove(&key),
         };
-        (old != record.old_image).then_some("a record does not follow from those before")
+        (old != record.old_image).then_some("old image differs from the replayed state")
     }
 
-    /// The changes of all shards are numbered without a gap.
-    fn check_numbers(&mut self, mut numbers: Vec<u128>, findings: &mut Findings) {
+    /// Checks that the records of all shards are numbered without gaps.
+    fn check_numbers(&mut self, mut numbers: Vec<u128>, findings: &mut AuditReport) {
         numbers.sort_unstable();
         for number in numbers {
             let last = std::mem::replace(&mut self.last, number);
             if last + 1 != number {
                 findings.log_gaps += 1;
-                findings.note(format!("a gap in the log: after={last} next={number}"));
+                findings.note(format!("gap in the log: after={last} next={number}"));
             }
         }
     }
 }
 
-/// A position in a shard.
+/// A reader of the records of a shard.
 pub(super) struct Reader(Option<String>);
 
 impl Reader {
-    /// A reader that begins there.
+    /// Creates a reader at a position.
     pub(super) async fn at(
         engine: &Arc<dyn Engine>,
         arn: &str,
@@ -157,7 +164,7 @@ impl Reader {
         Ok(Self(Some(iterator)))
     }
 
-    /// The next records, or `None` when there are none for now.
+    /// Returns the next records, or `None` at the current end.
     pub(super) async fn next(
         &mut self,
         engine: &Arc<dyn Engine>,
@@ -175,7 +182,7 @@ impl Reader {
     }
 }
 
-/// All shards of a stream, each after its parent.
+/// Returns all shards of a stream, each after its parent.
 pub(super) async fn shards(engine: &Arc<dyn Engine>, arn: &str) -> Result<Vec<Shard>> {
     let mut all = Vec::new();
     let mut input = DescribeStream {

@@ -1,4 +1,4 @@
-//! What a role is, in which a check starts this program again: a process that writes, serves or looks, to be killed.
+//! The trait of roles: a check starts this binary again in a role, to write, serve or examine, and may kill it.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::Failure;
 
-/// The flags of a process that a check starts, and what it does.
+/// The arguments of a process that a check starts, and its work.
 pub(super) trait Role: Args {
     /// The name of the role on the command line.
     const NAME: &str;

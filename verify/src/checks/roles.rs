@@ -1,4 +1,4 @@
-//! The roles that there are.
+//! The registry of roles.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use super::role::Role;
 use super::{bit_rot, expiry, feed, foreign, graph, hostile, io_errors, soak, tables, writer};
 use crate::Failure;
 
-/// A role, whatever its flags.
+/// A role with its type erased.
 struct AnyRole {
     name: &'static str,
     flags: fn(Command) -> Command,
@@ -26,26 +26,26 @@ impl AnyRole {
 }
 
 const ROLES: [AnyRole; 17] = [
-    AnyRole::of::<bit_rot::Examining>(),
-    AnyRole::of::<bit_rot::Making>(),
-    AnyRole::of::<bit_rot::Salvaging>(),
-    AnyRole::of::<expiry::Routing>(),
-    AnyRole::of::<feed::Indexing>(),
-    AnyRole::of::<feed::Member>(),
-    AnyRole::of::<feed::Serving>(),
-    AnyRole::of::<feed::View>(),
-    AnyRole::of::<feed::Writing>(),
-    AnyRole::of::<foreign::Opening>(),
-    AnyRole::of::<graph::Deleting>(),
-    AnyRole::of::<graph::Playing>(),
-    AnyRole::of::<hostile::Serving>(),
-    AnyRole::of::<io_errors::Enduring>(),
-    AnyRole::of::<soak::Loading>(),
-    AnyRole::of::<tables::Cycling>(),
-    AnyRole::of::<writer::Writing>(),
+    AnyRole::of::<bit_rot::ExamineRole>(),
+    AnyRole::of::<bit_rot::MakeRole>(),
+    AnyRole::of::<bit_rot::SalvageRole>(),
+    AnyRole::of::<expiry::RouterRole>(),
+    AnyRole::of::<feed::IndexerRole>(),
+    AnyRole::of::<feed::GroupMemberRole>(),
+    AnyRole::of::<feed::ServerRole>(),
+    AnyRole::of::<feed::ViewRole>(),
+    AnyRole::of::<feed::WriterRole>(),
+    AnyRole::of::<foreign::OpenRole>(),
+    AnyRole::of::<graph::DeleteHubRole>(),
+    AnyRole::of::<graph::WorkerRole>(),
+    AnyRole::of::<hostile::ServerRole>(),
+    AnyRole::of::<io_errors::FaultedClientRole>(),
+    AnyRole::of::<soak::LoadRole>(),
+    AnyRole::of::<tables::TableCycleRole>(),
+    AnyRole::of::<writer::WriterRole>(),
 ];
 
-/// The command that starts a role.
+/// The hidden command that runs a role.
 pub(crate) fn command(name: &'static str) -> Command {
     let roles = ROLES.iter();
     let roles = roles.map(|role| (role.flags)(Command::new(role.name)));
@@ -55,10 +55,10 @@ pub(crate) fn command(name: &'static str) -> Command {
         .subcommands(roles)
 }
 
-/// Runs a process that a check has started.
+/// Runs the selected role.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (name, flags) = matches.subcommand().unwrap_or(("", matches));
     let role = ROLES.iter().find(|role| role.name == name);
-    let role = role.ok_or_else(|| Failure::usage(format!("no such role: {name}")))?;
+    let role = role.ok_or_else(|| Failure::usage(format!("unknown role: {name}")))?;
     (role.run)(flags)
 }

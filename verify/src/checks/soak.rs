@@ -1,6 +1,6 @@
-//! `verify soak`: under a steady load, disk space, memory, descriptors and latency stay as they are.
+//! `verify soak`: under a steady load, disk space, memory, descriptors and latency do not grow.
 //!
-//! The files of this check: here the plan and the judgement, `load.rs` the process under load.
+//! The files of this check: this one has the plan and the evaluation, `load.rs` the process under load.
 
 mod load;
 
@@ -9,39 +9,39 @@ use std::time::{Duration, Instant};
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use super::child;
-use super::figures::{Facts, Figures, Verdict, median};
+use super::figures::{Figures, ParsedFigures, Verdict, median};
 use super::planted::Bug;
 use super::program::Process;
-use super::{Check, Common, Work};
+use super::{Check, CheckRun, Common};
 use crate::{Failure, out};
-pub(super) use load::Loading;
+pub(super) use load::LoadRole;
 use load::ROLE;
 
 pub(super) const CHECK: Check = Check {
     name: "soak",
-    proves: "under a steady load on a bounded set of keys, nothing grows: disk space, memory, descriptors, latency",
-    how: "A process puts, updates and deletes items of a bounded set of keys, with items that expire, transactions with\n\
+    proves: "under a steady load on a bounded set of keys, disk space, memory, descriptors and latency do not grow",
+    how: "A process puts, updates and deletes items of a bounded set of keys, with expiring items, transactions with\n\
           tokens, queries on an index and a consumer of the change stream. Its clock runs sixty times as fast, so that\n\
-          expiry, stream retention and tokens come to their end many times. In twenty windows it measures latency,\n\
+          expiry, stream retention and token lifetimes are reached many times. In twenty windows it measures latency,\n\
           resident memory, descriptors and disk space. The last quarter must not be far above the second. The short\n\
-          form does not judge the latency.",
+          form ignores latency.",
     flags: Flags::augment_args,
     planted: &[Bug::Leak],
     prepare,
 };
 
-/// How many windows there are.
+/// Number of windows.
 const WINDOWS: u64 = 20;
-/// The last quarter, in percent of the second.
+/// Limits of the last quarter, in percent of the second.
 const GROWTH_PERCENT_MAX: u64 = 150;
 const P99_PERCENT_MAX: u64 = 300;
-/// And above that, so that noise is no growth.
+/// Slack on top of these limits, so that noise does not count as growth.
 const P99_SLACK_US: u64 = 50_000;
 const DISK_SLACK_BYTES: u64 = 16 << 20;
 const DESCRIPTORS_SLACK: u64 = 16;
-/// What journals may take: two of the store below, and half of one more being made.
+/// Maximum size of journals: two full ones, and half of a new one.
 const JOURNAL_BYTES_MAX: u64 = 160 << 20;
-/// How long the process may take besides the load.
+/// Maximum time of the process besides the load.
 const AROUND_MAX: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// What memory may grow by besides. A short run has not filled all its caches.
+    /// Slack for memory. A short run has not filled all caches.
     const fn memory_slack_bytes(&self) -> u64 {
         if self.is_quick { 64 << 20 } else { 32 << 20 }
     }
@@ -62,12 +62,12 @@ impl Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// How long the load lasts [default: 600; quick: 20]
+    /// Duration of the load in seconds [default: 600; quick: 20]
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         is_quick: common.quick,
@@ -87,17 +87,17 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     let window_ms = plan.seconds * 1000 / WINDOWS;
     command.arg("--window-ms").arg(window_ms.to_string());
     let deadline = started + Duration::from_secs(plan.seconds) + AROUND_MAX;
-    let ended = Process::run(command, CHECK.name, deadline)?;
-    let mut lines: Vec<_> = ended.stdout.lines().map(Facts::parse).collect();
+    let output = Process::run(command, CHECK.name, deadline)?;
+    let mut lines: Vec<_> = output.stdout.lines().map(ParsedFigures::parse).collect();
     let end = lines.pop().unwrap_or_default();
     if plan.planted.is_none() {
-        ended.stderr.lines().for_each(out::note);
+        output.stderr.lines().for_each(out::note);
     }
-    Ok(judge(plan, &lines, &end, started))
+    Ok(evaluate(plan, &lines, &end, started))
 }
 
 /// A quarter of the windows.
-struct Quarter<'a>(&'a [Facts]);
+struct Quarter<'a>(&'a [ParsedFigures]);
 
 impl Quarter<'_> {
     fn max(&self, key: &str) -> u64 {
@@ -111,7 +111,12 @@ impl Quarter<'_> {
     }
 }
 
-fn judge(plan: Plan, windows: &[Facts], end: &Facts, started: Instant) -> Verdict {
+fn evaluate(
+    plan: Plan,
+    windows: &[ParsedFigures],
+    end: &ParsedFigures,
+    started: Instant,
+) -> Verdict {
     let size = windows.len() / 4;
     let quarter = |number: usize| {
         let range = number * size..(number + 1) * size;
@@ -131,7 +136,7 @@ fn judge(plan: Plan, windows: &[Facts], end: &Facts, started: Instant) -> Verdic
         .put("records", end.get("records"));
     let (mut is_steady, mut has_grown) = (windows.len() as u64 == WINDOWS, false);
     for (key, slack) in growths {
-        // A merge holds its input and its output for a while, so the median is steadier than the maximum.
+        // A compaction temporarily holds its input and output, so the median is steadier than the maximum.
         let (before, after) = (second.median(key), last.median(key));
         let most = before * GROWTH_PERCENT_MAX / 100 + slack;
         has_grown |= after > most;
@@ -174,11 +179,11 @@ fn judge(plan: Plan, windows: &[Facts], end: &Facts, started: Instant) -> Verdic
     Verdict::new(figures, is_clean, plan.planted.map(|_| has_grown))
 }
 
-fn sum(windows: &[Facts], key: &str) -> u64 {
+fn sum(windows: &[ParsedFigures], key: &str) -> u64 {
     windows.iter().map(|facts| facts.get(key)).sum()
 }
 
-/// How many times as much, with two digits.
+/// The ratio of two values, with two decimals.
 fn ratio(after: u64, before: u64) -> String {
     let hundredths = after * 100 / before.max(1);
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
@@ -203,17 +208,17 @@ mod tests {
         };
         let windows = (0..WINDOWS).map(|window| {
             let disk = disk(window);
-            Facts::parse(&format!(
+            ParsedFigures::parse(&format!(
                 "writes=9 reads=9 disk={disk} rss=1 fds=9 journal=1"
             ))
         });
         let windows: Vec<_> = windows.collect();
-        let end = Facts::parse("records=5 errors=0 doctor=0");
-        judge(plan, &windows, &end, Instant::now())
+        let end = ParsedFigures::parse("records=5 errors=0 doctor=0");
+        evaluate(plan, &windows, &end, Instant::now())
     }
 
     #[test]
-    fn steady_growth_is_found_and_variation_is_not() {
+    fn growth_is_detected_and_variation_is_not() {
         assert!(verdict(|window| (100 + window % 3 * 20) << 20).is_met);
         assert!(!verdict(|window| window * (20 << 20)).is_met);
         let line = verdict(|_| 1 << 20).figures;

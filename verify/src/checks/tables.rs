@@ -1,6 +1,6 @@
-//! `verify tables`: tables that are created and deleted leave nothing behind.
+//! `verify tables`: created and deleted tables leave nothing behind.
 //!
-//! The files of this check: here the plan and the figures, `cycle.rs` the process that creates and deletes.
+//! The files of this check: this one has the plan and the figures, `cycle.rs` the process that creates and deletes.
 
 mod cycle;
 
@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use super::child;
-use super::figures::{Facts, Figures, Verdict};
+use super::figures::{Figures, ParsedFigures, Verdict};
 use super::planted::Bug;
 use super::program::Process;
-use super::{Check, Common, Work};
+use super::{Check, CheckRun, Common};
 use crate::{Failure, out};
-pub(super) use cycle::Cycling;
 use cycle::ROLE;
+pub(super) use cycle::TableCycleRole;
 
 pub(super) const CHECK: Check = Check {
     name: "tables",
-    proves: "tables that are created and deleted again leave no files, descriptors or disk space behind",
-    how: "A process opens a directory with standing tables, and creates and deletes tables over and over: bare ones, and\n\
+    proves: "created and deleted tables leave no files, descriptors or disk space behind",
+    how: "A process opens a directory with permanent tables, and repeatedly creates and deletes tables: plain ones, and\n\
           ones with an index, a stream and items. The disk space, files and descriptors at the end are compared with\n\
-          those after the first cycles, and the standing tables must be whole, also after opening the directory again.\n\
+          those after the first cycles, and the permanent tables must be intact, also after reopening the directory.\n\
           Then many empty tables are created in another directory, and the disk space of each is measured. Journals\n\
-          count on their own, since they are bounded and not removed after every write.",
+          are counted separately, since they are bounded and not removed after every write.",
     flags: Flags::augment_args,
     planted: &[Bug::LeakedTables],
     prepare,
 };
 
-/// The disk space at the end, in percent of that after the first cycles, and in bytes above that.
+/// Maximum disk space at the end, in percent of that after the first cycles, plus a slack in bytes.
 const DISK_PERCENT_MAX: u64 = 150;
 const DISK_SLACK_BYTES: u64 = 1 << 20;
-/// Descriptors and files at the end, above those after the first cycles.
+/// Descriptors and files allowed at the end, in addition to those after the first cycles.
 const DESCRIPTORS_SLACK: u64 = 16;
 const FILES_SLACK: u64 = 16;
-/// What journals may take: two of the store below, and half of one more being made.
+/// Maximum size of journals: two full ones, and half of a new one.
 const JOURNAL_BYTES_MAX: u64 = 160 << 20;
-/// What an empty table may take.
+/// Maximum disk space of an empty table.
 const TABLE_BYTES_MAX: u64 = 16 << 10;
-/// A process that has not ended by then hangs.
+/// A process that runs longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +54,16 @@ struct Plan {
 /// The flags of the check.
 #[derive(Debug, Args)]
 struct Flags {
-    /// Tables to create and delete [default: 10000; quick: 400]
+    /// Number of tables to create and delete [default: 10000; quick: 400]
     #[arg(long, value_name = "N")]
     cycles: Option<u64>,
 
-    /// Empty tables at once [default: 2000; quick: 200]
+    /// Number of empty tables [default: 2000; quick: 200]
     #[arg(long, value_name = "N")]
     empty: Option<u64>,
 }
 
-fn prepare(common: &Common, flags: &ArgMatches) -> Result<Work, Failure> {
+fn prepare(common: &Common, flags: &ArgMatches) -> Result<CheckRun, Failure> {
     let flags = Flags::from_arg_matches(flags)?;
     let plan = Plan {
         seed: common.seed,
@@ -81,12 +81,12 @@ fn run(plan: Plan) -> Result<Verdict, Failure> {
     command.arg("--seed").arg(plan.seed.to_string());
     command.arg("--cycles").arg(plan.cycles.to_string());
     command.arg("--empty").arg(plan.empty.to_string());
-    let ended = Process::run(command, CHECK.name, started + DEADLINE)?;
-    let facts = Facts::parse(ended.stdout.lines().last().unwrap_or_default());
+    let output = Process::run(command, CHECK.name, started + DEADLINE)?;
+    let facts = ParsedFigures::parse(output.stdout.lines().last().unwrap_or_default());
     Ok(verdict(plan, &facts, started))
 }
 
-fn verdict(plan: Plan, facts: &Facts, started: Instant) -> Verdict {
+fn verdict(plan: Plan, facts: &ParsedFigures, started: Instant) -> Verdict {
     let get = |key| facts.get(key);
     let mut figures = Figures::new(CHECK.name)
         .put("seed", plan.seed)

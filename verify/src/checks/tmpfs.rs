@@ -1,4 +1,4 @@
-//! Small disks in memory, to fill them up. They need the right to mount.
+//! Small disks in memory that can be filled up. They need the permission to mount.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,26 +18,26 @@ pub(super) struct Space {
 }
 
 impl Tmpfs {
-    /// Mounts one of this size, if this user may.
+    /// Mounts a file system of this size, if the user may.
     pub(super) fn mount(at: &Path, bytes: u64) -> Option<Self> {
         let is_mounted = mount(&format!("size={bytes}"), at);
         is_mounted.then(|| Self(at.to_owned()))
     }
 
-    /// Gives it another size.
+    /// Changes the size.
     pub(super) fn resize(&self, bytes: u64) -> Result<(), Failure> {
         if mount(&format!("remount,size={bytes}"), &self.0) {
             return Ok(());
         }
-        Err(Failure::broken("the size of a disk cannot be changed"))
+        Err(Failure::broken("cannot resize the tmpfs"))
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Its space.
+    /// Measures the space.
     pub(super) fn space(&self) -> io::Result<Space> {
         let found = rustix::fs::statvfs(&self.0)?;
         Ok(Space {
@@ -49,7 +49,7 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // A mount that stays behind is in the way of removing the folder, which fails then.
+        // If unmounting fails, so does the removal of the folder, which reports it.
         drop(quiet("umount").arg(&self.0).status());
     }
 }

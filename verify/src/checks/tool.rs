@@ -1,4 +1,4 @@
-//! Programs of others that a check runs: installers, linters, interpreters.
+//! Runs third-party programs: installers, linters, interpreters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::{Failure, out};
 
-/// How many of the last lines of what a program said are told when it fails: they name the cause.
-const LINES_TOLD: usize = 5;
+/// Number of last lines of a failed program's output that are reported: they contain the cause.
+const LAST_LINES_MAX: usize = 5;
 
 /// Runs a program to its end.
 pub(super) fn run(command: &mut Command) -> Result<Output, Failure> {
@@ -18,59 +18,60 @@ pub(super) fn run(command: &mut Command) -> Result<Output, Failure> {
 /// Runs a program that must succeed.
 pub(crate) fn must_succeed(command: &mut Command) -> Result<Output, Failure> {
     let output = run(command)?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(failed(command, &output)),
+    if output.status.success() {
+        Ok(output)
+    } else {
+        Err(failed(command, &output))
     }
 }
 
-/// What there is to tell of a program that failed.
+/// Returns the failure of a program, with the end of its standard error.
 pub(super) fn failed(command: &Command, output: &Output) -> Failure {
-    let told = last_lines(&String::from_utf8_lossy(&output.stderr));
+    let stderr = last_lines(&String::from_utf8_lossy(&output.stderr));
     let (name, status) = (name(command), output.status);
-    Failure::Broken(format!("{name} failed: {status}: {told}"))
+    Failure::Broken(format!("{name} failed: {status}: {stderr}"))
 }
 
-/// The end of a longer text.
+/// Returns the last lines of a text.
 pub(super) fn last_lines(text: &str) -> String {
-    let last: Vec<_> = text.lines().rev().take(LINES_TOLD).collect();
+    let last: Vec<_> = text.lines().rev().take(LAST_LINES_MAX).collect();
     let last: Vec<_> = last.into_iter().rev().collect();
     last.join("\n")
 }
 
-/// The name of a program, without where it is.
+/// Returns the file name of a program.
 pub(super) fn name(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name();
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target directory.
 pub(crate) fn target_folder() -> Result<PathBuf, Failure> {
     let binary = std::env::current_exe()?;
-    // The profile is between: `target/debug/floe-verify`; tests lie one level deeper.
+    // The profile's folder is in between: `target/debug/floe-verify`; tests are one level deeper.
     let mut folders = binary.ancestors().skip(1);
     let profile = folders.find(|path| !path.ends_with("deps"));
     let folder = profile.and_then(Path::parent);
-    let folder = folder.ok_or_else(|| Failure::broken("there is no target directory"))?;
+    let folder = folder.ok_or_else(|| Failure::broken("cannot find the target directory"))?;
     Ok(folder.to_owned())
 }
 
-/// Builds the program `floe` in release mode; where it is.
+/// Builds the program `floe` in release mode, and returns its path.
 pub(super) fn build_floe() -> Result<PathBuf, Failure> {
-    // Cargo sets CARGO for what it runs, so that the same toolchain is used below.
+    // Cargo sets CARGO for its child processes, so that the same toolchain is used here.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["build", "--quiet", "--release", "--bin", "floe"])
-        // Named together, both get the same features of what they depend on, and nothing is built twice.
+        // Named together, both get the same features of their dependencies, and nothing is built twice.
         .args(["--package", "floe-cli", "--package", "floe-verify"])
         .status()?;
     if !status.success() {
-        return Err(Failure::broken("the program floe does not build"));
+        return Err(Failure::broken("cannot build the program floe"));
     }
     Ok(target_folder()?.join("release").join("floe"))
 }
 
-/// Installs something into a folder, unless just these versions are there.
+/// Installs packages into a folder, unless exactly these versions are installed.
 pub(crate) fn install(
     folder: &Path,
     versions: &str,
@@ -87,12 +88,12 @@ pub(crate) fn install(
     }
     fs::create_dir_all(folder)?;
     fetch()?;
-    // Last, so that what was interrupted is done again.
+    // Written last, so that an interrupted installation is repeated.
     fs::write(stamp, versions)?;
     Ok(())
 }
 
-/// Installs the packages that a folder pins for npm into another.
+/// Installs the npm packages that one folder pins into another.
 pub(crate) fn npm_ci(pinned: &Path, folder: &Path, what: &str) -> Result<(), Failure> {
     let versions = fs::read_to_string(pinned.join("package-lock.json"))?;
     install(folder, &versions, what, || {
@@ -112,13 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_text_names_the_cause() {
+    fn last_lines_of_a_text_are_kept() {
         assert_eq!(last_lines("one\ntwo\n"), "one\ntwo");
         assert_eq!(last_lines("1\n2\n3\n4\n5\n6\n7"), "3\n4\n5\n6\n7");
     }
 
     #[test]
-    fn what_is_there_is_not_fetched_again() {
+    fn installed_versions_are_not_fetched_again() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("tool");
         let mut fetched = 0;
@@ -126,9 +127,10 @@ mod tests {
             let result = install(&folder, versions, "a tool", || {
                 fetched += 1;
                 fs::write(folder.join(versions), "")?;
-                match fails {
-                    true => Err(Failure::broken("no network")),
-                    false => Ok(()),
+                if fails {
+                    Err(Failure::broken("no network"))
+                } else {
+                    Ok(())
                 }
             });
             (result.is_ok(), fetched)
@@ -137,6 +139,6 @@ mod tests {
         assert_eq!(fetch("1.0", false), (true, 2));
         assert_eq!(fetch("1.0", false), (true, 2));
         assert_eq!(fetch("1.1", false), (true, 3));
-        assert!(!folder.join("1.0").exists(), "the old one is gone");
+        assert!(!folder.join("1.0").exists(), "the old version is removed");
     }
 }

@@ -1,6 +1,6 @@
-//! Directories as wholes: a snapshot to compare, a copy, and the space that one takes on the disk.
+//! Operations on whole directories: snapshots to compare, copies, and disk usage.
 //!
-//! Journals are large files with little data in them, so that everything here reads data and skips holes.
+//! Journals are large files with little data, so everything here reads data and skips holes.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// The unit in which content is read. One that holds only zeros counts as a hole.
+/// The unit of reading. A block of zeros counts as a hole.
 const BLOCK_BYTES: usize = 4096;
 
-/// What is at one path.
+/// The properties of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     kind: &'static str,
@@ -28,7 +28,7 @@ struct Entry {
     target: PathBuf,
 }
 
-/// Everything below a path, and the path itself: kinds, modes, link targets and content.
+/// A path and everything below it: kinds, modes, link targets and content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
@@ -40,7 +40,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Takes a snapshot of what may not be there, which is as an empty one.
+    /// Takes a snapshot of a path that may not exist; a missing path gives an empty snapshot.
     pub(super) fn of_existing(path: &Path) -> io::Result<Self> {
         match Self::of(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
@@ -75,7 +75,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The paths that differ between two snapshots, each with what happened to it.
+    /// Returns the paths that differ between two snapshots, each with its change.
     pub(super) fn differences(&self, later: &Self) -> Vec<String> {
         let gone = self.0.keys().filter(|path| !later.0.contains_key(*path));
         let gone = gone.map(|path| format!("removed={}", path.display()));
@@ -115,11 +115,11 @@ fn content_hash(path: &Path) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Calls `take` with every block of a file that is not all zeros, and where it begins.
+/// Calls `take` with the offset and content of every block of a file that is not all zeros.
 fn each_block(file: &File, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = [0; BLOCK_BYTES];
     for range in data_ranges(file)? {
-        // Ranges may begin anywhere: blocks are counted from the beginning of the file.
+        // Ranges may begin anywhere: blocks are aligned to the beginning of the file.
         let mut at = range.start - range.start % BLOCK_BYTES as u64;
         while at < range.end {
             let block = read_block(file, at, &mut buffer)?;
@@ -143,14 +143,14 @@ fn read_block<'a>(file: &File, at: u64, buffer: &'a mut [u8]) -> io::Result<&'a 
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// The parts of a file that are no holes.
+/// Returns the parts of a file that are not holes.
 fn data_ranges(file: &File) -> io::Result<Vec<Range<u64>>> {
     let mut ranges = Vec::new();
     let mut at = 0;
     loop {
         let start = match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
             Ok(start) => start,
-            // Nothing but a hole until the end.
+            // Only a hole until the end.
             Err(Errno::NXIO) => return Ok(ranges),
             Err(error) => return Err(error.into()),
         };
@@ -160,7 +160,7 @@ fn data_ranges(file: &File) -> io::Result<Vec<Range<u64>>> {
     }
 }
 
-/// Where the last byte of a file ends that is not zero.
+/// Returns the offset after the last byte of a file that is not zero.
 pub(super) fn data_end(path: &Path) -> io::Result<u64> {
     let mut end = 0;
     each_block(&File::open(path)?, |offset, block| {
@@ -171,7 +171,7 @@ pub(super) fn data_end(path: &Path) -> io::Result<u64> {
     Ok(end)
 }
 
-/// Copies a file or a directory with all that is in it. Holes stay holes.
+/// Copies a file, or a directory with its content. Holes stay holes.
 pub(super) fn copy(source: &Path, target: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(source)?;
     match kind(metadata.file_type()) {
@@ -204,14 +204,14 @@ fn copy_file(source: &Path, target: &Path, length: u64) -> io::Result<()> {
     copy.set_len(length)
 }
 
-/// The space that a directory takes.
+/// The disk usage of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Bytes that are allocated on the disk, without those of journals.
+    /// Bytes allocated on the disk, without journals.
     pub(super) bytes: u64,
-    /// Bytes that are allocated by journals, which are bounded on their own.
+    /// Bytes allocated by journals, which are bounded separately.
     pub(super) journal_bytes: u64,
-    /// Files and directories.
+    /// Number of files and directories.
     pub(super) files: u64,
 }
 
@@ -221,7 +221,7 @@ impl Usage {
         self.bytes + self.journal_bytes
     }
 
-    /// Measures a directory, which may change meanwhile.
+    /// Measures a directory, which may change in the meantime.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let mut usage = Self::default();
         let mut open = vec![path.to_owned()];
@@ -252,14 +252,14 @@ impl Usage {
     }
 }
 
-/// All regular files below a directory, relative to it, in the order of their names.
+/// Returns all regular files below a directory, relative to it, in the order of their names.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let tree = Tree::of(folder)?;
     let files = tree.0.into_iter().filter(|(_, entry)| entry.kind == "file");
     Ok(files.map(|(path, _)| path).collect())
 }
 
-/// The first directory of this name below a directory, in the order of paths.
+/// Returns the first directory of this name below a directory, in the order of paths.
 pub(super) fn find_folder(folder: &Path, name: &str) -> io::Result<Option<PathBuf>> {
     let tree = Tree::of_existing(folder)?;
     let mut entries = tree.0.into_iter();
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_equals_its_source_and_keeps_holes() {
+    fn copy_equals_its_source_and_keeps_holes() {
         let root = tempfile::tempdir().unwrap();
         let (source, target) = (root.path().join("a"), root.path().join("b"));
         fs::create_dir_all(source.join("deep")).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_what_was_done() {
+    fn differences_name_each_change() {
         let root = tempfile::tempdir().unwrap();
         for name in ["kept", "changed", "gone"] {
             fs::write(root.path().join(name), name).unwrap();

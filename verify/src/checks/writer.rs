@@ -1,5 +1,4 @@
-//! The process that writes: many clients at once on one directory, until it is killed or has done
-//! its share.
+//! The writing process: many concurrent clients on one directory, until it is killed or has done all its operations.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -14,38 +13,38 @@ use tokio::task::JoinSet;
 
 use super::client::{Client, Round};
 use super::directory::{self, Settings};
-use super::planted::{Bug, Flawed};
+use super::planted::{Bug, FlawedEngine};
 use super::record::{Record, Reporter};
-use super::{child, join_all, runtime, stage};
+use super::{child, join_all, runtime, test_table};
 use crate::Failure;
 use crate::checks::role::Role;
 
 /// The name of the role.
 pub(super) const ROLE: &str = "write";
 
-/// What to write.
+/// The work of a writing process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writer<'a> {
     /// The directory.
     pub(super) folder: &'a Path,
     pub(super) seed: u64,
-    /// See [`Round`].
+    /// The number of the [`Round`].
     pub(super) round: u64,
     pub(super) clients: u64,
     /// Whether items are large.
     pub(super) is_bulky: bool,
-    /// How many operations to do; without end if absent.
+    /// Number of operations; unlimited if absent.
     pub(super) operations: Option<u64>,
-    /// Whether to close the directory in the end, or to leave it as a process does that dies.
+    /// Whether to close the directory at the end, or to exit like a process that dies.
     pub(super) is_closed: bool,
-    /// The file to which to report, instead of the standard output.
+    /// The file for the records, instead of standard output.
     pub(super) marks: Option<&'a Path>,
     pub(super) planted: Option<Bug>,
     pub(super) settings: Settings,
 }
 
 impl Writer<'_> {
-    /// The process.
+    /// Returns the command of the process.
     pub(super) fn command(&self) -> std::io::Result<Command> {
         let mut command = child::command_on(ROLE, self.folder, self.planted)?;
         command.arg("--seed").arg(self.seed.to_string());
@@ -68,9 +67,9 @@ impl Writer<'_> {
     }
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Writing {
+pub(in crate::checks) struct WriterRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -83,7 +82,7 @@ pub(in crate::checks) struct Writing {
     settings: Settings,
 }
 
-impl Role for Writing {
+impl Role for WriterRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -95,13 +94,13 @@ impl Role for Writing {
         let opening = Instant::now();
         let opened = directory::open(&self.folder, self.settings)?;
         let micros = u64::try_from(opening.elapsed().as_micros()).unwrap_or(u64::MAX);
-        reporter.tell(&Record::Opened(micros))?;
+        reporter.report(&Record::Opened(micros))?;
         runtime()?.block_on(write(opened.engine(), &reporter, self.task))?;
         if !self.closed {
             std::process::exit(0);
         }
         opened.close()?;
-        reporter.tell(&Record::Done)?;
+        reporter.report(&Record::Done)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -128,7 +127,7 @@ async fn write(
     task: Task,
 ) -> Result<(), Failure> {
     make_table(&engine).await?;
-    let engine = Flawed::plant(engine, task.planted);
+    let engine = FlawedEngine::plant(engine, task.planted);
     let round = Arc::new(Round::new(task.round, task.is_bulky));
     let left = Arc::new(AtomicU64::new(task.operations));
     let mut clients = JoinSet::new();
@@ -138,9 +137,9 @@ async fn write(
         client.acks_early = task.planted == Some(Bug::EarlyAck);
         let left = Arc::clone(&left);
         clients.spawn(async move {
-            let take = |left: u64| left.checked_sub(1);
+            let take_one = |left: u64| left.checked_sub(1);
             while left
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one)
                 .is_ok()
             {
                 client.step().await?;
@@ -151,9 +150,9 @@ async fn write(
     join_all(clients).await
 }
 
-/// Makes the stage's table, if it is not there.
+/// Creates the test table if it does not exist.
 pub(super) async fn make_table(engine: &Arc<dyn Engine>) -> floe_store::Result<()> {
-    match engine.create_table(stage::table()?.into()).await {
+    match engine.create_table(test_table::table()?.into()).await {
         Ok(_) | Err(Error::ResourceInUse(_)) => Ok(()),
         Err(error) => Err(error),
     }

@@ -1,8 +1,7 @@
 //! The bytes of one file, kept in pages.
 //!
-//! Pages that were never written are zeros and take no room, because databases
-//! reserve journals of many megabytes. Clones share their pages, because every
-//! cut looks at the same files again.
+//! Pages that were never written are zeros and use no memory, because databases preallocate journals of many megabytes.
+//! Clones share their pages, because every cut contains mostly the same files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,7 +25,7 @@ impl Content {
         self.len
     }
 
-    /// Writes as the kernel does: past the end, the gap is zeros.
+    /// Writes like the kernel: a gap after the old end is filled with zeros.
     pub(super) fn write(&mut self, offset: u64, data: &[u8]) {
         let mut at = offset;
         let mut rest = data;
@@ -42,7 +41,7 @@ impl Content {
         self.len = self.len.max(at);
     }
 
-    /// Cuts the file or extends it with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub(super) fn resize(&mut self, len: u64) {
         let (last, within) = locate(len);
         if len < self.len {
@@ -61,7 +60,7 @@ impl Content {
         Arc::make_mut(self.pages.entry(page).or_insert_with(zeros))
     }
 
-    /// Creates `path` with these bytes.
+    /// Creates a file with this content.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
         let mut file = File::create_new(path)?;
         file.set_len(self.len)?;

@@ -1,4 +1,4 @@
-//! Chooses what a power cut loses, and writes what is left into a directory.
+//! Chooses the losses of a power cut, and writes the result into a directory.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,9 +16,8 @@ use super::{
 const SECTOR_BYTES: usize = 512;
 
 impl Disk<'_> {
-    /// Writes into `target`, which must be missing or empty, what a machine
-    /// could find of the watched directory after the cut. Equal seeds give
-    /// equal directories.
+    /// Writes a state of the watched directory that a machine could find after the cut into `target`, which must be
+    /// missing or empty. Equal seeds give equal directories.
     ///
     /// # Errors
     ///
@@ -26,18 +25,21 @@ impl Disk<'_> {
     pub(crate) fn materialise(&self, target: &Path, seed: u64, loss: Loss) -> io::Result<Damage> {
         fs::create_dir_all(target)?;
         if fs::read_dir(target)?.next().is_some() {
-            let message = format!("the target is not empty dir={}", target.display());
+            let message = format!(
+                "the target directory is not empty: path={}",
+                target.display()
+            );
             return Err(io::Error::new(ErrorKind::AlreadyExists, message));
         }
-        let mut fates = Fates::new(self, seed, loss);
-        let names = fates.names(self);
+        let mut choices = CrashChoices::new(self, seed, loss);
+        let names = choices.names(self);
         let contents = self
             .files
             .iter()
-            .map(|(id, node)| (*id, fates.content(node)));
+            .map(|(id, node)| (*id, choices.content(node)));
         let contents: BTreeMap<FileId, Content> = contents.collect();
         save(&names, &contents, target)?;
-        Ok(fates.damage)
+        Ok(choices.damage)
     }
 
     /// The records whose edits are not durable.
@@ -51,12 +53,12 @@ impl Disk<'_> {
     }
 }
 
-/// How one crash treats the changes it meets.
+/// How one crash treats changes that are not durable.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     KeepAll,
     LoseAll,
-    /// What happened before a record is kept; the record itself is torn.
+    /// Changes before a record are kept; the record itself is torn.
     Until {
         record: usize,
     },
@@ -72,14 +74,14 @@ enum Fate {
     Lose,
 }
 
-/// The choices of one crash.
-struct Fates {
+/// The random choices of one crash.
+struct CrashChoices {
     random: SeededRandom,
     plan: Plan,
     damage: Damage,
 }
 
-impl Fates {
+impl CrashChoices {
     fn new(disk: &Disk<'_>, seed: u64, loss: Loss) -> Self {
         let random = SeededRandom::new(seed);
         let plan = match loss {
@@ -107,7 +109,7 @@ impl Fates {
         }
     }
 
-    /// What is found of one file.
+    /// Returns the content of a file after the crash.
     fn content(&mut self, node: &Node<'_>) -> Content {
         let mut content = node.durable.clone();
         for edit in &node.edits {
@@ -139,7 +141,7 @@ impl Fates {
         }
     }
 
-    /// The new length may have reached the disk although the data did not.
+    /// The new length may be on the disk although the data is not.
     fn leave_hole(&mut self, content: &mut Content, end: u64) {
         let random = !matches!(self.plan, Plan::LoseAll);
         if random && end > content.len() && self.random.coin() {
@@ -147,7 +149,7 @@ impl Fates {
         }
     }
 
-    /// Either a first part is kept, or any sectors are.
+    /// Keeps either the first sectors or random ones.
     fn tear(&mut self, content: &mut Content, offset: u64, data: &[u8]) {
         let sectors = sectors(offset, data);
         let in_order = self.random.coin();
@@ -171,10 +173,10 @@ impl Fates {
         }
     }
 
-    /// The names that are found.
+    /// Returns the names after the crash.
     fn names<'t>(&mut self, disk: &Disk<'t>) -> Names<'t> {
         let mut names = disk.names.clone();
-        let mut journal_goes_on = true;
+        let mut is_journal_kept = true;
         for edit in &disk.name_edits {
             if edit.status != Status::Durable {
                 let kept = match self.fate(edit.record) {
@@ -182,10 +184,10 @@ impl Fates {
                     Fate::Tear => self.random.coin(),
                     Fate::Lose => false,
                 };
-                journal_goes_on &= kept;
+                is_journal_kept &= kept;
                 let found = match disk.model {
                     DirModel::Strict => kept,
-                    DirModel::Ext4 => journal_goes_on,
+                    DirModel::Ext4 => is_journal_kept,
                 };
                 if !found {
                     self.damage.names_lost += 1;
@@ -214,7 +216,7 @@ fn random_plan(disk: &Disk<'_>, random: &SeededRandom) -> Plan {
     Plan::Each { keep_percent }
 }
 
-/// Cuts a write where the file's sectors meet.
+/// Splits a write at the sector boundaries of the file.
 fn sectors(offset: u64, data: &[u8]) -> Vec<(u64, &[u8])> {
     let mut sectors = Vec::new();
     let (mut at, mut rest) = (offset, data);
@@ -228,13 +230,12 @@ fn sectors(offset: u64, data: &[u8]) -> Vec<(u64, &[u8])> {
     sectors
 }
 
-/// Writes the tree of names from the root on; what hangs on a lost directory
-/// is lost with it.
+/// Writes the tree of names from the root; the content of a lost directory is lost with it.
 fn save(names: &Names<'_>, contents: &BTreeMap<FileId, Content>, target: &Path) -> io::Result<()> {
     let mut children: BTreeMap<FileId, Vec<(&str, FileId)>> = BTreeMap::new();
-    for (place, file) in names {
-        let child = (place.name.as_str(), *file);
-        children.entry(place.dir).or_default().push(child);
+    for (entry, file) in names {
+        let child = (entry.name.as_str(), *file);
+        children.entry(entry.dir).or_default().push(child);
     }
     let mut saved: BTreeMap<FileId, PathBuf> = BTreeMap::new();
     let mut open = vec![(ROOT, target.to_path_buf())];

@@ -1,5 +1,4 @@
-//! Each rule of the disk on a trace made by hand. The traces go through the
-//! binary format, so that the reader is tested with them.
+//! Tests of each rule on hand-written traces. The traces use the binary format, so that its parser is tested too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,16 +12,16 @@ const DIR: u64 = 4;
 const BOTH: [DirModel; 2] = [DirModel::Ext4, DirModel::Strict];
 const SEEDS: std::ops::Range<u64> = 0..200;
 
-/// Writes records as the shim does.
+/// Writes records in the format of the shim.
 struct Records(Vec<u8>);
 
 impl Records {
-    /// Starts on an empty directory.
+    /// A process that starts on an empty directory.
     fn new() -> Self {
         Self::found().start()
     }
 
-    /// Starts with what the process finds.
+    /// A process that starts on a directory with content.
     fn found() -> Self {
         Self(b"FLOETRC1".to_vec())
     }
@@ -142,34 +141,34 @@ fn found(disk: &Disk<'_>, seed: u64, loss: Loss) -> Tree {
     tree(target.path())
 }
 
-/// What is found after the whole trace.
+/// Returns the state after the whole trace.
 fn crash(records: &Records, model: DirModel, loss: Loss) -> Tree {
     let trace = records.trace();
     let disk = Disk::replay(&trace, model, trace.len()).unwrap();
     found(&disk, 0, loss)
 }
 
-/// All that can be found after the whole trace, over many seeds.
+/// Returns all possible states after the whole trace, over many seeds.
 fn outcomes(records: &Records, model: DirModel) -> BTreeSet<Tree> {
     let trace = records.trace();
     let disk = Disk::replay(&trace, model, trace.len()).unwrap();
     SEEDS.map(|seed| found(&disk, seed, Loss::Random)).collect()
 }
 
-/// The contents that one file can be found with; none where it is missing.
+/// Returns the possible contents of one file; `None` if it is missing.
 fn contents(records: &Records, name: &str) -> BTreeSet<Option<Vec<u8>>> {
     let outcomes = outcomes(records, DirModel::Ext4);
     let content = |mut tree: Tree| tree.remove(name).flatten();
     outcomes.into_iter().map(content).collect()
 }
 
-/// A file that is there, with its name, since before.
+/// A file that existed, with its name, before the start.
 fn old_file(data: &[u8]) -> Records {
     Records::found().found_file("a", A, data).start()
 }
 
 #[test]
-fn what_was_found_at_the_start_survives() {
+fn content_found_at_the_start_survives() {
     let records = Records::found()
         .entry(1, 1, "d", DIR)
         .entry(2, DIR, "a", A)
@@ -189,7 +188,7 @@ fn what_was_found_at_the_start_survives() {
 }
 
 #[test]
-fn a_synced_write_survives() {
+fn synced_write_survives() {
     for records in [
         old_file(b"").write(A, 0, b"new").sync(A),
         old_file(b"").write(A, 0, b"new").sync_data(A),
@@ -205,7 +204,7 @@ fn a_synced_write_survives() {
 }
 
 #[test]
-fn an_unsynced_write_may_vanish() {
+fn unsynced_write_may_be_lost() {
     let records = old_file(b"old").write(A, 0, b"new");
     for model in BOTH {
         assert_eq!(crash(&records, model, Loss::All), files(&[("a", b"old")]));
@@ -216,7 +215,7 @@ fn an_unsynced_write_may_vanish() {
 }
 
 #[test]
-fn a_sync_covers_what_came_before_it_only() {
+fn sync_covers_only_earlier_writes_of_its_file() {
     let records = old_file(b"")
         .write(A, 0, b"one")
         .sync(A)
@@ -243,7 +242,7 @@ fn unsynced_writes_are_lost_in_any_order() {
 }
 
 #[test]
-fn a_write_tears_at_sectors() {
+fn write_is_torn_at_sector_boundaries() {
     let old = [b'o'; 2048];
     let records = old_file(&old).write(A, 100, &[b'n'; 1500]);
     let found = contents(&records, "a");
@@ -267,7 +266,7 @@ fn a_write_tears_at_sectors() {
 }
 
 #[test]
-fn a_lost_extension_leaves_a_short_file_or_zeros() {
+fn lost_extension_leaves_a_short_file_or_zeros() {
     let records = old_file(b"old").write(A, 3, b"new");
     let expected: [&[u8]; 3] = [b"old", b"old\0\0\0", b"oldnew"];
     let expected = expected.map(|content| Some(content.to_vec()));
@@ -279,13 +278,13 @@ fn a_lost_extension_leaves_a_short_file_or_zeros() {
 }
 
 #[test]
-fn a_gap_before_a_kept_write_is_zeros() {
+fn gap_before_a_kept_write_is_zeros() {
     let records = old_file(b"").write(A, 0, b"lost").write(A, 4, b"kept");
     assert!(contents(&records, "a").contains(&Some(b"\0\0\0\0kept".to_vec())));
 }
 
 #[test]
-fn a_truncation_needs_a_sync() {
+fn truncation_is_durable_after_a_sync() {
     let pending = old_file(b"long content").truncate(A, 4);
     let expected: [&[u8]; 2] = [b"long content", b"long"];
     let expected = expected.map(|content| Some(content.to_vec()));
@@ -301,7 +300,7 @@ fn a_truncation_needs_a_sync() {
 }
 
 #[test]
-fn a_truncation_across_pages_clears_what_it_cut() {
+fn truncation_across_pages_clears_the_removed_bytes() {
     let records = old_file(&[b'x'; 10_000])
         .truncate(A, 5_000)
         .truncate(A, 9_000)
@@ -315,7 +314,7 @@ fn a_truncation_across_pages_clears_what_it_cut() {
 }
 
 #[test]
-fn a_synced_new_file_has_its_name_on_ext4_only() {
+fn synced_new_file_has_its_name_only_on_ext4() {
     let records = Records::new()
         .create("a", A)
         .write(A, 0, b"new")
@@ -329,7 +328,7 @@ fn a_synced_new_file_has_its_name_on_ext4_only() {
 }
 
 #[test]
-fn a_name_may_survive_without_its_data() {
+fn name_may_survive_without_its_data() {
     let records = Records::new().create("a", A).write(A, 0, b"new").sync(1);
     for model in BOTH {
         assert_eq!(crash(&records, model, Loss::All), files(&[("a", b"")]));
@@ -337,7 +336,7 @@ fn a_name_may_survive_without_its_data() {
 }
 
 #[test]
-fn a_rename_needs_a_sync_of_its_directory() {
+fn rename_is_durable_after_a_sync_of_its_directory() {
     let before = old_file(b"old")
         .create("tmp", B)
         .write(B, 0, b"new")
@@ -360,7 +359,7 @@ fn a_rename_needs_a_sync_of_its_directory() {
 }
 
 #[test]
-fn a_sync_of_a_renamed_file_keeps_the_rename_on_ext4_only() {
+fn sync_of_a_renamed_file_keeps_the_rename_only_on_ext4() {
     let records = old_file(b"old").rename("a", "b", A).sync(A);
     let new = files(&[("b", b"old")]);
     assert_eq!(crash(&records, DirModel::Ext4, Loss::All), new);
@@ -369,7 +368,7 @@ fn a_sync_of_a_renamed_file_keeps_the_rename_on_ext4_only() {
 }
 
 #[test]
-fn a_rename_between_directories_needs_both_synced() {
+fn rename_between_directories_is_durable_after_both_are_synced() {
     let moved = |records: Records| records.put(8, [(1, "a"), (DIR, "a")], A, 0, b"");
     let found = Records::found().found_file("a", A, b"old");
     let records = moved(found.entry(1, 1, "d", DIR).start()).sync(DIR);
@@ -385,7 +384,7 @@ fn a_rename_between_directories_needs_both_synced() {
 }
 
 #[test]
-fn writes_follow_a_file_through_its_rename() {
+fn writes_after_a_rename_apply_to_the_renamed_file() {
     let records = old_file(b"old")
         .rename("a", "b", A)
         .write(A, 3, b"er")
@@ -397,7 +396,7 @@ fn writes_follow_a_file_through_its_rename() {
 }
 
 #[test]
-fn an_unlinked_file_returns_until_its_directory_is_synced() {
+fn unlinked_file_may_return_until_its_directory_is_synced() {
     let records = old_file(b"old").unlink("a", A).write(A, 0, b"new");
     for model in BOTH {
         assert_eq!(crash(&records, model, Loss::All), files(&[("a", b"old")]));
@@ -411,7 +410,7 @@ fn an_unlinked_file_returns_until_its_directory_is_synced() {
 }
 
 #[test]
-fn a_name_used_again_is_another_file() {
+fn reused_name_refers_to_the_new_file() {
     let records = old_file(b"old")
         .unlink("a", A)
         .create("a", B)
@@ -428,7 +427,7 @@ fn a_name_used_again_is_another_file() {
 }
 
 #[test]
-fn a_file_is_lost_with_its_directory() {
+fn file_is_lost_with_its_directory() {
     let records = Records::new()
         .mkdir("d", DIR)
         .entry(5, DIR, "a", A)
@@ -443,7 +442,7 @@ fn a_file_is_lost_with_its_directory() {
 }
 
 #[test]
-fn a_link_is_a_second_name() {
+fn link_is_a_second_name_of_the_file() {
     let records = old_file(b"old")
         .link("b", A)
         .sync(1)
@@ -459,7 +458,7 @@ fn a_link_is_a_second_name() {
 }
 
 #[test]
-fn ext4_keeps_names_in_order_and_posix_does_not() {
+fn name_changes_are_kept_in_order_only_on_ext4() {
     let records = Records::new().create("a", A).create("b", B);
     let [none, a, b, both] = [&[][..], &["a"], &["b"], &["a", "b"]].map(|names: &[&str]| {
         let empty = |name: &&str| (String::from(*name), Some(Vec::new()));
@@ -472,7 +471,7 @@ fn ext4_keeps_names_in_order_and_posix_does_not() {
 }
 
 #[test]
-fn what_a_failed_sync_missed_is_not_saved_by_the_next() {
+fn writes_before_a_failed_sync_are_not_covered_by_the_next() {
     let records = old_file(b"...")
         .write(A, 0, b"1")
         .sync_fails(A)
@@ -491,7 +490,7 @@ fn what_a_failed_sync_missed_is_not_saved_by_the_next() {
 }
 
 #[test]
-fn what_a_failed_directory_sync_missed_is_not_saved_by_the_next() {
+fn renames_before_a_failed_sync_are_not_covered_by_the_next() {
     let records = old_file(b"old").rename("a", "b", A).sync_fails(1).sync(1);
     for model in BOTH {
         assert_eq!(crash(&records, model, Loss::All), files(&[("a", b"old")]));
@@ -499,7 +498,7 @@ fn what_a_failed_directory_sync_missed_is_not_saved_by_the_next() {
 }
 
 #[test]
-fn marks_before_the_cut_are_known() {
+fn marks_before_the_cut_are_available() {
     let records = Records::new().mark(b"one").create("a", A).mark(b"two");
     let trace = records.trace();
     assert_eq!((trace.start(), trace.len()), (1, 4));
@@ -511,7 +510,7 @@ fn marks_before_the_cut_are_known() {
     }
     assert_eq!(seen, [0, 0, 1, 1, 2]);
     let [one, two] = disk.marks() else {
-        panic!("two marks");
+        panic!("expected two marks");
     };
     assert_eq!((one.record, one.bytes), (1, b"one".as_slice()));
     assert_eq!((two.record, two.bytes), (3, b"two".as_slice()));
@@ -521,18 +520,18 @@ fn marks_before_the_cut_are_known() {
 fn advancing_equals_replaying() {
     let records = old_file(b"old").write(A, 0, b"1").sync(A).write(A, 1, b"2");
     let trace = records.trace();
-    let mut walking = Disk::new(&trace, DirModel::Strict);
+    let mut advanced = Disk::new(&trace, DirModel::Strict);
     for cut in trace.start()..=trace.len() {
-        walking.advance(cut).unwrap();
+        advanced.advance(cut).unwrap();
         let fresh = Disk::replay(&trace, DirModel::Strict, cut).unwrap();
         for loss in [Loss::All, Loss::Random, Loss::None] {
-            assert_eq!(found(&walking, 7, loss), found(&fresh, 7, loss));
+            assert_eq!(found(&advanced, 7, loss), found(&fresh, 7, loss));
         }
     }
 }
 
 #[test]
-fn equal_seeds_give_equal_disks_and_tell_the_damage() {
+fn equal_seeds_give_equal_states_and_damage_is_counted() {
     let records = old_file(&[b'o'; 4096])
         .write(A, 0, &[b'n'; 4096])
         .create("b", B);
@@ -555,7 +554,7 @@ fn equal_seeds_give_equal_disks_and_tell_the_damage() {
 }
 
 #[test]
-fn a_target_with_content_is_refused() {
+fn nonempty_target_is_rejected() {
     let trace = Records::new().trace();
     let disk = Disk::replay(&trace, DirModel::Ext4, trace.len()).unwrap();
     let target = tempfile::tempdir().unwrap();
@@ -565,7 +564,7 @@ fn a_target_with_content_is_refused() {
 }
 
 #[test]
-fn cuts_are_different_and_in_order() {
+fn cuts_are_distinct_and_in_order() {
     let records = (0..100).fold(Records::new(), |records, _| records.mark(b"x"));
     let trace = records.trace();
     let cuts = trace.cuts(1, 30);
@@ -580,7 +579,7 @@ fn cuts_are_different_and_in_order() {
 }
 
 #[test]
-fn faults_and_refusals_are_told() {
+fn faults_and_refused_calls_are_reported() {
     let records = old_file(b"").mark(b"").file(16, A, 0, b"");
     let records = records.file(17, 0, 0, b"O_TMPFILE").sync_fails(A);
     let trace = records.trace();
@@ -590,7 +589,7 @@ fn faults_and_refusals_are_told() {
 }
 
 #[test]
-fn a_record_cut_by_a_kill_is_dropped() {
+fn incomplete_last_record_is_dropped() {
     let whole = Records::new().create("a", A).write(A, 0, b"data");
     for missing in 1..(48 + 4) {
         let bytes = &whole.0[..whole.0.len() - missing];
@@ -599,11 +598,11 @@ fn a_record_cut_by_a_kill_is_dropped() {
 }
 
 #[test]
-fn damaged_traces_are_refused() {
+fn damaged_traces_are_rejected() {
     let reading = [
         (Records(Vec::new()), "not a trace"),
         (Records(b"FLOETRC2".to_vec()), "not a trace"),
-        (Records::found(), "ends before its start"),
+        (Records::found(), "has no start record"),
         (Records::new().file(99, A, 0, b""), "unknown operation"),
         (Records::new().create("..", A), "not a file name"),
         (Records::new().create("a/b", A), "not a file name"),
@@ -619,10 +618,13 @@ fn damaged_traces_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
     let replaying = [
-        (Records::new().write(A, 0, b"x"), "changes a file"),
-        (Records::new().rename("a", "b", A), "names a file"),
-        (Records::new().entry(5, DIR, "a", A), "uses a directory"),
-        (Records::new().sync(A), "syncs a file"),
+        (Records::new().write(A, 0, b"x"), "changes an unknown file"),
+        (Records::new().rename("a", "b", A), "names an unknown file"),
+        (
+            Records::new().entry(5, DIR, "a", A),
+            "uses an unknown directory",
+        ),
+        (Records::new().sync(A), "syncs an unknown file"),
     ];
     for (records, expected) in replaying {
         let trace = records.trace();

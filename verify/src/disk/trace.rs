@@ -1,9 +1,7 @@
-//! Reads the trace that the shim writes.
+//! Reads the traces that the shim writes.
 //!
-//! The format is described in `verify/shim/trace.c`. Reading checks all that the
-//! replay relies on, so that a damaged trace is an error and never a wrong
-//! disk; an incomplete last record is what a killed process leaves behind and
-//! is dropped.
+//! The format is described in `verify/shim/trace.c`. The reader checks everything that the replay relies on, so that a
+//! damaged trace is an error and never a wrong disk. An incomplete last record, left by a killed process, is dropped.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
@@ -14,44 +12,44 @@ use floe_store::env::SeededRandom;
 const MAGIC: &[u8; 8] = b"FLOETRC1";
 const SYNC_CLASS: u64 = 2;
 
-/// A file or directory of the watched process, by a number never used twice.
+/// Identifies a file or directory of the watched process; ids are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(super) u64);
 
-/// The watched directory itself.
+/// The watched directory.
 pub(super) const ROOT: FileId = FileId(1);
 
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct DirEntry {
     pub(super) dir: FileId,
     pub(super) name: String,
 }
 
-/// One thing that happened, as recorded.
+/// A recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// What came before was there when the process started.
+    /// The end of the content found when the process started.
     Start,
     Create {
-        at: Place,
+        at: DirEntry,
         file: FileId,
     },
     Mkdir {
-        at: Place,
+        at: DirEntry,
         file: FileId,
     },
     Link {
-        at: Place,
+        at: DirEntry,
         file: FileId,
     },
     Rename {
-        from: Place,
-        to: Place,
+        from: DirEntry,
+        to: DirEntry,
         file: FileId,
     },
     Unlink {
-        at: Place,
+        at: DirEntry,
         file: FileId,
     },
     Write {
@@ -63,8 +61,7 @@ pub(super) enum Event {
         file: FileId,
         len: u64,
     },
-    /// fsync and fdatasync: all modelled file systems keep with the data what
-    /// is needed to read it back.
+    /// fsync or fdatasync: in both models, fdatasync also keeps the metadata needed to read the data back.
     Sync {
         file: FileId,
     },
@@ -72,19 +69,19 @@ pub(super) enum Event {
     Mark {
         bytes: Vec<u8>,
     },
-    /// A sync that failed, by the shim's doing or the kernel's.
+    /// A failed sync, injected by the shim or from the kernel.
     SyncFailed {
         file: FileId,
     },
-    /// Another call that the shim made fail: it had no effect, or wrote less.
+    /// Another failure that the shim injected: the call had no effect, or wrote less.
     Fault,
-    /// A call that the shim refused because a trace cannot express it.
+    /// A call that the shim refused because the trace format cannot express it.
     Refused {
         what: String,
     },
 }
 
-/// What a watched process did to its directory, in order.
+/// The changes that a watched process made to its directory, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     pub(super) events: Vec<Event>,
@@ -96,8 +93,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is not a trace, or ends before the process
-    /// really started.
+    /// When the file cannot be read, is not a trace, or ends before the start record.
     pub(crate) fn read(file: &Path) -> io::Result<Self> {
         Self::parse(BufReader::new(File::open(file)?)).map_err(|error| {
             io::Error::new(error.kind(), format!("{error} file={}", file.display()))
@@ -114,27 +110,25 @@ impl Trace {
             events.push(event);
         }
         let start = events.iter().position(|event| *event == Event::Start);
-        let start = start.ok_or_else(|| invalid("the trace ends before its start".into()))?;
+        let start = start.ok_or_else(|| invalid("the trace has no start record".into()))?;
         Ok(Self {
             events,
             start: start + 1,
         })
     }
 
-    /// How many records there are; a cut lies between 0 and this.
+    /// The number of records; a cut is a number from 0 to this one.
     pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// The first cut at which the process had started: what lies before is the
-    /// directory as it was found.
+    /// The first cut at which the process had started; earlier records are the initial content.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// Chooses `count` different cuts since the start, or all if there are no
-    /// more, in ascending order, so that one [`super::Disk`] can advance
-    /// through them.
+    /// Chooses `count` different cuts after the start, or all if there are fewer, in ascending order, so that one
+    /// [`super::Disk`] can advance through them.
     pub(crate) fn cuts(&self, seed: u64, count: usize) -> Vec<usize> {
         let mut cuts: Vec<usize> = (self.start..=self.len()).collect();
         let random = SeededRandom::new(seed);
@@ -146,14 +140,14 @@ impl Trace {
         cuts
     }
 
-    /// The record of the first call that failed, by the shim's doing, if any.
+    /// The index of the first failed call, if any.
     pub(crate) fn first_fault(&self) -> Option<usize> {
         let failed = |event: &Event| matches!(event, Event::Fault | Event::SyncFailed { .. });
         self.events.iter().position(failed)
     }
 
-    /// The kinds of calls that the shim refused because a trace cannot express
-    /// them; the process saw errors that a real disk would not have given.
+    /// The calls that the shim refused because the trace format cannot express them. The process saw errors that a real
+    /// disk would not return.
     pub(crate) fn refused(&self) -> impl Iterator<Item = &str> {
         self.events.iter().filter_map(|event| match event {
             Event::Refused { what } => Some(what.as_str()),
@@ -196,7 +190,7 @@ impl Header {
     }
 }
 
-/// The next event, or none at the end or in the middle of the last record.
+/// Reads the next event. Returns `None` at the end, and for an incomplete last record.
 fn read_event(input: &mut impl Read, record: usize) -> io::Result<Option<Event>> {
     let Some(header) = Header::read(input)? else {
         return Ok(None);
@@ -210,11 +204,10 @@ fn read_event(input: &mut impl Read, record: usize) -> io::Result<Option<Event>>
     };
     event(&header, name, to_name, data)
         .map(Some)
-        .map_err(|what| invalid(format!("{what} record={record} op={}", header.op)))
+        .map_err(|what| invalid(format!("{what}: record={record} op={}", header.op)))
 }
 
-/// The numbers are those of `enum op` in `shim.h`. What was there at the start
-/// takes the same form as what was made later.
+/// The numbers are those of `enum op` in `shim.h`. Initial content becomes the same events as later changes.
 fn event(
     header: &Header,
     name: Vec<u8>,
@@ -225,24 +218,24 @@ fn event(
     Ok(match header.op {
         4 => Event::Start,
         1 | 6 => Event::Mkdir {
-            at: place(header.dir, name)?,
+            at: dir_entry(header.dir, name)?,
             file,
         },
         2 | 5 => Event::Create {
-            at: place(header.dir, name)?,
+            at: dir_entry(header.dir, name)?,
             file,
         },
         7 => Event::Link {
-            at: place(header.dir, name)?,
+            at: dir_entry(header.dir, name)?,
             file,
         },
         8 => Event::Rename {
-            from: place(header.dir, name)?,
-            to: place(header.to_dir, to_name)?,
+            from: dir_entry(header.dir, name)?,
+            to: dir_entry(header.to_dir, to_name)?,
             file,
         },
         9 => Event::Unlink {
-            at: place(header.dir, name)?,
+            at: dir_entry(header.dir, name)?,
             file,
         },
         3 | 10 => Event::Write {
@@ -266,16 +259,16 @@ fn event(
     })
 }
 
-/// A replay creates files by these names, so they must not lead elsewhere.
-fn place(dir: FileId, name: Vec<u8>) -> Result<Place, &'static str> {
+/// Parses a name. The replay creates files with these names, so they must not lead out of their directory.
+fn dir_entry(dir: FileId, name: Vec<u8>) -> Result<DirEntry, &'static str> {
     let name = String::from_utf8(name).map_err(|_| "file name is not UTF-8")?;
     if name.is_empty() || name == "." || name == ".." || name.contains('/') {
         return Err("not a file name");
     }
-    Ok(Place { dir, name })
+    Ok(DirEntry { dir, name })
 }
 
-/// Files end where the kernel's offsets do.
+/// Checks that the end of a write fits into the kernel's offsets.
 fn bounded(offset: u64, len: usize) -> Result<u64, &'static str> {
     let end = offset.checked_add(len as u64);
     match end {
@@ -290,7 +283,7 @@ fn take(input: &mut impl Read, len: u32) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() as u64 == u64::from(len)).then_some(bytes))
 }
 
-/// Fills `bytes`, or says that the input ends before.
+/// Fills `bytes`. Returns false if the input ends first.
 fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(bytes) {
         Ok(()) => Ok(true),

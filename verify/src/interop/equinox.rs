@@ -1,6 +1,6 @@
-//! Streams exchanged with equinox-js, and the feed of what was appended to them.
+//! Event streams exchanged with equinox-js, and the feed of their events.
 //!
-//! Both sides keep the same counters in four kinds of streams. What each says of a stream is a list of lines, and the
+//! Both sides maintain the same counters in four kinds of streams. Each describes a stream as a list of lines, and the
 //! lists must be equal. The other side is `verify/interop/equinox.mjs`.
 
 mod feed;
@@ -17,10 +17,10 @@ use floe_server::{Options, Server, Service};
 use crate::checks::tool::{must_succeed, npm_ci, target_folder};
 use crate::{Failure, out};
 
-/// How many events a stream has at the end.
+/// Number of events in each stream at the end.
 const EVENTS: usize = 10;
 
-/// How many spans the feed has at the end, at least.
+/// Minimum number of spans in the feed at the end.
 const SPANS: usize = 40;
 
 #[derive(Clone, Debug, Event)]
@@ -92,15 +92,16 @@ impl Kind {
     }
 
     fn access(&self) -> Access<Counter> {
-        match self.has_snapshot {
-            false => Access::Unoptimized,
-            true => Access::Snapshot {
+        if self.has_snapshot {
+            Access::Snapshot {
                 is_origin: |event| matches!(event, Counted::Total { .. }),
                 to_snapshot: |state| Counted::Total {
                     n: state.total,
                     count: state.count,
                 },
-            },
+            }
+        } else {
+            Access::Unoptimized
         }
     }
 
@@ -141,7 +142,7 @@ impl Kind {
             .await
     }
 
-    /// What there is to say of a stream.
+    /// Describes the events and the state of a stream.
     async fn read(&self, db: &Db, prefix: &str) -> Result<Vec<String>, Failure> {
         let (store, id) = (self.store(db), self.id(prefix));
         let name = StreamName::new(Counter::CATEGORY, id.as_str())?;
@@ -176,7 +177,7 @@ fn added(n: u64, note: &str) -> Counted {
     }
 }
 
-/// The other side.
+/// The other implementation.
 struct Equinox {
     folder: PathBuf,
     endpoint: String,
@@ -193,12 +194,12 @@ impl Equinox {
         Ok(Self { folder, endpoint })
     }
 
-    /// Does something with the streams of a prefix.
+    /// Runs an action on the streams with a prefix.
     async fn streams(&self, what: &str, prefix: &str) -> Result<Vec<String>, Failure> {
         self.run("equinox.mjs", &[what, prefix]).await
     }
 
-    /// Runs a script, and gives the lines that it prints.
+    /// Runs a script and returns the lines that it prints.
     async fn run(&self, script: &str, arguments: &[&str]) -> Result<Vec<String>, Failure> {
         let mut node = Command::new("node");
         node.current_dir(&self.folder)
@@ -233,7 +234,7 @@ async fn exchange() -> Result<ExitCode, Failure> {
     }
     equinox.streams("write", "equinox").await?;
     let mut differing = compare(&db, &equinox).await?.1;
-    // Each decides upon the streams of the other, and so goes on with its snapshots and its Tips.
+    // Each side appends to the streams of the other, which uses the other's snapshots and Tips.
     equinox.streams("append", "floe").await?;
     for kind in Kind::all() {
         kind.append(&db, "equinox").await?;
@@ -257,7 +258,7 @@ async fn exchange() -> Result<ExitCode, Failure> {
     })
 }
 
-/// How many events the two agree upon, and in how many lines they differ.
+/// Returns the number of events, and the number of lines that differ.
 async fn compare(db: &Db, equinox: &Equinox) -> Result<(usize, usize), Failure> {
     let (mut events, mut differing) = (0, 0);
     for prefix in ["floe", "equinox"] {
@@ -272,7 +273,7 @@ async fn compare(db: &Db, equinox: &Equinox) -> Result<(usize, usize), Failure> 
     Ok((events, differing))
 }
 
-/// In how many lines two lists differ. Prints those.
+/// Counts the lines that differ between two lists, and prints them.
 fn count_differing(here: &[String], there: &[String]) -> usize {
     let longer = here.len().max(there.len());
     let pairs = (0..longer).map(|at| (here.get(at), there.get(at)));

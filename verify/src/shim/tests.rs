@@ -1,5 +1,5 @@
-//! The shim on real processes. A test runs itself again as the watched child,
-//! so that each test function is both the driver and its workload.
+//! Tests of the shim on real processes. A test runs itself again as the watched child, so that each test function is
+//! both the driver and the workload.
 
 use std::env;
 use std::fs;
@@ -17,22 +17,22 @@ mod power;
 
 const CHILD: &str = "FLOE_SHIM_TEST_CHILD";
 
-/// A directory to watch, and room for the shim's files beside it.
-struct Stage {
-    room: TempDir,
+/// A directory to watch, and a parent folder for the shim's files.
+struct TestFolder {
+    parent: TempDir,
     shim: Shim,
 }
 
-impl Stage {
+impl TestFolder {
     fn new() -> Self {
-        let room = tempfile::tempdir().unwrap();
-        fs::create_dir(room.path().join("watched")).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        fs::create_dir(parent.path().join("watched")).unwrap();
         let shim = Shim::build().unwrap();
-        Self { room, shim }
+        Self { parent, shim }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.room.path().join(name)
+        self.parent.path().join(name)
     }
 
     fn dir(&self) -> PathBuf {
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// The command that runs `test` as a child in a role of its own.
+/// Returns the command that runs `test` as a child in a role.
 fn child(module: &str, test: &str, role: &str, watch: &Watch) -> Command {
     let (_, module) = module.split_once("::").unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
@@ -80,12 +80,12 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// The role of this process if it is a child.
+/// Returns the role of this process if it is a child.
 fn role() -> Option<String> {
     env::var(CHILD).ok()
 }
 
-/// The watched directory and the marks file, in a child.
+/// Returns the watched directory, in a child.
 fn own_dir() -> PathBuf {
     env::var_os("FLOE_SHIM_DIR").unwrap().into()
 }
@@ -96,7 +96,7 @@ fn own_marks() -> fs::File {
 }
 
 #[test]
-fn the_library_is_built_once() {
+fn library_is_built_once() {
     let dir = tempfile::tempdir().unwrap();
     let first = Shim::build_in(dir.path(), "cc".as_ref()).unwrap();
     let modified = || fs::metadata(&first.library).unwrap().modified().unwrap();
@@ -108,7 +108,7 @@ fn the_library_is_built_once() {
 }
 
 #[test]
-fn a_missing_or_failing_compiler_is_told() {
+fn missing_or_failing_compiler_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let missing = Shim::build_in(dir.path(), "floe-no-such-cc".as_ref()).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
@@ -125,7 +125,7 @@ fn a_missing_or_failing_compiler_is_told() {
 }
 
 #[test]
-fn the_sources_compile_without_warnings() {
+fn sources_compile_without_warnings() {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in SOURCES {
         fs::write(dir.path().join(name), text).unwrap();
@@ -138,22 +138,22 @@ fn the_sources_compile_without_warnings() {
 }
 
 #[test]
-fn a_watch_needs_its_directory_and_its_files_elsewhere() {
-    let stage = Stage::new();
+fn watch_requires_an_existing_directory_and_outside_files() {
+    let folder = TestFolder::new();
     let mut command = Command::new("true");
-    let missing = stage.shim.watch(stage.path("missing"));
+    let missing = folder.shim.watch(folder.path("missing"));
     let error = missing.apply(&mut command).unwrap_err();
     assert!(error.to_string().contains("must exist"), "{error}");
     for inside in ["watched/trace", "watched/../watched/trace"] {
-        let watch = stage.watch().trace(stage.path(inside));
+        let watch = folder.watch().trace(folder.path(inside));
         let error = watch.apply(&mut command).unwrap_err();
-        assert!(error.to_string().contains("lies in the watched"), "{error}");
+        assert!(error.to_string().contains("in the watched"), "{error}");
     }
 }
 
 #[test]
-fn the_shim_gives_up_loudly() {
-    let stage = Stage::new();
+fn invalid_fault_specification_stops_the_process() {
+    let folder = TestFolder::new();
     for spec in [
         "nonsense",
         "write-eio",
@@ -162,7 +162,7 @@ fn the_shim_gives_up_loudly() {
         "write:1",
     ] {
         let mut command = Command::new("true");
-        stage.watch().apply(&mut command).unwrap();
+        folder.watch().apply(&mut command).unwrap();
         let output = command.env("FLOE_SHIM_FAIL", spec).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(SHIM_EXIT), "{spec}");
@@ -171,14 +171,14 @@ fn the_shim_gives_up_loudly() {
 }
 
 #[test]
-fn files_that_are_not_the_shims_are_refused() {
-    let stage = Stage::new();
+fn foreign_counts_and_trace_files_are_rejected() {
+    let folder = TestFolder::new();
     for bytes in [&b""[..], b"FLOECNT1", b"FLOECNT2........"] {
-        fs::write(stage.path("counts"), bytes).unwrap();
-        let error = Counts::read(&stage.path("counts")).unwrap_err();
+        fs::write(folder.path("counts"), bytes).unwrap();
+        let error = Counts::read(&folder.path("counts")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
-    let error = Trace::read(&stage.path("counts")).unwrap_err();
+    let error = Trace::read(&folder.path("counts")).unwrap_err();
     assert!(error.to_string().contains("file="), "{error}");
 }
 

@@ -1,9 +1,9 @@
-//! The checks that the README and the book name are there.
+//! The checks named in the README and the book exist.
 
 use crate::named::check_listed;
 
 #[test]
-fn every_check_that_is_named_is_there() {
+fn named_checks_exist() {
     for command in ["verify", "interop"] {
         check_listed(command, env!("CARGO_BIN_EXE_floe-verify"), &[command]);
     }

@@ -1,4 +1,4 @@
-//! The program `floe-verify`, started as `cargo xtask` starts it.
+//! Tests of the program `floe-verify`, started like `cargo xtask` starts it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

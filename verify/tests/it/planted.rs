@@ -1,8 +1,6 @@
-//! The checks of `cargo xtask verify` are checked: each must find the bugs that can be planted, and
-//! must find nothing where none is.
+//! Tests of the checks of `cargo xtask verify`: each must find its planted bugs, and nothing without a planted bug.
 //!
-//! The sizes are small, so that this stays quick in a debug build; what is proved here is that a
-//! check can fail.
+//! The sizes are small, so that the tests are fast in a debug build; they prove that a check can fail.
 
 use std::process::{Command, Output};
 
@@ -25,7 +23,7 @@ fn line(output: &Output) -> String {
     format!("{}\n{stderr}", stdout.trim_end())
 }
 
-/// The check finds nothing where nothing is wrong, and finds the bug.
+/// Tests that the check passes without a planted bug, and finds each planted bug.
 fn check(sizes: &str, bugs: &[&str]) {
     let clean = verify(sizes);
     assert!(clean.status.success(), "{}", line(&clean));
@@ -44,9 +42,9 @@ fn check_planted(sizes: &str, bugs: &[&str]) {
 }
 
 #[test]
-fn kill_finds_what_is_planted() {
+fn kill_finds_planted_bugs() {
     check("kill --quick --seed 1 --cycles 4 --items 200", &[]);
-    // A kill must hit the moment between the report and the write. The run ends when it has.
+    // A kill must hit the moment between the report and the write. The run ends after the bug was found.
     check_planted(
         "kill --quick --seed 1 --cycles 100 --items 200",
         &["early-ack", "split-transaction", "skipped-index", "log-gap"],
@@ -54,7 +52,7 @@ fn kill_finds_what_is_planted() {
 }
 
 #[test]
-fn linear_finds_what_is_planted() {
+fn linear_finds_planted_bugs() {
     check(
         "linear --seed 1 --operations 3000 --keys 20",
         &["stale-read"],
@@ -62,7 +60,7 @@ fn linear_finds_what_is_planted() {
 }
 
 #[test]
-fn isolation_finds_what_is_planted() {
+fn isolation_finds_planted_bugs() {
     check(
         "isolation --seed 1 --operations 3000",
         &["split-transaction"],
@@ -70,7 +68,7 @@ fn isolation_finds_what_is_planted() {
 }
 
 #[test]
-fn model_finds_what_is_planted() {
+fn model_finds_planted_bugs() {
     let clean = verify("model --seed 1 --seeds 4 --operations 400");
     assert!(clean.status.success(), "{}", line(&clean));
     let planted = verify("model --seed 1 --planted wrong-answer");
@@ -82,7 +80,7 @@ fn model_finds_what_is_planted() {
 }
 
 #[test]
-fn contention_finds_what_is_planted() {
+fn contention_finds_planted_bugs() {
     check(
         "contention --seed 1 --seconds 2 --tasks 24",
         &["dropped-condition", "false-conflict"],
@@ -94,7 +92,7 @@ fn contention_finds_what_is_planted() {
 }
 
 #[test]
-fn io_errors_finds_what_is_planted() {
+fn io_errors_finds_planted_bugs() {
     check(
         "io-errors --quick --seed 1 --points 2 --operations 40",
         &["ack-failed"],
@@ -102,7 +100,7 @@ fn io_errors_finds_what_is_planted() {
 }
 
 #[test]
-fn power_cut_finds_what_is_planted() {
+fn power_cut_finds_planted_bugs() {
     check(
         "power-cut --quick --seed 1 --cuts 16 --operations 150",
         &["relaxed"],
@@ -110,8 +108,8 @@ fn power_cut_finds_what_is_planted() {
 }
 
 #[test]
-fn hostile_finds_what_is_planted() {
-    // Not how fast it is, which a debug build among other tests cannot tell.
+fn hostile_finds_planted_bugs() {
+    // Latency is not tested, because a debug build next to other tests is slow.
     let inside = "hostile --inside --p99-ms 10000";
     let bodies = "--kind huge_bodies --connections 200 --seconds 2 --memory-mb 250";
     check(&format!("{inside} {bodies}"), &["no-limits"]);
@@ -122,7 +120,7 @@ fn hostile_finds_what_is_planted() {
 }
 
 #[test]
-fn feed_finds_what_is_planted() {
+fn feed_finds_planted_bugs() {
     check(
         "feed --seed 1 --events 1500 --kills 8 --streams 200",
         &[
@@ -135,9 +133,9 @@ fn feed_finds_what_is_planted() {
 }
 
 #[test]
-fn graph_finds_what_is_planted() {
+fn graph_finds_planted_bugs() {
     check("graph --seed 1 --kills 4 --moves 1200 --hub 600", &[]);
-    // A kill, or another task, must get between. The run ends when one has.
+    // A kill or another task must hit the right moment. The run ends after the bug was found.
     check_planted(
         "graph --seed 1 --kills 60 --moves 18000",
         &["split-transaction", "dropped-condition", "early-ack"],
@@ -145,7 +143,7 @@ fn graph_finds_what_is_planted() {
 }
 
 #[test]
-fn expiry_finds_what_is_planted() {
+fn expiry_finds_planted_bugs() {
     check(
         "expiry --seed 1 --versions 300 --kills 4 --groups 20",
         &["early-tombstone", "early-checkpoint"],
@@ -153,22 +151,22 @@ fn expiry_finds_what_is_planted() {
 }
 
 #[test]
-fn foreign_finds_what_is_planted() {
+fn foreign_finds_planted_bugs() {
     check("foreign --inside", &["clears-foreign"]);
 }
 
 #[test]
-fn tables_finds_what_is_planted() {
+fn tables_finds_planted_bugs() {
     check("tables --seed 1 --cycles 60 --empty 20", &["leaked-tables"]);
 }
 
 #[test]
-fn full_disk_finds_what_is_planted() {
+fn full_disk_finds_planted_bugs() {
     check("full-disk --inside --seed 1 --rounds 3", &["ack-failed"]);
 }
 
 #[test]
-fn bit_rot_finds_what_is_planted() {
+fn bit_rot_finds_planted_bugs() {
     check(
         "bit-rot --seed 1 --trials 24",
         &["wrong-answer", "hidden-damage"],
@@ -176,21 +174,21 @@ fn bit_rot_finds_what_is_planted() {
 }
 
 #[test]
-fn soak_finds_what_is_planted() {
+fn soak_finds_planted_bugs() {
     check("soak --quick --seed 1 --seconds 16", &["leak"]);
 }
 
 #[test]
-fn wrong_calls_are_refused() {
+fn usage_errors_are_reported() {
     let cases = [
         ("nothing", "unrecognized subcommand 'nothing'"),
         ("kill --fast", "unexpected argument '--fast' found"),
         ("kill --cycles many", "'--cycles <N>': invalid digit"),
         (
             "kill --planted stale-read",
-            "this check does not know the bug: stale-read",
+            "not a bug of this check: stale-read",
         ),
-        ("linear --planted nonsense", "no such planted bug"),
+        ("linear --planted nonsense", "unknown planted bug"),
     ];
     for (arguments, message) in cases {
         let output = verify(arguments);
@@ -202,7 +200,7 @@ fn wrong_calls_are_refused() {
 }
 
 #[test]
-fn every_check_explains_itself() {
+fn every_check_has_a_complete_help() {
     for check in [
         "kill",
         "linear",
@@ -229,7 +227,7 @@ fn every_check_explains_itself() {
         for part in ["Usage:", "--quick", "--seed <N>", "Bugs to plant:"] {
             assert!(help.contains(part), "{check}: {help}");
         }
-        // What it proves and how, and not what its flags are.
+        // The help starts with the description of the check, not of its flags.
         assert!(help.lines().count() > 16, "{check}: {help}");
         assert!(!help.starts_with("The flags"), "{check}: {help}");
     }

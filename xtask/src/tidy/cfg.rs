@@ -7,7 +7,7 @@
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Meta, Token};
 
-/// Whether one of the attributes keeps the item out of every build but tests.
+/// Whether one of the attributes excludes the item from every build without tests.
 pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let path = attribute.path();
@@ -22,7 +22,7 @@ pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The value of a condition in a build without `test`; `None` where it depends on the build.
+/// The value of a condition in a build without `test`; `None` if it depends on the build.
 fn value(condition: &Meta) -> Option<bool> {
     match condition {
         Meta::Path(path) => (path.is_ident("test") || path.is_ident("doctest")).then_some(false),
@@ -43,7 +43,7 @@ fn value(condition: &Meta) -> Option<bool> {
     }
 }
 
-/// `all` for `unit = true`, `any` for `unit = false`.
+/// Evaluates `all` for `unit = true`, `any` for `unit = false`.
 fn all(values: &[Option<bool>], unit: bool) -> Option<bool> {
     if values.contains(&Some(!unit)) {
         Some(!unit)
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_test_code_if_no_other_build_contains_it() {
+    fn item_only_in_test_builds_is_test_code() {
         check("#[cfg(test)]", true);
         check("#[cfg(all(test, unix))]", true);
         check("#[cfg(all(unix, any(test, doctest)))]", true);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_another_build_may_contain_is_product_code() {
+    fn item_possible_in_other_builds_is_product_code() {
         check("#[cfg(any(test, feature = \"x\"))]", false);
         check("#[cfg(not(test))]", false);
         check("#[cfg(not(all(test, unix)))]", false);

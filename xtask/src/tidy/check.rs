@@ -10,16 +10,16 @@ use super::facts::File;
 use super::fault::Fault;
 use super::graph;
 use super::language;
-use super::layers::{self, AllowancesUsed};
-use super::report::{CycleFound, Report};
+use super::layers::{self, UsedAllowances};
+use super::report::{ModuleCycle, Report};
 use super::rules::Rules;
 use super::surface;
 use super::text;
 use super::tree::{self, Crate};
 use super::workspace::Workspace;
 
-/// Every line is seen.
-pub const SEEN: &str = "every file is reached from a target and parsed";
+/// The rule about unreached files, as reported.
+pub const REACHED: &str = "every file is reached from a target and parsed";
 
 /// Checks a source tree.
 pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
@@ -27,7 +27,7 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
         rules,
         report: Report::default(),
         product_files: BTreeSet::new(),
-        allowances_used: AllowancesUsed::new(),
+        used_allowances: UsedAllowances::new(),
     };
     let files = check.parse(workspace);
     check.walk(workspace, &files);
@@ -41,7 +41,7 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
     report.riddle_tests = language.riddle_tests;
     report.language_faults = language.faults;
     let faults = [
-        layers::unused_allowances(rules, &check.allowances_used),
+        layers::unused_allowances(rules, &check.used_allowances),
         layers::dependencies(rules, workspace),
         text::faults(workspace, rules, &files, &check.product_files),
     ];
@@ -55,18 +55,18 @@ pub fn check(workspace: &Workspace, rules: &Rules) -> Report {
 struct Check<'r> {
     rules: &'r Rules,
     report: Report,
-    /// Files that a build without tests contains.
+    /// Files that are part of a build without tests.
     product_files: BTreeSet<String>,
-    allowances_used: AllowancesUsed,
+    used_allowances: UsedAllowances,
 }
 
 impl Check<'_> {
-    fn is_unseen(&mut self, path: &str, lines: usize, what: String) {
+    fn report_unseen(&mut self, path: &str, lines: usize, what: String) {
         self.report.unseen_lines += lines;
-        self.report.faults.push(Fault::new(SEEN, path, 0, what));
+        self.report.faults.push(Fault::new(REACHED, path, 0, what));
     }
 
-    /// Parses all source files, on all cores.
+    /// Parses all source files in parallel.
     fn parse(&mut self, workspace: &Workspace) -> BTreeMap<String, File> {
         let sources = workspace.files.iter();
         let sources: Vec<_> = sources.filter(|(path, _)| path.ends_with(".rs")).collect();
@@ -92,13 +92,15 @@ impl Check<'_> {
                 Ok(file) => {
                     files.insert(path, file);
                 }
-                Err(error) => self.is_unseen(&path, lines, format!("cannot be parsed: {error}")),
+                Err(error) => {
+                    self.report_unseen(&path, lines, format!("cannot be parsed: {error}"))
+                }
             }
         }
         files
     }
 
-    /// Walks all targets, and checks that no file is left.
+    /// Walks the module trees of all targets, and reports files that are not reached.
     fn walk(&mut self, workspace: &Workspace, files: &BTreeMap<String, File>) {
         let mut reached = BTreeSet::new();
         for package in &workspace.packages {
@@ -106,7 +108,8 @@ impl Check<'_> {
                 let walked = tree::walk(package, target, files);
                 reached.extend(walked.modules.iter().map(|module| module.file.to_owned()));
                 for missing in &walked.missing {
-                    let fault = Fault::new(SEEN, missing.file, missing.line, missing.what.clone());
+                    let fault =
+                        Fault::new(REACHED, missing.file, missing.line, missing.what.clone());
                     self.report.faults.push(fault);
                 }
                 self.target(&walked);
@@ -116,21 +119,21 @@ impl Check<'_> {
             let by_tests = self.rules.compiled_by_tests;
             let is_left = by_tests.iter().any(|folder| path.contains(folder));
             if !is_left && !reached.contains(path) {
-                let what = format!("{} lines that no target reaches", file.lines);
-                self.is_unseen(path, file.lines, what);
+                let what = format!("no target reaches these {} lines", file.lines);
+                self.report_unseen(path, file.lines, what);
             }
         }
     }
 
     fn target(&mut self, tree: &Crate<'_>) {
         let resolved = graph::resolve(tree);
-        let used = &mut self.allowances_used;
+        let used = &mut self.used_allowances;
         let faults = layers::only_in(self.rules, tree, &resolved, used);
         self.report.faults.extend(faults);
         if tree.target.is_test {
             return;
         }
-        let faults = layers::apart(self.rules, tree, &resolved);
+        let faults = layers::separations(self.rules, tree, &resolved);
         self.report.faults.extend(faults);
         let product = tree.modules.iter().filter(|module| !module.is_test);
         let files: Vec<_> = product.map(|module| module.file.to_owned()).collect();
@@ -149,7 +152,7 @@ impl Check<'_> {
                 });
                 let edges =
                     edges.map(|((from, to), sites)| (from.clone(), to.clone(), sites.clone()));
-                self.report.cycles.push(CycleFound {
+                self.report.cycles.push(ModuleCycle {
                     package: tree.name(),
                     parent: level.parent.clone(),
                     edges: edges.collect(),

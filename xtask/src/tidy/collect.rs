@@ -1,4 +1,4 @@
-//! Parses a file and collects what the checker keeps of it.
+//! Parses a file and collects its facts.
 
 use std::collections::HashMap;
 use std::mem;
@@ -17,7 +17,7 @@ use super::syntax::{
 };
 use super::tokens::{self, plain};
 
-/// Parses a file. The error names the line.
+/// Parses a file. An error contains the line.
 pub(crate) fn parse(text: &str) -> Result<File, String> {
     let parsed = syn::parse_file(text)
         .map_err(|error| format!("line {}: {error}", error.span().start().line))?;
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<File, String> {
     })
 }
 
-/// Lines outside of these ranges that are neither blank nor only a comment.
+/// Counts the lines outside of these ranges that are neither blank nor only a comment.
 fn code_lines(text: &str, test_lines: &[(usize, usize)]) -> usize {
     let is_code = |(at, line): &(usize, &str)| {
         let line_number = at + 1;
@@ -55,19 +55,19 @@ fn code_lines(text: &str, test_lines: &[(usize, usize)]) -> usize {
 #[derive(Default)]
 struct Collector {
     body: Body,
-    /// Where the references of `body` stand in its list.
-    known: HashMap<(usize, Kind, bool, String), usize>,
+    /// The index of each reference in `body`.
+    indexes: HashMap<(usize, Kind, bool, String), usize>,
     scope: usize,
     is_test: bool,
-    /// The type of the `impl` block around, if it has a name.
+    /// The type of the enclosing `impl` block, if it has a name.
     own_type: Option<String>,
-    /// What the next path stands for.
+    /// The kind of the next path.
     kind: Option<Kind>,
     test_lines: Vec<(usize, usize)>,
 }
 
 impl Collector {
-    fn note(&mut self, path: String, kind: Kind, line: usize) {
+    fn add(&mut self, path: String, kind: Kind, line: usize) {
         let path = match (path.strip_prefix("Self::"), &self.own_type) {
             (Some(rest), Some(own)) => format!("{own}::{rest}"),
             (Some(_), None) => return,
@@ -75,7 +75,7 @@ impl Collector {
             (None, _) => path,
         };
         let key = (self.scope, kind, self.is_test, path);
-        if let Some(at) = self.known.get(&key) {
+        if let Some(at) = self.indexes.get(&key) {
             if let Some(reference) = self.body.references.get_mut(*at) {
                 reference.lines.push(line);
             }
@@ -88,15 +88,15 @@ impl Collector {
             is_test: self.is_test,
             lines: vec![line],
         });
-        self.known.insert(key, self.body.references.len() - 1);
+        self.indexes.insert(key, self.body.references.len() - 1);
     }
 
-    fn note_tokens(&mut self, tokens: TokenStream) {
-        tokens::scan(tokens, &mut |path, kind, line| self.note(path, kind, line));
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        tokens::scan(tokens, &mut |path, kind, line| self.add(path, kind, line));
     }
 
-    /// Visits a part of the tree that stands below these attributes.
-    fn below<'a>(
+    /// Visits a node with these attributes.
+    fn visit_with_attributes<'a>(
         &mut self,
         attributes: &[Attribute],
         span: impl FnOnce() -> Span,
@@ -113,7 +113,7 @@ impl Collector {
         self.is_test = before;
     }
 
-    /// Enters the names that these items define into the current scope.
+    /// Adds the names that these items define to the current scope.
     fn declare<'a>(&mut self, items: impl IntoIterator<Item = &'a Item>) {
         let outer_is_test = self.is_test;
         let Some(scope) = self.body.scopes.get_mut(self.scope) else {
@@ -153,17 +153,17 @@ impl Collector {
         }
     }
 
-    /// Visits with a body of its own in place of the current one, and returns that.
+    /// Visits with a new body instead of the current one, and returns the new body.
     fn in_body(&mut self, visit: impl FnOnce(&mut Self)) -> Body {
         let outer = (
             mem::take(&mut self.body),
-            mem::take(&mut self.known),
+            mem::take(&mut self.indexes),
             mem::take(&mut self.scope),
             self.own_type.take(),
         );
         visit(self);
         let inner;
-        (inner, (self.body, self.known, self.scope, self.own_type)) =
+        (inner, (self.body, self.indexes, self.scope, self.own_type)) =
             (mem::take(&mut self.body), outer);
         inner
     }
@@ -177,12 +177,12 @@ impl Collector {
 
 impl<'a> Visit<'a> for Collector {
     fn visit_item(&mut self, item: &'a Item) {
-        self.below(
+        self.visit_with_attributes(
             item_attributes(item),
             || item.span(),
             |this| {
                 if let Item::Verbatim(tokens) = item {
-                    this.note_tokens(tokens.clone());
+                    this.add_tokens(tokens.clone());
                 }
                 visit::visit_item(this, item);
             },
@@ -216,13 +216,13 @@ impl<'a> Visit<'a> for Collector {
             self.visit_attribute(attribute);
         }
         for used in used_paths(item) {
-            self.note(used.path, Kind::Use, used.line);
+            self.add(used.path, Kind::Use, used.line);
         }
     }
 
     fn visit_item_extern_crate(&mut self, item: &'a syn::ItemExternCrate) {
         let line = item.ident.span().start().line;
-        self.note(format!("::{}", plain(&item.ident)), Kind::Use, line);
+        self.add(format!("::{}", plain(&item.ident)), Kind::Use, line);
     }
 
     fn visit_item_fn(&mut self, item: &'a syn::ItemFn) {
@@ -242,7 +242,7 @@ impl<'a> Visit<'a> for Collector {
             for attribute in &item.attrs {
                 self.visit_attribute(attribute);
             }
-            self.note_tokens(item.mac.tokens.clone());
+            self.add_tokens(item.mac.tokens.clone());
         } else {
             visit::visit_item_macro(self, item);
         }
@@ -276,12 +276,12 @@ impl<'a> Visit<'a> for Collector {
 
     fn visit_impl_item(&mut self, item: &'a syn::ImplItem) {
         let attributes = impl_item_attributes(item);
-        self.below(
+        self.visit_with_attributes(
             attributes,
             || item.span(),
             |this| {
                 if let syn::ImplItem::Verbatim(tokens) = item {
-                    this.note_tokens(tokens.clone());
+                    this.add_tokens(tokens.clone());
                 }
                 visit::visit_impl_item(this, item);
             },
@@ -290,12 +290,12 @@ impl<'a> Visit<'a> for Collector {
 
     fn visit_trait_item(&mut self, item: &'a syn::TraitItem) {
         let attributes = trait_item_attributes(item);
-        self.below(
+        self.visit_with_attributes(
             attributes,
             || item.span(),
             |this| {
                 if let syn::TraitItem::Verbatim(tokens) = item {
-                    this.note_tokens(tokens.clone());
+                    this.add_tokens(tokens.clone());
                 }
                 visit::visit_trait_item(this, item);
             },
@@ -303,7 +303,7 @@ impl<'a> Visit<'a> for Collector {
     }
 
     fn visit_field(&mut self, field: &'a syn::Field) {
-        self.below(
+        self.visit_with_attributes(
             &field.attrs,
             || field.span(),
             |this| visit::visit_field(this, field),
@@ -312,16 +312,16 @@ impl<'a> Visit<'a> for Collector {
 
     fn visit_field_value(&mut self, field: &'a syn::FieldValue) {
         let visit = |this: &mut Self| visit::visit_field_value(this, field);
-        self.below(&field.attrs, || field.span(), visit);
+        self.visit_with_attributes(&field.attrs, || field.span(), visit);
     }
 
     fn visit_variant(&mut self, variant: &'a syn::Variant) {
         let visit = |this: &mut Self| visit::visit_variant(this, variant);
-        self.below(&variant.attrs, || variant.span(), visit);
+        self.visit_with_attributes(&variant.attrs, || variant.span(), visit);
     }
 
     fn visit_arm(&mut self, arm: &'a syn::Arm) {
-        self.below(
+        self.visit_with_attributes(
             &arm.attrs,
             || arm.span(),
             |this| visit::visit_arm(this, arm),
@@ -329,7 +329,7 @@ impl<'a> Visit<'a> for Collector {
     }
 
     fn visit_local(&mut self, local: &'a syn::Local) {
-        self.below(
+        self.visit_with_attributes(
             &local.attrs,
             || local.span(),
             |this| visit::visit_local(this, local),
@@ -338,17 +338,17 @@ impl<'a> Visit<'a> for Collector {
 
     fn visit_stmt_macro(&mut self, statement: &'a syn::StmtMacro) {
         let visit = |this: &mut Self| visit::visit_stmt_macro(this, statement);
-        self.below(&statement.attrs, || statement.span(), visit);
+        self.visit_with_attributes(&statement.attrs, || statement.span(), visit);
     }
 
     fn visit_expr(&mut self, expression: &'a syn::Expr) {
         let attributes = expression_attributes(expression);
-        self.below(
+        self.visit_with_attributes(
             attributes,
             || expression.span(),
             |this| {
                 if let syn::Expr::Verbatim(tokens) = expression {
-                    this.note_tokens(tokens.clone());
+                    this.add_tokens(tokens.clone());
                 }
                 visit::visit_expr(this, expression);
             },
@@ -357,7 +357,7 @@ impl<'a> Visit<'a> for Collector {
 
     fn visit_type(&mut self, node: &'a syn::Type) {
         if let syn::Type::Verbatim(tokens) = node {
-            self.note_tokens(tokens.clone());
+            self.add_tokens(tokens.clone());
         }
         visit::visit_type(self, node);
     }
@@ -389,7 +389,7 @@ impl<'a> Visit<'a> for Collector {
     fn visit_path(&mut self, path: &'a syn::Path) {
         let kind = self.kind.take().unwrap_or(Kind::Any);
         if let Some(first) = path.segments.first() {
-            self.note(joined(path), kind, first.ident.span().start().line);
+            self.add(joined(path), kind, first.ident.span().start().line);
         }
         visit::visit_path(self, path);
     }
@@ -424,15 +424,15 @@ impl<'a> Visit<'a> for Collector {
         if let (syn::Expr::Path(receiver), Some(own)) = (&*node.receiver, &self.own_type)
             && receiver.path.is_ident("self")
         {
-            self.note(format!("{own}::{name}"), Kind::OwnMethod, line);
+            self.add(format!("{own}::{name}"), Kind::OwnMethod, line);
         }
-        self.note(name, Kind::Method, line);
+        self.add(name, Kind::Method, line);
         visit::visit_expr_method_call(self, node);
     }
 
     fn visit_macro(&mut self, node: &'a syn::Macro) {
         self.with_kind(Kind::Macro, |this| this.visit_path(&node.path));
-        self.note_tokens(node.tokens.clone());
+        self.add_tokens(node.tokens.clone());
     }
 
     fn visit_attribute(&mut self, attribute: &'a Attribute) {
@@ -441,7 +441,7 @@ impl<'a> Visit<'a> for Collector {
             return;
         }
         let line = attribute.pound_token.span.start().line;
-        self.note(joined(path), Kind::Attribute, line);
+        self.add(joined(path), Kind::Attribute, line);
         let is_lint = ["allow", "expect", "warn", "deny", "forbid", "path"];
         if is_lint.iter().any(|name| path.is_ident(name)) {
             return;
@@ -454,23 +454,23 @@ impl<'a> Visit<'a> for Collector {
         if path.is_ident("cfg_attr") {
             for word in tokens.clone() {
                 if let TokenTree::Ident(name) = word {
-                    self.note(plain(&name), Kind::Attribute, line);
+                    self.add(plain(&name), Kind::Attribute, line);
                 }
             }
         }
-        self.note_texts(tokens.clone());
-        self.note_tokens(tokens);
+        self.add_strings(tokens.clone());
+        self.add_tokens(tokens);
     }
 
     fn visit_vis_restricted(&mut self, _: &'a syn::VisRestricted) {}
 }
 
 impl Collector {
-    /// Notes paths that stand in texts, as in `#[serde(with = "crate::text")]`.
-    fn note_texts(&mut self, tokens: TokenStream) {
+    /// Adds paths in string literals, as in `#[serde(with = "crate::text")]`.
+    fn add_strings(&mut self, tokens: TokenStream) {
         for token in tokens {
             if let TokenTree::Group(group) = &token {
-                self.note_texts(group.stream());
+                self.add_strings(group.stream());
             }
             let TokenTree::Literal(literal) = token else {
                 continue;
@@ -479,7 +479,7 @@ impl Collector {
                 && text.value().contains("::")
                 && let Ok(path) = text.parse::<syn::Path>()
             {
-                self.note(joined(&path), Kind::Any, text.span().start().line);
+                self.add(joined(&path), Kind::Any, text.span().start().line);
             }
         }
     }

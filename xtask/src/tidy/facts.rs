@@ -1,18 +1,18 @@
-//! What the checker keeps of a file after it is parsed: the modules it declares, the names it
-//! defines and imports, and the paths it names, each with its lines.
+//! The facts about a parsed file: the modules it declares, the names it defines and imports, and the paths it
+//! references, with their lines.
 
 /// One file.
 #[derive(Debug)]
 pub(crate) struct File {
     /// Lines of the file.
     pub(crate) lines: usize,
-    /// Lines outside of test code that hold more than a comment.
+    /// Lines outside of test code that contain more than a comment.
     pub(crate) code_lines: usize,
-    /// Whether the file opens with `//!`.
+    /// Whether the file starts with `//!`.
     pub(crate) has_docs: bool,
     /// Whether the whole file is test code (`#![cfg(test)]`).
     pub(crate) is_test: bool,
-    /// The contents of its outermost module.
+    /// The contents of the module of the file.
     pub(crate) body: Body,
 }
 
@@ -21,11 +21,11 @@ pub(crate) struct File {
 pub(crate) struct Body {
     /// The modules declared in it.
     pub(crate) modules: Vec<ModuleDeclaration>,
-    /// The module's own names first, then those of the blocks that declare any.
+    /// The scope of the module first, then those of blocks with items.
     pub(crate) scopes: Vec<Scope>,
     /// Functions of `impl Type { .. }`.
     pub(crate) inherent: Vec<Inherent>,
-    /// Everything that is named.
+    /// All references to paths.
     pub(crate) references: Vec<Reference>,
     /// Names of test functions, with their lines.
     pub(crate) tests: Vec<(String, usize)>,
@@ -52,14 +52,14 @@ pub(crate) struct ModuleDeclaration {
     pub(crate) is_test: bool,
     /// The value of `#[path = ".."]`.
     pub(crate) path: Option<String>,
-    /// The contents, unless they are in a file of their own.
+    /// The contents, unless they are in another file.
     pub(crate) inline: Option<Body>,
 }
 
-/// The names of a module or of a block.
+/// The names in a module or block.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
-    /// The scope around it; none for the module's own.
+    /// The enclosing scope; `None` for the module's own.
     pub(crate) parent: Option<usize>,
     pub(crate) names: Vec<Name>,
     pub(crate) imports: Vec<Import>,
@@ -74,37 +74,37 @@ pub(crate) struct Name {
     pub(crate) is_test: bool,
 }
 
-/// Namespaces of Rust.
+/// A namespace of Rust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Type,
     Value,
     Macro,
-    /// Types and values, as a tuple struct.
+    /// Types and values, for example a tuple struct.
     Both,
 }
 
 /// A name that `use` brings into scope.
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// None for `*`.
+    /// `None` for `*`.
     pub(crate) name: Option<String>,
     pub(crate) path: String,
     pub(crate) is_public: bool,
     pub(crate) is_test: bool,
 }
 
-/// The functions of an `impl` block without a trait.
+/// The functions of an inherent `impl` block.
 #[derive(Debug)]
 pub(crate) struct Inherent {
     pub(crate) scope: usize,
-    /// The type, as it is named there.
+    /// The type, as written.
     pub(crate) path: String,
     pub(crate) functions: Vec<String>,
     pub(crate) is_test: bool,
 }
 
-/// A path as it is written; the same path in the same scope is kept once, with all its lines.
+/// A path as written. The same path in the same scope is stored once, with all its lines.
 #[derive(Debug)]
 pub(crate) struct Reference {
     pub(crate) scope: usize,
@@ -114,19 +114,19 @@ pub(crate) struct Reference {
     pub(crate) lines: Vec<usize>,
 }
 
-/// What a path stands for where it is written.
+/// The syntactic position of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// A path of `use`.
     Use,
     Type,
     Value,
-    /// A pattern, a struct literal, or tokens of a macro.
+    /// A pattern, a struct literal, or tokens in a macro.
     Any,
     Macro,
     /// `.name()`
     Method,
-    /// `self.name()`, written as the path of the type of `self` and the name.
+    /// `self.name()`, stored as the path of the type of `self` and the name.
     OwnMethod,
     Attribute,
 }

@@ -1,6 +1,6 @@
-//! A rule that does not hold somewhere.
+//! A violation of a rule.
 
-/// A rule that does not hold somewhere.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     /// The rule.

@@ -1,8 +1,7 @@
 //! The dependencies between the modules of a crate, and the cycles among siblings.
 //!
-//! A reference from one module to an item of another is an edge between the two siblings around them that
-//! have the same parent. A parent may use its children; what uses an item of a module around it is counted,
-//! and is no edge.
+//! A reference from one module to an item of another is an edge between their ancestors (or themselves) that have the
+//! same parent. A module may use its children; references to an enclosing module are counted, and are not edges.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,17 +9,17 @@ use super::facts::{Kind, Reference};
 use super::names::{Names, Target};
 use super::tree::Crate;
 
-/// A reference with what it stands for.
+/// A resolved reference.
 #[derive(Debug)]
 pub(crate) struct Resolved<'w> {
     pub(crate) module: usize,
     pub(crate) reference: &'w Reference,
     pub(crate) targets: Vec<Target>,
-    /// The modules that it depends on.
+    /// The modules it depends on.
     pub(crate) modules: Vec<usize>,
 }
 
-/// Resolves everything that a crate names.
+/// Resolves all references of a crate.
 pub(crate) fn resolve<'w>(tree: &Crate<'w>) -> Vec<Resolved<'w>> {
     let names = Names::new(tree);
     let mut resolved = Vec::new();
@@ -33,7 +32,7 @@ pub(crate) fn resolve<'w>(tree: &Crate<'w>) -> Vec<Resolved<'w>> {
             let mut modules: Vec<usize> = Vec::new();
             for target in &targets {
                 match target {
-                    // Its type is named elsewhere in the block.
+                    // The type is referenced elsewhere in the block.
                     Target::Item { .. } if kind == Kind::OwnMethod => {}
                     Target::Module(module)
                     | Target::Item { module, .. }
@@ -66,17 +65,17 @@ fn is_test_module(tree: &Crate<'_>, at: usize) -> bool {
 /// The edges between the children of one module.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
-    /// The path of the module; empty for the root of the crate.
+    /// The path of the parent module; empty for the root of the crate.
     pub(crate) parent: String,
     pub(crate) edges: BTreeMap<(String, String), Vec<Site>>,
 }
 
-/// Where an edge comes from.
+/// A reference that is part of an edge.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub(crate) file: String,
     pub(crate) lines: Vec<usize>,
-    /// What is named there.
+    /// The path, as written.
     pub(crate) what: String,
     /// The module that defines it.
     pub(crate) to: String,
@@ -86,11 +85,11 @@ pub(crate) struct Site {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) levels: Vec<Level>,
-    /// References to items of a module around.
+    /// References to items of an enclosing module.
     pub(crate) child_to_parent: usize,
 }
 
-/// Makes the graph of the product code of a crate.
+/// Builds the module graph of the product code of a crate.
 pub(crate) fn graph(tree: &Crate<'_>, resolved: &[Resolved<'_>]) -> Graph {
     let mut levels: BTreeMap<usize, Level> = BTreeMap::new();
     let mut child_to_parent = 0;
@@ -155,7 +154,7 @@ fn relation(tree: &Crate<'_>, from: usize, to: usize) -> Relation {
         (None, None) => Relation::Own,
         (None, Some(_)) => Relation::Child,
         (Some(_), None) => Relation::Parent,
-        // Two forms of one module, as for two systems.
+        // Two variants of one module, for example for two operating systems.
         (Some(from), Some(to)) if from == to => Relation::Own,
         (Some(from), Some(to)) => Relation::Siblings {
             parent: depth
@@ -168,7 +167,7 @@ fn relation(tree: &Crate<'_>, from: usize, to: usize) -> Relation {
     }
 }
 
-/// The modules around a module from the root on, and itself.
+/// The path from the root to a module, including it.
 fn ancestry(tree: &Crate<'_>, module: usize) -> Vec<usize> {
     let mut line = vec![module];
     let mut at = module;
@@ -184,12 +183,12 @@ fn ancestry(tree: &Crate<'_>, module: usize) -> Vec<usize> {
 #[derive(Debug)]
 pub(crate) struct Cycle {
     pub(crate) modules: BTreeSet<String>,
-    /// The shortest way from a module back to itself; the first module stands at the end again.
+    /// The shortest cycle; the first module is repeated at the end.
     pub(crate) ring: Vec<String>,
 }
 
 impl Level {
-    /// The cycles among the siblings: each the largest set in which every module reaches every other.
+    /// The cycles among the siblings: the largest sets in which every module reaches every other.
     pub(crate) fn cycles(&self) -> Vec<Cycle> {
         let names: BTreeSet<&str> = self
             .edges
@@ -240,14 +239,14 @@ impl Level {
             .map(|edge| edge.1.as_str())
     }
 
-    /// The shortest way from a module back to itself.
+    /// The shortest path from a module back to itself.
     fn ring(&self, from: &str, within: &BTreeSet<String>) -> Option<Vec<String>> {
         let mut open = VecDeque::from([vec![from.to_owned()]]);
         let mut seen = BTreeSet::new();
-        while let Some(way) = open.pop_front() {
-            let at = way.last()?;
+        while let Some(path) = open.pop_front() {
+            let at = path.last()?;
             for next in self.next(at).filter(|next| within.contains(*next)) {
-                let mut longer = way.clone();
+                let mut longer = path.clone();
                 longer.push(next.to_owned());
                 if next == from {
                     return Some(longer);

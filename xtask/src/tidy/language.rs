@@ -1,25 +1,25 @@
-//! The language of code and docs: words that the house style replaces, and test names that are riddles.
+//! Checks the language of code and docs: banned words, and test names without a subject.
 
 use std::collections::BTreeMap;
 
 use super::facts::{Body, File};
 use super::fault::Fault;
-use super::layers::begins_with_any;
+use super::layers::starts_with_any;
 use super::workspace::Workspace;
 
-/// Banned words.
-const WORDS: &str = "words.txt names a replacement";
-/// Test names.
+/// The rule about banned words, as reported.
+const WORDS: &str = "write the replacement in words.txt";
+/// The rule about test names, as reported.
 const TEST_NAMES: &str = "a test name states the behaviour under test";
 
 /// The banned words, each with its replacement.
 const LIST: &str = include_str!("words.txt");
 
-/// Where banned words are counted.
+/// Where banned words are counted: beginnings of paths.
 const WITHIN: &[&str] = &["crates/", "xtask/", "docs/"];
 
-/// First words that name no subject.
-const RIDDLES: &[&str] = &[
+/// First words of test names that name no subject.
+const UNCLEAR_FIRST_WORDS: &[&str] = &[
     "anybody",
     "everybody",
     "nobody",
@@ -32,20 +32,20 @@ const RIDDLES: &[&str] = &[
     "whose",
 ];
 
-/// What was found.
+/// The results of the language check.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct LanguageReport {
     pub(crate) banned_words: usize,
     pub(crate) riddle_tests: usize,
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Looks for banned words in all text, and for riddles among the names of tests.
-pub(crate) fn find(workspace: &Workspace, files: &BTreeMap<String, File>) -> Found {
-    let mut found = Found::default();
+/// Counts banned words in all text, and test names without a subject.
+pub(crate) fn find(workspace: &Workspace, files: &BTreeMap<String, File>) -> LanguageReport {
+    let mut found = LanguageReport::default();
     let banned: BTreeMap<&str, &str> = banned().collect();
     let texts = workspace.files.iter().chain(&workspace.prose);
-    for (path, text) in texts.filter(|(path, _)| begins_with_any(path, WITHIN)) {
+    for (path, text) in texts.filter(|(path, _)| starts_with_any(path, WITHIN)) {
         for (number, line) in (1..).zip(text.lines()) {
             for word in words(line) {
                 let lower = word.to_lowercase();
@@ -58,7 +58,7 @@ pub(crate) fn find(workspace: &Workspace, files: &BTreeMap<String, File>) -> Fou
         }
     }
     for (path, file) in files {
-        riddles(path, &file.body, &mut found);
+        check_test_names(path, &file.body, &mut found);
     }
     found
 }
@@ -68,16 +68,16 @@ fn banned() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.filter_map(|line| line.split_once(": "))
 }
 
-/// The words of a line; names in code are split at `_`.
+/// The words of a line; names in code are split at underscores.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !c.is_alphabetic());
     words.filter(|word| !word.is_empty())
 }
 
-fn riddles(path: &str, body: &Body, found: &mut Found) {
+fn check_test_names(path: &str, body: &Body, found: &mut LanguageReport) {
     for (name, line) in &body.tests {
         let first = name.split('_').next().unwrap_or_default();
-        if RIDDLES.contains(&first) {
+        if UNCLEAR_FIRST_WORDS.contains(&first) {
             found.riddle_tests += 1;
             let what = format!("`{name}` begins with `{first}`");
             found.faults.push(Fault::new(TEST_NAMES, path, *line, what));
@@ -85,6 +85,6 @@ fn riddles(path: &str, body: &Body, found: &mut Found) {
     }
     let inline = body.modules.iter();
     for body in inline.filter_map(|module| module.inline.as_ref()) {
-        riddles(path, body, found);
+        check_test_names(path, body, found);
     }
 }

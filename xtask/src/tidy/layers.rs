@@ -1,4 +1,4 @@
-//! Applies the rules about which code may name what.
+//! Applies the rules on dependencies and on which code may name what.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use super::facts::Kind;
 use super::fault::Fault;
 use super::graph::Resolved;
 use super::names::Target;
-use super::rules::{Apart, OnlyIn, Rules, Word};
+use super::rules::{OnlyIn, Rules, Separation, Word};
 use super::tree::Crate;
 use super::workspace::Workspace;
 
-/// The beginnings of paths that a rule needs to allow: the rule and the beginning.
-pub(crate) type AllowancesUsed = BTreeSet<(&'static str, &'static str)>;
+/// The allowances that were needed: the rule, and the prefix of the path.
+pub(crate) type UsedAllowances = BTreeSet<(&'static str, &'static str)>;
 
-/// Names that stand in a file that must not hold them.
+/// Reports names in files where a rule does not allow them.
 pub(crate) fn only_in(
     rules: &Rules,
     tree: &Crate<'_>,
     resolved: &[Resolved<'_>],
-    used: &mut AllowancesUsed,
+    used: &mut UsedAllowances,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     for rule in rules.only_in {
@@ -27,7 +27,7 @@ pub(crate) fn only_in(
                 continue;
             };
             let is_test = module.is_test || entry.reference.is_test;
-            if (is_test && !rule.in_tests) || !begins_with_any(module.file, rule.within) {
+            if (is_test && !rule.in_tests) || !starts_with_any(module.file, rule.within) {
                 continue;
             }
             if !rule.words.iter().any(|word| is_named(*word, entry)) {
@@ -50,8 +50,8 @@ pub(crate) fn only_in(
     faults
 }
 
-/// Allowances of the rules that nothing needs.
-pub(crate) fn unused_allowances(rules: &Rules, used: &AllowancesUsed) -> Vec<Fault> {
+/// Reports allowances that are not needed.
+pub(crate) fn unused_allowances(rules: &Rules, used: &UsedAllowances) -> Vec<Fault> {
     let all = rules.only_in.iter().flat_map(|rule: &OnlyIn| {
         let allowed = rule.allowed.iter();
         allowed.map(|allowed| (rule.rule, *allowed))
@@ -62,17 +62,21 @@ pub(crate) fn unused_allowances(rules: &Rules, used: &AllowancesUsed) -> Vec<Fau
                 rule,
                 path,
                 0,
-                "is allowed and names nothing of it".to_owned(),
+                "is allowed but names nothing of it".to_owned(),
             )
         })
         .collect()
 }
 
-/// Modules that name a module they must not know.
-pub(crate) fn apart(rules: &Rules, tree: &Crate<'_>, resolved: &[Resolved<'_>]) -> Vec<Fault> {
+/// Reports modules that name a module they must not name.
+pub(crate) fn separations(
+    rules: &Rules,
+    tree: &Crate<'_>,
+    resolved: &[Resolved<'_>],
+) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let of_crate = |rule: &&Apart| rule.package == tree.package.name && tree.target.is_lib;
-    for rule in rules.apart.iter().filter(of_crate) {
+    let of_crate = |rule: &&Separation| rule.package == tree.package.name && tree.target.is_lib;
+    for rule in rules.separations.iter().filter(of_crate) {
         for entry in resolved {
             let Some(module) = tree.modules.get(entry.module) else {
                 continue;
@@ -96,13 +100,13 @@ pub(crate) fn apart(rules: &Rules, tree: &Crate<'_>, resolved: &[Resolved<'_>]) 
     faults
 }
 
-/// Dependencies that a package must not have.
+/// Reports dependencies that a package must not have.
 pub(crate) fn dependencies(rules: &Rules, workspace: &Workspace) -> Vec<Fault> {
     let mut faults = Vec::new();
     for rule in rules.dependencies {
         let mut packages = workspace.packages.iter();
         let Some(package) = packages.find(|package| package.name == rule.package) else {
-            let what = format!("there is no package {}", rule.package);
+            let what = format!("unknown package {}", rule.package);
             faults.push(Fault::new(rule.rule, "Cargo.toml", 0, what));
             continue;
         };
@@ -119,10 +123,8 @@ pub(crate) fn dependencies(rules: &Rules, workspace: &Workspace) -> Vec<Fault> {
     faults
 }
 
-pub(crate) fn begins_with_any(path: &str, beginnings: &[&str]) -> bool {
-    beginnings
-        .iter()
-        .any(|beginning| path.starts_with(beginning))
+pub(crate) fn starts_with_any(path: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// The first segment of a path.

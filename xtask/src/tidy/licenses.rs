@@ -1,4 +1,4 @@
-//! The licenses and sources of everything that is depended on, as `deny.toml` allows them.
+//! Checks the licenses and sources of all dependencies against `deny.toml`.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::fault::Fault;
 
-/// Every dependency has a license that is allowed, and comes from a registry.
+/// The rule about licenses and sources, as reported.
 pub const LICENSED: &str = "deny.toml allows the license and the source of every dependency";
 
-/// The registry of crates.
+/// The prefix of sources in a registry.
 const REGISTRY: &str = "registry+";
 
-/// The licenses that the text of `deny.toml` allows.
+/// Returns the licenses that `deny.toml` allows.
 ///
 /// # Errors
 ///
-/// When there are none.
+/// When the file has no list of allowed licenses.
 pub fn allowed(deny: &str) -> Result<BTreeSet<String>, String> {
     let section = deny.split("\n[licenses]\n").nth(1);
     let list = section.and_then(|section| section.split("allow = [").nth(1));
@@ -29,13 +29,13 @@ pub fn allowed(deny: &str) -> Result<BTreeSet<String>, String> {
         .collect())
 }
 
-/// The packages in what `cargo metadata` reports that are not allowed.
+/// Reports the packages in the output of `cargo metadata` that are not allowed.
 pub(crate) fn faults(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<Fault> {
     let packages = metadata.get("packages").and_then(Value::as_array);
     let mut faults = Vec::new();
     for package in packages.into_iter().flatten() {
         let text = |key| package.get(key).and_then(Value::as_str);
-        // Without a source it is ours.
+        // A package without a source is ours.
         let (Some(name), Some(source)) = (text("name"), text("source")) else {
             continue;
         };
@@ -44,7 +44,7 @@ pub(crate) fn faults(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<Fault>
             fault(format!("{name} comes from {source}"));
         }
         match text("license") {
-            None => fault(format!("{name} names no license")),
+            None => fault(format!("{name} declares no license")),
             Some(license) if !is_allowed(license, allowed) => fault(format!("{name}: {license}")),
             Some(_) => {}
         }
@@ -52,7 +52,7 @@ pub(crate) fn faults(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<Fault>
     faults
 }
 
-/// Whether an SPDX expression can be met with licenses that are allowed. `/` is the older form of `OR`.
+/// Whether an SPDX expression is satisfied by the allowed licenses. `/` is the older form of `OR`.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.replace('/', " OR ");
     let expression = expression.replace('(', " ( ").replace(')', " ) ");
@@ -64,7 +64,7 @@ fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     parser.any() == Some(true) && parser.words.is_empty()
 }
 
-/// A parser of SPDX expressions that evaluates as it goes. `None` is a mistake in the expression.
+/// A parser that evaluates SPDX expressions. `None` is a syntax error.
 struct Parser<'a> {
     words: &'a [&'a str],
     allowed: &'a BTreeSet<String>,
@@ -82,25 +82,25 @@ impl Parser<'_> {
     }
 
     fn any(&mut self) -> Option<bool> {
-        let mut is_met = self.all()?;
+        let mut is_satisfied = self.all()?;
         while self.next_is("OR") {
-            is_met |= self.all()?;
+            is_satisfied |= self.all()?;
         }
-        Some(is_met)
+        Some(is_satisfied)
     }
 
     fn all(&mut self) -> Option<bool> {
-        let mut is_met = self.one()?;
+        let mut is_satisfied = self.one()?;
         while self.next_is("AND") {
-            is_met &= self.one()?;
+            is_satisfied &= self.one()?;
         }
-        Some(is_met)
+        Some(is_satisfied)
     }
 
     fn one(&mut self) -> Option<bool> {
         if self.next_is("(") {
-            let is_met = self.any()?;
-            return self.next_is(")").then_some(is_met);
+            let is_satisfied = self.any()?;
+            return self.next_is(")").then_some(is_satisfied);
         }
         let (name, rest) = self.words.split_first()?;
         self.words = rest;
@@ -120,14 +120,14 @@ mod tests {
 
     use super::*;
 
-    fn some() -> BTreeSet<String> {
+    fn allowed_licenses() -> BTreeSet<String> {
         ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"]
             .map(str::to_owned)
             .into()
     }
 
     #[test]
-    fn expressions_are_met_by_allowed_licenses() {
+    fn license_expressions_are_evaluated() {
         for (expression, expected) in [
             ("MIT", true),
             ("GPL-3.0-only", false),
@@ -142,12 +142,16 @@ mod tests {
             ("MIT MIT", false),
             ("", false),
         ] {
-            assert_eq!(is_allowed(expression, &some()), expected, "{expression}");
+            assert_eq!(
+                is_allowed(expression, &allowed_licenses()),
+                expected,
+                "{expression}"
+            );
         }
     }
 
     #[test]
-    fn packages_that_are_not_allowed_are_found() {
+    fn packages_that_are_not_allowed_are_reported() {
         let package = |name: &str, source: Option<&str>, license: Option<&str>| json!({ "name": name, "source": source, "license": license });
         let registry = Some("registry+https://example.org/index");
         let metadata = json!({ "packages": [
@@ -157,13 +161,13 @@ mod tests {
             package("unlicensed", registry, None),
             package("forked", Some("git+https://example.org/x"), Some("MIT")),
         ] });
-        let found = faults(&metadata, &some());
+        let found = faults(&metadata, &allowed_licenses());
         let found: Vec<_> = found.iter().map(|fault| fault.what.as_str()).collect();
         assert_eq!(
             found,
             [
                 "viral: GPL-3.0-only",
-                "unlicensed names no license",
+                "unlicensed declares no license",
                 "forked comes from git+https://example.org/x",
             ]
         );

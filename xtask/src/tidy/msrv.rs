@@ -1,6 +1,6 @@
 //! The minimum supported Rust version: no dependency needs a newer one than the workspace declares.
 //!
-//! Clippy checks the same for the standard library (`incompatible_msrv`), and the workflow on GitHub builds with that version.
+//! Clippy checks the same for the standard library (`incompatible_msrv`), and CI builds with that version.
 
 use serde_json::Value;
 

@@ -1,27 +1,26 @@
-//! Finds out what a path stands for: the module that defines the item it names, also through imports,
-//! re-exports, renames and globs.
+//! Resolves paths to the module that defines the item, also through imports, re-exports, renames and globs.
 //!
-//! Names that macros generate are not known; a path to one stands for the module it is looked up in.
+//! Names that macros generate are unknown; a path to one resolves to the module it is looked up in.
 
 use std::collections::HashMap;
 
 use super::facts::{Kind, Scope, Space};
 use super::tree::Crate;
 
-/// What a path stands for.
+/// What a path resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A module of the crate.
     Module(usize),
-    /// An item of a module; `rest` is what follows it in the path, as the function of a type.
+    /// An item of a module; `rest` are the segments after it, for example the function of a type.
     Item {
         module: usize,
         name: String,
         rest: Vec<String>,
     },
-    /// A name that is not found in a module of the crate.
+    /// A name that a module of the crate does not define.
     Unknown { module: usize, name: String },
-    /// Something of another crate, by its full path.
+    /// An item of another crate, with its full path.
     External(String),
 }
 
@@ -30,9 +29,9 @@ pub(crate) struct Names<'c> {
     tree: &'c Crate<'c>,
     modules: Vec<HashMap<&'c str, Vec<Entry>>>,
     globs: Vec<Vec<usize>>,
-    /// Modules that define a macro of a name.
+    /// Modules that define a macro, by its name.
     macros: HashMap<&'c str, Vec<usize>>,
-    /// Modules with functions of types: by the type's module, its name and the function's name.
+    /// Modules with functions of types, by the type's module, its name and the function's name.
     functions: HashMap<(usize, String, String), Vec<usize>>,
 }
 
@@ -40,22 +39,22 @@ pub(crate) struct Names<'c> {
 enum Entry {
     Item(Space, bool),
     Child(usize),
-    /// The number of the import in the module's scope.
+    /// The index of the import in the module's scope.
     Import(usize),
 }
 
-/// Where a name is looked up.
+/// The context of a lookup.
 #[derive(Clone, Copy)]
 struct From {
     module: usize,
     scope: usize,
     space: Space,
     is_test: bool,
-    /// Whether it is a macro that is called: found by its name alone, as `macro_rules!` are.
+    /// Whether it is a macro call: found by name alone, like `macro_rules!`.
     is_call: bool,
 }
 
-/// Imports that are being followed, so that none is followed in a ring.
+/// Imports that are being resolved, to detect cycles.
 type Following = Vec<(usize, usize, usize)>;
 
 impl<'c> Names<'c> {
@@ -127,7 +126,7 @@ impl<'c> Names<'c> {
         self.functions = functions;
     }
 
-    /// What a path stands for that is written in a module, in each namespace that its kind may mean.
+    /// Resolves a path in a module, in each namespace that its kind may mean.
     pub(crate) fn resolve(
         &self,
         module: usize,
@@ -166,7 +165,7 @@ impl<'c> Names<'c> {
         targets
     }
 
-    /// The modules with the functions that a target ends in, as `Type::function`.
+    /// The modules that define the function at the end of a target, as in `Type::function`.
     pub(crate) fn functions(&self, target: &Target) -> &[usize] {
         if let Target::Item { module, name, rest } = target
             && let Some(function) = rest.first()
@@ -193,11 +192,11 @@ impl<'c> Names<'c> {
             "self" if path != "self" || space == Space::Type => Target::Module(from.module),
             "super" => {
                 let mut module = self.parent(from.module)?;
-                while let Some(("super", behind)) =
+                while let Some(("super", after)) =
                     rest.split_first().map(|(first, rest)| (*first, rest))
                 {
                     module = self.parent(module)?;
-                    rest = behind;
+                    rest = after;
                 }
                 Target::Module(module)
             }
@@ -207,10 +206,10 @@ impl<'c> Names<'c> {
                 match found {
                     Some(target) => target,
                     None if space == Space::Macro && from.is_call => {
-                        self.macro_around(name, from.module)?
+                        self.find_macro(name, from.module)?
                     }
                     None if rest.is_empty() => return None,
-                    // Another crate, or a name that is not looked up: of a type parameter, of the prelude.
+                    // Another crate, or a name that is not tracked: a type parameter, or the prelude.
                     None => Target::External(name.to_owned()),
                 }
             }
@@ -218,7 +217,7 @@ impl<'c> Names<'c> {
         self.descend(start, rest, from, following)
     }
 
-    /// Goes from a target along the segments behind it.
+    /// Resolves the segments after a target.
     fn descend(
         &self,
         start: Target,
@@ -240,7 +239,7 @@ impl<'c> Names<'c> {
                     let found = self.in_module(segment, inner, following);
                     let exported = || {
                         (space == Space::Macro && module == 0)
-                            .then(|| self.macro_around(segment, module))
+                            .then(|| self.find_macro(segment, module))
                             .flatten()
                     };
                     found.or_else(exported).unwrap_or(Target::Unknown {
@@ -251,13 +250,13 @@ impl<'c> Names<'c> {
                 Target::Item {
                     module,
                     name,
-                    rest: mut behind,
+                    rest: mut after,
                 } => {
-                    behind.push((*segment).to_owned());
+                    after.push((*segment).to_owned());
                     Target::Item {
                         module,
                         name,
-                        rest: behind,
+                        rest: after,
                     }
                 }
                 Target::External(path) => Target::External(format!("{path}::{segment}")),
@@ -267,7 +266,7 @@ impl<'c> Names<'c> {
         Some(target)
     }
 
-    /// Looks a name up in the blocks around, then in the module.
+    /// Looks up a name in the enclosing blocks, then in the module.
     fn in_scopes(&self, name: &str, from: From, following: &mut Following) -> Option<Target> {
         let module = self.tree.modules.get(from.module)?;
         let mut at = from.scope;
@@ -296,7 +295,7 @@ impl<'c> Names<'c> {
         self.in_module(name, from, following)
     }
 
-    /// Looks a name up in a module: its items, its children, its imports, and what globs bring in.
+    /// Looks up a name in a module: in its items, children, imports and globs.
     fn in_module(&self, name: &str, from: From, following: &mut Following) -> Option<Target> {
         let from = From { scope: 0, ..from };
         let entries = self.modules.get(from.module)?.get(name);
@@ -315,7 +314,7 @@ impl<'c> Names<'c> {
                 Entry::Import(number) => self.import(name, number, from, following),
             };
             match target {
-                // Another entry may have the name in this namespace.
+                // Another entry may define the name in this namespace.
                 Some(target @ Target::Unknown { .. }) => unknown = unknown.or(Some(target)),
                 Some(target) => return Some(target),
                 None => {}
@@ -329,7 +328,7 @@ impl<'c> Names<'c> {
         })
     }
 
-    /// What a name stands for that an import of the scope brings in.
+    /// Resolves a name through an import of the scope.
     fn import(
         &self,
         name: &str,
@@ -346,7 +345,7 @@ impl<'c> Names<'c> {
         following.push(key);
         let target = if import.name.is_some() {
             let target = self.follow(&import.path, from, following);
-            // `use name;` of a macro is no crate.
+            // `use name;` of a macro is not a crate.
             let is_crate = from.space == Space::Type
                 && !import.path.contains("::")
                 && !self.macros.contains_key(import.path.as_str());
@@ -369,18 +368,18 @@ impl<'c> Names<'c> {
             .filter(|target| !matches!(target, Target::Unknown { .. }) || from.space == Space::Type)
     }
 
-    /// A macro of this name: of the module, of one around it, or of any other.
-    fn macro_around(&self, name: &str, module: usize) -> Option<Target> {
+    /// Finds a macro by name: in the module, in an enclosing one, or in any other.
+    fn find_macro(&self, name: &str, module: usize) -> Option<Target> {
         let defined = self.macros.get(name)?;
-        let mut around = Some(module);
-        while let Some(at) = around {
+        let mut enclosing = Some(module);
+        while let Some(at) = enclosing {
             if defined.contains(&at) {
                 break;
             }
-            around = self.parent(at);
+            enclosing = self.parent(at);
         }
         Some(Target::Item {
-            module: around.or_else(|| defined.first().copied())?,
+            module: enclosing.or_else(|| defined.first().copied())?,
             name: name.to_owned(),
             rest: Vec::new(),
         })
@@ -391,9 +390,9 @@ impl<'c> Names<'c> {
     }
 }
 
-/// The namespace of a segment that these follow: only the last can be anything but a type or module.
-fn space_of(behind: &[&str], from: From) -> Space {
-    if behind.is_empty() {
+/// The namespace of a segment before these: only the last one can be other than a type or module.
+fn space_of(after: &[&str], from: From) -> Space {
+    if after.is_empty() {
         from.space
     } else {
         Space::Type

@@ -1,20 +1,20 @@
-//! The rules of this project, one table each. ARCHITECTURE.md describes them.
+//! The rules of this project, as tables. ARCHITECTURE.md describes them.
 
-use super::rules::{Apart, CodeLinesMax, Dependencies, OnlyIn, Rules, Word};
+use super::rules::{CodeLinesMax, Dependencies, OnlyIn, Rules, Separation, Word};
 
-/// Manifests whose packages are checked.
+/// The manifests whose packages are checked.
 pub const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml"];
 
 /// The rules.
 pub const RULES: Rules = Rules {
-    apart: APART,
+    separations: SEPARATIONS,
     only_in: ONLY_IN,
     dependencies: DEPENDENCIES,
     compiled_by_tests: &["/tests/ui/"],
     code_lines_max: Some(CodeLinesMax {
         lines: 600,
         within: &["crates/"],
-        // Catalogues may be long.
+        // Catalogues may be longer.
         exempt: &["limits.rs", "reserved.rs"],
     }),
     documented: &["crates/", "xtask/", "verify/", "examples/", "benches/"],
@@ -23,7 +23,7 @@ pub const RULES: Rules = Rules {
 };
 
 const PATTERNS: &[&str] = &["model", "events", "graph", "registry"];
-/// The router of changes stands on models, which its own state is, and on the registry, whose versions expire.
+/// The router of changes uses models, for its own state, and the registry, whose versions expire.
 const PATTERNS_AND_ROUTER: &[&str] = &["model", "events", "graph", "registry", "changes"];
 const KERNEL: &[&str] = &[
     "attribute",
@@ -38,20 +38,20 @@ const KERNEL: &[&str] = &[
     "watched",
 ];
 
-const APART: &[Apart] = &[
-    Apart {
+const SEPARATIONS: &[Separation] = &[
+    Separation {
         rule: "the kernel names no pattern",
         package: "floe",
         from: KERNEL,
         to: PATTERNS_AND_ROUTER,
     },
-    Apart {
+    Separation {
         rule: "patterns name no other pattern",
         package: "floe",
         from: PATTERNS,
         to: PATTERNS_AND_ROUTER,
     },
-    Apart {
+    Separation {
         rule: "the router names models and the registry only",
         package: "floe",
         from: &["changes"],
@@ -67,13 +67,13 @@ const DEPENDENCIES: &[Dependencies] = &[
         allowed: &["base64", "smol_str"],
     },
     Dependencies {
-        rule: "engines know floe-store only",
+        rule: "engines depend on floe-store only",
         package: "floe-local",
         among: "floe",
         allowed: &["floe-store"],
     },
     Dependencies {
-        rule: "engines know floe-store only",
+        rule: "engines depend on floe-store only",
         package: "floe-aws",
         among: "floe",
         allowed: &["floe-store"],
@@ -105,13 +105,13 @@ const ONLY_IN: &[OnlyIn] = &[
         allowed: &[
             "crates/floe-local/src/kv.rs",
             "crates/floe-local/src/kv/",
-            // Checks its files before it opens them.
+            // Checks the store's files before it opens them.
             "crates/floe-local/src/files",
         ],
         in_tests: false,
     },
     OnlyIn {
-        rule: "only layout and the formats of files make bytes",
+        rule: "only layout and file formats encode bytes",
         words: &[
             Word::NameEnd("_be_bytes"),
             Word::NameEnd("_le_bytes"),
@@ -121,7 +121,7 @@ const ONLY_IN: &[OnlyIn] = &[
         within: &["crates/floe-local/src/"],
         allowed: &[
             "crates/floe-local/src/layout",
-            // The formats of the store below, and the id of a table in front of its keys.
+            // The formats of the key-value store, and the table id that prefixes its keys.
             "crates/floe-local/src/journal",
             "crates/floe-local/src/files",
             "crates/floe-local/src/kv",
@@ -130,7 +130,7 @@ const ONLY_IN: &[OnlyIn] = &[
         in_tests: false,
     },
     OnlyIn {
-        rule: "only env reads the clock and makes random numbers",
+        rule: "only env reads the clock and generates random numbers",
         words: &[
             Word::Path("SystemTime::now"),
             Word::Path("Instant::now"),
@@ -157,11 +157,11 @@ const ONLY_IN: &[OnlyIn] = &[
         in_tests: false,
     },
     OnlyIn {
-        rule: "serde_json is not the JSON of the wire",
+        rule: "serde_json is not used for the wire protocol",
         words: &[Word::Crate("serde_json")],
         within: &["crates/"],
-        // Exports, JSON fields, JSON Schema, the bodies of events, the descriptions of registries and the
-        // events of Lambda are text by nature, and not the wire.
+        // Exports, JSON fields, JSON Schema, event bodies, descriptions of registries and Lambda events are JSON text
+        // by definition, and not the wire protocol.
         allowed: &[
             "crates/floe-local/src/export",
             "crates/floe/src/attribute",
@@ -183,14 +183,14 @@ const ONLY_IN: &[OnlyIn] = &[
         in_tests: false,
     },
     OnlyIn {
-        rule: "what serves the wire names no pattern",
+        rule: "the protocol server names no pattern",
         words: &[Word::Crate("floe")],
         within: &["crates/floe-server/src/"],
         allowed: &[],
         in_tests: false,
     },
     OnlyIn {
-        rule: "nothing is left undone or ignored",
+        rule: "no code is unfinished or ignored",
         words: &[
             Word::Macro("todo"),
             Word::Macro("unimplemented"),

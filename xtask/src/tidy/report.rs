@@ -1,4 +1,4 @@
-//! What a check found, and how it is printed.
+//! The results of a check, and how they are printed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,37 +7,37 @@ use super::fault::Fault;
 use super::graph::Site;
 use super::surface::Surface;
 
-/// Everything that a check found.
+/// The results of a check.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Libraries and programs whose module graph was made.
+    /// Libraries and programs whose module graph was checked.
     pub crates: usize,
-    /// Their modules, without those of tests.
+    /// Their modules, without test modules.
     pub modules: usize,
     /// Lines of all source files.
     pub lines: usize,
-    /// Lines of files that no target reaches or that could not be parsed.
+    /// Lines of files that no target reaches or that cannot be parsed.
     pub unseen_lines: usize,
     /// Lines of the packages in `crates/` without tests, comments and blank lines.
     pub product_lines: usize,
-    /// References to items of a module around the one that names them.
+    /// References from a module to items of an enclosing module.
     pub child_to_parent: usize,
     /// Words of `words.txt` in crates, xtask and docs.
     pub banned_words: usize,
-    /// Names of tests that begin with a riddle.
+    /// Test names whose first word names no subject.
     pub riddle_tests: usize,
-    /// Each banned word and each riddle.
+    /// Each banned word and unclear test name.
     pub language_faults: Vec<Fault>,
-    /// What the package that users import makes public.
+    /// The public surface of the package that users import.
     pub surface: Surface,
     /// Cycles of modules.
-    pub cycles: Vec<CycleFound>,
-    /// Faults, also entries of the project's tables that are no longer needed.
+    pub cycles: Vec<ModuleCycle>,
+    /// Faults, including unused entries of the rule tables.
     pub faults: Vec<Fault>,
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Whether there are no faults. Language faults do not count.
     pub fn is_clean(&self) -> bool {
         self.cycles.is_empty() && self.faults.is_empty() && self.unseen_lines == 0
     }
@@ -69,11 +69,11 @@ impl Report {
         )
     }
 
-    /// One line for each fault, and for each cycle every reference of every edge.
+    /// One line for each fault and, for each cycle, every reference of every edge.
     pub fn details(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.faults.iter().map(Fault::line).collect();
         for cycle in &self.cycles {
-            lines.push(cycle.ring_lines());
+            lines.push(cycle.summary());
             lines.extend(cycle.edge_lines());
         }
         lines
@@ -82,25 +82,25 @@ impl Report {
 
 /// A cycle of modules.
 #[derive(Debug)]
-pub struct CycleFound {
-    /// The package, and the program if it is one.
+pub struct ModuleCycle {
+    /// The package and, for a program, its name.
     pub package: String,
-    /// The module whose children are in it; empty for the crate.
+    /// The parent of the modules; empty for the root of the crate.
     pub parent: String,
     /// The modules.
     pub modules: BTreeSet<String>,
-    /// The shortest way around; the first module stands at the end again.
+    /// The shortest cycle; the first module is repeated at the end.
     pub ring: Vec<String>,
-    /// Every edge between the modules of the cycle, with the references that it consists of.
+    /// Every edge between the modules of the cycle, with its references.
     pub(crate) edges: Vec<(String, String, Vec<Site>)>,
 }
 
-impl CycleFound {
-    /// The modules, then the shortest ring with an example of each edge.
-    pub fn ring_lines(&self) -> String {
+impl ModuleCycle {
+    /// The modules, then the shortest cycle with an example of each edge.
+    pub fn summary(&self) -> String {
         let modules: Vec<_> = self.modules.iter().map(String::as_str).collect();
-        let place = [self.package.as_str(), self.parent.as_str()].join(" ");
-        let mut lines = vec![format!("cycle {}: {}", place.trim(), modules.join(" "))];
+        let location = [self.package.as_str(), self.parent.as_str()].join(" ");
+        let mut lines = vec![format!("cycle {}: {}", location.trim(), modules.join(" "))];
         for (from, to) in self.ring.iter().zip(self.ring.iter().skip(1)) {
             let mut edges = self.edges.iter();
             let Some((_, _, sites)) = edges.find(|edge| edge.0 == *from && edge.1 == *to) else {

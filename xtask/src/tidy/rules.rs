@@ -1,64 +1,64 @@
-//! The kinds of rules that the source tree is checked against. The project's own are in `project`.
+//! The kinds of rules for the source tree. The rules of the project are in `project`.
 
-/// Everything that is checked, as tables.
+/// All rules, as tables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// Modules of one crate that do not name each other.
-    pub apart: &'static [Apart],
-    /// Names that only some files hold.
+    /// Modules of a crate that must not name each other.
+    pub separations: &'static [Separation],
+    /// Names that are allowed only in some files.
     pub only_in: &'static [OnlyIn],
-    /// What packages depend on.
+    /// Allowed dependencies of packages.
     pub dependencies: &'static [Dependencies],
-    /// Parts of paths whose files cargo does not compile: tests hand them to the compiler.
+    /// Parts of paths of files that cargo does not compile: tests pass them to the compiler.
     pub compiled_by_tests: &'static [&'static str],
-    /// The most lines of code that a file may hold.
+    /// The maximum size of files.
     pub code_lines_max: Option<CodeLinesMax>,
-    /// Folders whose files open with `//!`.
+    /// Folders whose files must start with `//!`.
     pub documented: &'static [&'static str],
     /// The package whose public surface is counted.
     pub surface: Option<&'static str>,
-    /// Whether each package takes the lint table of the workspace; these do not.
+    /// Packages without the lint table of the workspace; `None` disables the check.
     pub without_lint_table: Option<&'static [&'static str]>,
 }
 
 /// No module of `from` names an item of another module of `to`.
 #[derive(Debug)]
-pub struct Apart {
-    /// What a fault is reported as.
+pub struct Separation {
+    /// The name of the rule in reports.
     pub rule: &'static str,
     /// The package.
     pub package: &'static str,
-    /// Top-level modules of its library.
+    /// Top-level modules of its library that must not name those in `to`.
     pub from: &'static [&'static str],
-    /// Top-level modules of its library.
+    /// Top-level modules of its library that must not be named.
     pub to: &'static [&'static str],
 }
 
-/// Only some files hold these names.
+/// Names that are allowed only in some files.
 #[derive(Debug)]
 pub struct OnlyIn {
-    /// What a fault is reported as.
+    /// The name of the rule in reports.
     pub rule: &'static str,
     /// The names.
     pub words: &'static [Word],
-    /// Where they are looked for: beginnings of paths.
+    /// The checked files: beginnings of paths.
     pub within: &'static [&'static str],
-    /// Where they may stand: beginnings of paths.
+    /// The files in which the names are allowed: beginnings of paths.
     pub allowed: &'static [&'static str],
-    /// Whether test code is checked as well.
+    /// Whether test code is checked too.
     pub in_tests: bool,
 }
 
-/// What is looked for in code.
+/// A name to search for.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
-    /// Anything of another crate, by its name in code.
+    /// Anything in another crate, by its name in code.
     Crate(&'static str),
-    /// Anything of other crates whose name begins so.
+    /// Anything in other crates whose name starts with this prefix.
     Crates(&'static str),
-    /// A path of another crate with these segments, also where it is imported under another name.
+    /// A path in another crate with these segments, also if it is imported under another name.
     Path(&'static str),
-    /// Any path, method or macro whose last name ends so.
+    /// Any path, method or macro whose last name ends with this text.
     NameEnd(&'static str),
     /// A call of a macro.
     Macro(&'static str),
@@ -67,35 +67,35 @@ pub enum Word {
 }
 
 impl Rules {
-    /// The names of all rules in the tables.
+    /// Returns the names of all rules in the tables.
     pub fn names(&self) -> Vec<&'static str> {
-        let apart = self.apart.iter().map(|rule| rule.rule);
+        let separations = self.separations.iter().map(|rule| rule.rule);
         let only_in = self.only_in.iter().map(|rule| rule.rule);
         let dependencies = self.dependencies.iter().map(|rule| rule.rule);
-        apart.chain(only_in).chain(dependencies).collect()
+        separations.chain(only_in).chain(dependencies).collect()
     }
 }
 
-/// What a package may depend on, apart from tests.
+/// The allowed dependencies of a package, without dev-dependencies.
 #[derive(Debug)]
 pub struct Dependencies {
-    /// What a fault is reported as.
+    /// The name of the rule in reports.
     pub rule: &'static str,
     /// The package.
     pub package: &'static str,
-    /// Only packages whose name begins so are checked; all for the empty text.
+    /// Only packages whose name starts with this prefix are checked; empty for all.
     pub among: &'static str,
-    /// Packages it may depend on.
+    /// The allowed packages.
     pub allowed: &'static [&'static str],
 }
 
-/// The most lines of code, without comments and test code, that a file may hold.
+/// The maximum number of lines of code in a file, without comments and test code.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLinesMax {
-    /// The number.
+    /// The maximum.
     pub lines: usize,
-    /// Where files are checked: beginnings of paths.
+    /// The checked files: beginnings of paths.
     pub within: &'static [&'static str],
-    /// Ends of the paths of catalogues, which may be long.
+    /// Ends of the paths of catalogues, which may be longer.
     pub exempt: &'static [&'static str],
 }

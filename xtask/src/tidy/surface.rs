@@ -1,8 +1,8 @@
-//! The public surface of a library: its public modules and the items that can be named in them.
+//! The public surface of a library: its public modules and their public items.
 
 use super::tree::{Crate, Module};
 
-/// Sizes of a public surface.
+/// The size of a public surface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surface {
     /// Public modules, without the root.
@@ -11,7 +11,7 @@ pub struct Surface {
     pub items: usize,
 }
 
-/// Counts the surface of a library.
+/// Measures the surface of a library.
 pub(crate) fn of(tree: &Crate<'_>) -> Surface {
     let mut surface = Surface::default();
     if let Some(root) = tree.modules.first() {

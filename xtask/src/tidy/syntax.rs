@@ -1,5 +1,5 @@
-//! Small questions to the syntax tree: attributes of a node, the name an item defines, a path as text,
-//! the paths of a `use`.
+//! Helpers for the syntax tree: attributes of a node, the name that an item defines, a path as text, the paths of a
+//! `use`.
 
 use proc_macro2::Ident;
 use syn::{Attribute, Expr, ImplItem, Item, TraitItem, UseTree};
@@ -51,7 +51,7 @@ pub(crate) fn joined(path: &syn::Path) -> String {
     text
 }
 
-/// The path of a type that has a name, also behind references.
+/// The path of a named type, also behind references.
 pub(crate) fn type_path(of: &syn::Type) -> Option<String> {
     match of {
         syn::Type::Path(node) if node.qself.is_none() => Some(joined(&node.path)),
@@ -76,7 +76,7 @@ pub(crate) fn path_attribute(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// The name that an item defines; modules, imports and `impl` blocks define none here.
+/// The name that an item defines; `None` for modules, imports and `impl` blocks.
 pub(crate) fn definition(item: &Item) -> Option<(&Ident, Space)> {
     Some(match item {
         Item::Const(item) => (&item.ident, Space::Value),
@@ -96,12 +96,12 @@ pub(crate) fn definition(item: &Item) -> Option<(&Ident, Space)> {
     })
 }
 
-/// Whether it is `pub` without restriction.
+/// Whether the visibility is unrestricted `pub`.
 pub(crate) fn is_public(visibility: &syn::Visibility) -> bool {
     matches!(visibility, syn::Visibility::Public(_))
 }
 
-/// The visibility of an item that can have one.
+/// The visibility of an item, if it can have one.
 pub(crate) fn item_visibility(item: &Item) -> Option<&syn::Visibility> {
     Some(match item {
         Item::Const(item) => &item.vis,
@@ -117,10 +117,10 @@ pub(crate) fn item_visibility(item: &Item) -> Option<&syn::Visibility> {
     })
 }
 
-/// One path of a `use`.
+/// A path in a `use`.
 #[derive(Debug)]
 pub(crate) struct UsedPath {
-    /// The name it has here; none for `*`.
+    /// The name in the scope; `None` for `*`.
     pub(crate) name: Option<String>,
     pub(crate) path: String,
     pub(crate) line: usize,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_path_of_a_use_has_its_name() {
+    fn each_path_of_a_use_has_its_name() {
         let item = syn::parse_str("use a::{self, b::{self as c, D as E, *}, f};").unwrap();
         let paths: Vec<_> = used_paths(&item)
             .into_iter()

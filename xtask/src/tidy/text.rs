@@ -1,21 +1,21 @@
-//! The rules about whole files: their first line, their length, the lint table of a package.
+//! Applies the rules on whole files: their first line, their length, the lint table of a package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::File;
 use super::fault::Fault;
-use super::layers::begins_with_any;
+use super::layers::starts_with_any;
 use super::rules::Rules;
 use super::workspace::Workspace;
 
-/// Every module says what it is for.
-pub const DOCUMENTED: &str = "every module says what it is for";
-/// Files stay readable.
-pub const READABLE: &str = "files stay readable";
-/// Every package takes the lint table.
-pub const LINTED: &str = "every package takes the lint table of the workspace";
+/// The rule about module docs, as reported.
+pub const DOCUMENTED: &str = "every file starts with module docs";
+/// The rule about the length of files, as reported.
+pub const READABLE: &str = "files have a limited length";
+/// The rule about lints, as reported.
+pub const LINTED: &str = "every package uses the lint table of the workspace";
 
-/// The faults of whole files.
+/// Reports faults of whole files.
 pub(crate) fn faults(
     workspace: &Workspace,
     rules: &Rules,
@@ -24,13 +24,13 @@ pub(crate) fn faults(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (path, file) in files {
-        if begins_with_any(path, rules.documented) && !file.has_docs {
-            let what = "opens without `//!`".to_owned();
+        if starts_with_any(path, rules.documented) && !file.has_docs {
+            let what = "does not start with `//!`".to_owned();
             faults.push(Fault::new(DOCUMENTED, path, 1, what));
         }
         if let Some(max) = rules.code_lines_max
             && file.code_lines > max.lines
-            && begins_with_any(path, max.within)
+            && starts_with_any(path, max.within)
             && product_files.contains(path)
             && !max.exempt.iter().any(|end| path.ends_with(end))
         {

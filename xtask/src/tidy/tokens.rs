@@ -1,16 +1,15 @@
-//! Finds paths in tokens that are not parsed: the arguments of macros, the bodies of
-//! `macro_rules!`, the arguments of attributes.
+//! Finds paths in unparsed tokens: the arguments of macros, the bodies of `macro_rules!`, the arguments of attributes.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
 use super::facts::Kind;
 
-/// Calls `found` with each path in the tokens: the path, what it stands for, its line.
+/// Calls `found` with each path in the tokens, its kind, and its line.
 pub(crate) fn scan(tokens: TokenStream, found: &mut dyn FnMut(String, Kind, usize)) {
     Scan { found }.stream(tokens, "");
 }
 
-/// The name without the prefix of raw identifiers.
+/// Returns the name without the prefix of raw identifiers.
 pub(crate) fn plain(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
@@ -21,7 +20,7 @@ struct Scan<'f> {
 }
 
 impl Scan<'_> {
-    /// `prefix` is the path in front of the braces of a `use`, or empty.
+    /// `prefix` is the path before the braces of a `use`, or empty.
     fn stream(&mut self, tokens: TokenStream, prefix: &str) {
         let tokens: Vec<_> = tokens.into_iter().collect();
         let mut at = 0;
@@ -40,7 +39,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `#[name ..]` or `#![name ..]`: notes the name, returns how many tokens stand before the arguments.
+    /// Reports the name in `#[name ..]` or `#![name ..]`. Returns the number of tokens before the arguments.
     fn attribute(&mut self, tokens: &[TokenTree], at: usize) -> Option<usize> {
         let behind = at + 1 + usize::from(is_punct(tokens.get(at + 1), '!'));
         let Some(TokenTree::Group(group)) = tokens.get(behind) else {
@@ -55,7 +54,7 @@ impl Scan<'_> {
         Some(behind - at)
     }
 
-    /// Notes the path or method that begins at an identifier, and returns its length in tokens.
+    /// Reports the path or method that begins at an identifier. Returns its length in tokens.
     fn ident(&mut self, tokens: &[TokenTree], at: usize, ident: &Ident, prefix: &str) -> usize {
         let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
         if is_punct(before(1), '\'') {
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_methods_macros_and_attributes_are_found() {
+    fn paths_methods_macros_and_attributes_are_reported() {
         check(
             "crate::a::b(x.c(), y.field)",
             &["crate::a::b", "x", ".c", "y"],
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_and_variables_of_macros_are_no_paths() {
+    fn lifetimes_and_macro_variables_are_not_paths() {
         check("&'a $name", &[]);
         check("$type::new", &[]);
         check("<$type as Trait>::f", &["as", "Trait"]);

@@ -1,22 +1,22 @@
-//! The module tree of each target, from its root file along `mod` declarations.
+//! The module tree of each target, built from its root file along `mod` declarations.
 
 use std::collections::BTreeMap;
 
 use super::facts::{Body, File, ModuleDeclaration};
 use super::workspace::{Package, Target};
 
-/// What one target consists of.
+/// The modules of a target.
 #[derive(Debug)]
 pub(crate) struct Crate<'w> {
     pub(crate) package: &'w Package,
     pub(crate) target: &'w Target,
-    /// The root first.
+    /// The modules; the root is first.
     pub(crate) modules: Vec<Module<'w>>,
-    /// Modules without a file.
+    /// Modules whose file is missing or cannot be parsed.
     pub(crate) missing: Vec<Missing<'w>>,
 }
 
-/// A module without a file that could be parsed.
+/// A module whose file is missing or cannot be parsed.
 #[derive(Debug)]
 pub(crate) struct Missing<'w> {
     pub(crate) file: &'w str,
@@ -34,12 +34,12 @@ pub(crate) struct Module<'w> {
     pub(crate) children: Vec<usize>,
     pub(crate) file: &'w str,
     pub(crate) body: &'w Body,
-    /// Whether no build but tests contains it.
+    /// Whether only test builds contain the module.
     pub(crate) is_test: bool,
 }
 
 impl Crate<'_> {
-    /// The name of the package, and of the program if it is one.
+    /// The name of the package and, for a program, its name.
     pub(crate) fn name(&self) -> String {
         if self.target.is_lib {
             self.package.name.clone()
@@ -49,30 +49,33 @@ impl Crate<'_> {
     }
 }
 
-/// Walks a target.
+/// Builds the module tree of a target.
 pub(crate) fn walk<'w>(
     package: &'w Package,
     target: &'w Target,
     files: &'w BTreeMap<String, File>,
 ) -> Crate<'w> {
-    let mut walk = Walk {
+    let mut walk = TreeBuilder {
         files,
         modules: Vec::new(),
         missing: Vec::new(),
     };
     if let Some((path, file)) = files.get_key_value(&target.root) {
-        let place = Place {
+        let location = Location {
             file: path,
             folder: parent(path).to_owned(),
             path_base: parent(path).to_owned(),
             is_test: target.is_test || file.is_test,
         };
-        walk.module(None, "", &place, &file.body);
+        walk.module(None, "", &location, &file.body);
     } else {
         walk.missing.push(Missing {
             file: &target.root,
             line: 0,
-            what: format!("the root of target {} is not parsed", target.name),
+            what: format!(
+                "the root of target {} is missing or cannot be parsed",
+                target.name
+            ),
         });
     }
     Crate {
@@ -83,25 +86,31 @@ pub(crate) fn walk<'w>(
     }
 }
 
-struct Walk<'w> {
+struct TreeBuilder<'w> {
     files: &'w BTreeMap<String, File>,
     modules: Vec<Module<'w>>,
     missing: Vec<Missing<'w>>,
 }
 
-/// Where a module's contents stand.
+/// The location of a module's contents.
 #[derive(Clone)]
-struct Place<'w> {
+struct Location<'w> {
     file: &'w str,
     /// The folder of its child modules.
     folder: String,
-    /// The folder that `#[path]` counts from.
+    /// The folder that `#[path]` is relative to.
     path_base: String,
     is_test: bool,
 }
 
-impl<'w> Walk<'w> {
-    fn module(&mut self, parent: Option<usize>, name: &'w str, place: &Place<'w>, body: &'w Body) {
+impl<'w> TreeBuilder<'w> {
+    fn module(
+        &mut self,
+        parent: Option<usize>,
+        name: &'w str,
+        location: &Location<'w>,
+        body: &'w Body,
+    ) {
         let outer = parent.and_then(|at| self.modules.get(at));
         let path = match outer.map(|outer| outer.path.as_str()) {
             None | Some("") => name.to_owned(),
@@ -113,37 +122,42 @@ impl<'w> Walk<'w> {
             name,
             parent,
             children: Vec::new(),
-            file: place.file,
+            file: location.file,
             body,
-            is_test: place.is_test,
+            is_test: location.is_test,
         });
         if let Some(outer) = parent.and_then(|at| self.modules.get_mut(at)) {
             outer.children.push(at);
         }
         for declaration in &body.modules {
-            self.declaration(at, declaration, place);
+            self.declaration(at, declaration, location);
         }
     }
 
-    fn declaration(&mut self, outer: usize, declaration: &'w ModuleDeclaration, place: &Place<'w>) {
+    fn declaration(
+        &mut self,
+        outer: usize,
+        declaration: &'w ModuleDeclaration,
+        location: &Location<'w>,
+    ) {
         let name = &declaration.name;
-        let is_test = place.is_test || declaration.is_test;
+        let is_test = location.is_test || declaration.is_test;
         if let Some(body) = &declaration.inline {
-            let folder = format!("{}/{name}", place.folder);
-            let inner = Place {
+            let folder = format!("{}/{name}", location.folder);
+            let inner = Location {
                 path_base: folder.clone(),
                 folder,
                 is_test,
-                ..place.clone()
+                ..location.clone()
             };
             self.module(Some(outer), name, &inner, body);
             return;
         }
         let candidates = match &declaration.path {
-            Some(path) => vec![normal(&format!("{}/{path}", place.path_base))],
+            Some(path) => vec![normal(&format!("{}/{path}", location.path_base))],
             None => vec![
-                format!("{}/{name}.rs", place.folder),
-                format!("{}/{name}/mod.rs", place.folder),
+                format!("{}/{name}.rs", location.folder),
+                format!("{}/{name}/mod.rs", location.folder),
             ],
         };
         let found = candidates
@@ -151,9 +165,9 @@ impl<'w> Walk<'w> {
             .find_map(|path| self.files.get_key_value(path));
         let Some((path, file)) = found else {
             self.missing.push(Missing {
-                file: place.file,
+                file: location.file,
                 line: declaration.line,
-                what: format!("module {name} has no file that could be parsed"),
+                what: format!("the file of module {name} is missing or cannot be parsed"),
             });
             return;
         };
@@ -163,7 +177,7 @@ impl<'w> Walk<'w> {
         } else {
             path.trim_end_matches(".rs")
         };
-        let inner = Place {
+        let inner = Location {
             file: path,
             folder: folder.to_owned(),
             path_base: parent(path).to_owned(),
@@ -177,7 +191,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

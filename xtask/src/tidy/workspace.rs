@@ -1,4 +1,4 @@
-//! The packages to check: their targets and dependencies as cargo sees them, and the text of their files.
+//! The packages to check: their targets and dependencies, as reported by cargo, and the text of their files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 use serde_json::Value;
 
-/// All that is checked. Paths are relative to its root and separated by `/`.
+/// Everything that is checked. Paths are relative to the root and separated by `/`.
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(crate) packages: Vec<Package>,
@@ -17,7 +17,7 @@ pub struct Workspace {
     pub(crate) prose: BTreeMap<String, String>,
 }
 
-/// One package of cargo.
+/// A package.
 #[derive(Debug, Default)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -26,7 +26,7 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// What cargo builds from one root file.
+/// A target of a package.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Target {
     pub(crate) root: String,
 }
 
-/// One entry of a table of dependencies.
+/// A dependency of a package.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub(crate) struct Dependency {
 }
 
 impl Workspace {
-    /// One library without dependencies, from the texts of its files below `src/`.
+    /// Creates a library without dependencies, from the texts of its files below `src/`.
     pub fn of_library(name: &str, files: &[(&str, &str)]) -> Self {
         let folder = format!("crates/{name}");
         let files = files.iter();
@@ -68,7 +68,7 @@ impl Workspace {
         }
     }
 
-    /// Reads the packages of these manifests from disk.
+    /// Reads the packages of these manifests.
     ///
     /// # Errors
     ///
@@ -97,16 +97,16 @@ impl Workspace {
     }
 }
 
-/// What `cargo metadata` reports of a manifest's packages.
+/// Returns the output of `cargo metadata` for a manifest's own packages.
 fn metadata(manifest: &Path) -> Result<Value, String> {
     cargo_metadata(manifest, &["--no-deps", "--offline"])
 }
 
-/// What `cargo metadata` reports of all that a manifest depends on, with every optional feature.
+/// Returns the output of `cargo metadata` for all dependencies of a manifest, with every optional feature.
 ///
 /// # Errors
 ///
-/// When cargo cannot resolve it.
+/// When cargo cannot resolve the dependencies.
 pub(crate) fn dependencies(manifest: &Path) -> Result<Value, String> {
     cargo_metadata(manifest, &["--locked", "--all-features"])
 }
@@ -167,14 +167,14 @@ fn text(of: &Value, key: &str) -> Result<String, String> {
     value.ok_or_else(|| format!("cargo metadata: no {key} in {of}"))
 }
 
-/// A path below the root, separated by `/`.
+/// Returns a path relative to the root, separated by `/`.
 fn relative(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// Reads all source files and manifests below a folder, except what cargo wrote.
+/// Reads the files below a folder whose name `is_read` accepts, without build output.
 fn read_files(
     root: &Path,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! What the README and the book name after `cargo xtask`.
+//! The names after `cargo xtask` in the README and the book.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn pages(path: &Path) -> Vec<PathBuf> {
-    match path.is_dir() {
-        false => vec![path.to_owned()],
-        true => fs::read_dir(path)
+    if path.is_dir() {
+        fs::read_dir(path)
             .unwrap()
             .flat_map(|entry| pages(&entry.unwrap().path()))
-            .collect(),
+            .collect()
+    } else {
+        vec![path.to_owned()]
     }
 }
 
-/// What stands after `cargo xtask` in the README and the book: the command, and the name if there is one.
+/// Returns what follows `cargo xtask` in the README and the book: the command, and the name if there is one.
 pub(crate) fn named() -> BTreeSet<(String, Option<String>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let pages = ["README.md", "docs"].map(|name| pages(&root.join(name)));
@@ -34,7 +35,7 @@ pub(crate) fn named() -> BTreeSet<(String, Option<String>)> {
     found
 }
 
-/// What a program prints when it is asked for help.
+/// Returns the output of a program with `--help`.
 pub(crate) fn help(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -61,11 +62,11 @@ pub(crate) fn check_names(
     }
 }
 
-/// Checks that the help of a program lists every name that stands behind a command.
+/// Checks that the help of a program lists every name that follows a command.
 pub(crate) fn check_listed(command: &str, program: &str, arguments: &[&str]) {
     let named = named().into_iter().filter(|(known, _)| known == command);
     let names: Vec<_> = named.filter_map(|(_, names)| names).collect();
-    // Several may be named at once: `bench engine|models`.
+    // Several may be given at once: `bench engine|models`.
     let names = names.iter().flat_map(|names| names.split('|'));
     check_names(command, names.map(str::to_owned), program, arguments);
 }

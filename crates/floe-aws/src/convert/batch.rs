@@ -1,4 +1,4 @@
-//! The operations on many items, each on its own.
+//! Batch requests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,57 +10,68 @@ use floe_store::op::{
     KeysAndAttributes,
 };
 
-use super::capacity::{self, Kind};
+use super::capacity::{self, AccessKind};
 use super::expression::Expressions;
 use super::value::{attributes, item, items};
-use super::{Client, built, by_table, sent, unreadable};
+use super::{Client, built, by_table, invalid_response, send};
 use crate::names::Names;
-use crate::retry::Answer;
+use crate::retry::AttemptResult;
 
 impl Client {
-    pub(crate) async fn batch_get_item(&self, input: &BatchGetItem) -> Answer<BatchGetItemOutput> {
+    pub(crate) async fn batch_get_item(
+        &self,
+        input: &BatchGetItem,
+    ) -> AttemptResult<BatchGetItemOutput> {
         let requests: Result<HashMap<_, _>> = input
             .requests
             .iter()
-            .map(|(table, request)| Ok((self.outside(table), keys_and_attributes(request)?)))
+            .map(|(table, request)| Ok((self.with_prefix(table), keys_and_attributes(request)?)))
             .collect();
         let request = batch_get_item::BatchGetItemInput::builder()
             .set_request_items(Some(requests?))
-            .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
+            .set_return_consumed_capacity(capacity::requested(input.return_capacity));
         let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
-        let answer = sent!(self.tables, request, &tables)?;
+        let response = send!(self.tables, request, &tables)?;
         Ok(BatchGetItemOutput {
-            items: by_table(answer.responses, &self.names, items)?,
-            unprocessed: unread(answer.unprocessed_keys, input, &self.names)?,
-            consumed: self.costs(answer.consumed_capacity, Kind::Read, input.return_capacity),
+            items: by_table(response.responses, &self.names, items)?,
+            unprocessed: unread(response.unprocessed_keys, input, &self.names)?,
+            consumed: self.consumed_list(
+                response.consumed_capacity,
+                AccessKind::Read,
+                input.return_capacity,
+            ),
         })
     }
 
     pub(crate) async fn batch_write_item(
         &self,
         input: &BatchWriteItem,
-    ) -> Answer<BatchWriteItemOutput> {
+    ) -> AttemptResult<BatchWriteItemOutput> {
         let requests: Result<HashMap<_, _>> = input
             .requests
             .iter()
             .map(|(table, writes)| {
                 let writes: Result<Vec<_>> = writes.iter().map(write_request).collect();
-                Ok((self.outside(table), writes?))
+                Ok((self.with_prefix(table), writes?))
             })
             .collect();
-        let collections = capacity::wanted_collections(input.return_collection);
+        let collections = capacity::requested_collections(input.return_collection);
         let request = batch_write_item::BatchWriteItemInput::builder()
             .set_request_items(Some(requests?))
-            .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
+            .set_return_consumed_capacity(capacity::requested(input.return_capacity))
             .set_return_item_collection_metrics(collections);
         let tables: Vec<&str> = input.requests.keys().map(String::as_str).collect();
-        let answer = sent!(self.tables, request, &tables)?;
+        let response = send!(self.tables, request, &tables)?;
         Ok(BatchWriteItemOutput {
-            unprocessed: by_table(answer.unprocessed_items, &self.names, |left| {
+            unprocessed: by_table(response.unprocessed_items, &self.names, |left| {
                 left.into_iter().map(batch_write).collect()
             })?,
-            consumed: self.costs(answer.consumed_capacity, Kind::Write, input.return_capacity),
-            collections: capacity::collections(answer.item_collection_metrics, &self.names)?,
+            consumed: self.consumed_list(
+                response.consumed_capacity,
+                AccessKind::Write,
+                input.return_capacity,
+            ),
+            collections: capacity::collections(response.item_collection_metrics, &self.names)?,
         })
     }
 }
@@ -78,23 +89,23 @@ fn keys_and_attributes(request: &KeysAndAttributes) -> Result<types::KeysAndAttr
     )
 }
 
-/// The keys that were not read. How they are to be read is known from the request.
+/// Returns the unread keys. Their projection and consistency are taken from the request.
 fn unread(
-    answer: Option<HashMap<String, types::KeysAndAttributes>>,
+    response: Option<HashMap<String, types::KeysAndAttributes>>,
     input: &BatchGetItem,
     names: &Names,
 ) -> Result<BTreeMap<String, KeysAndAttributes>> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
+    let response = response.unwrap_or_default().into_iter();
+    response
         .map(|(table, left)| {
-            let table = names.own(table);
-            let asked = input.requests.get(&table);
-            let asked =
-                asked.ok_or_else(|| unreadable("keys of a table that was not asked for"))?;
+            let table = names.remove_prefix(table);
+            let requested = input.requests.get(&table);
+            let requested = requested
+                .ok_or_else(|| invalid_response("keys of a table that was not requested"))?;
             let request = KeysAndAttributes {
                 keys: items(left.keys)?,
-                projection: asked.projection.clone(),
-                consistent: asked.consistent,
+                projection: requested.projection.clone(),
+                consistent: requested.consistent,
             };
             Ok((table, request))
         })
@@ -119,6 +130,8 @@ fn batch_write(request: types::WriteRequest) -> Result<BatchWrite> {
     match (request.put_request, request.delete_request) {
         (Some(put), None) => item(put.item).map(BatchWrite::Put),
         (None, Some(delete)) => item(delete.key).map(BatchWrite::Delete),
-        _ => Err(unreadable("a write that is neither put nor delete")),
+        _ => Err(invalid_response(
+            "a write that is neither a put nor a delete",
+        )),
     }
 }

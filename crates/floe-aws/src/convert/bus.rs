@@ -1,4 +1,4 @@
-//! Entries of an event bus.
+//! Events of an event bus.
 
 use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
@@ -9,9 +9,9 @@ use super::client::load;
 use super::error;
 use crate::names::Names;
 use crate::options::ConnectOptions;
-use crate::retry::Answer;
+use crate::retry::AttemptResult;
 
-/// Speaks with a bus: each call is one request and its answer.
+/// A client of an event bus. Each call sends one request.
 #[derive(Clone, Debug)]
 pub(crate) struct BusClient {
     client: aws_sdk_eventbridge::Client,
@@ -19,20 +19,20 @@ pub(crate) struct BusClient {
 }
 
 impl BusClient {
-    /// A client for the bus of this name.
+    /// Returns a client for the bus with this name.
     pub(crate) async fn new(options: &ConnectOptions, bus: String) -> Result<Self> {
         let client = aws_sdk_eventbridge::Client::new(&load(options).await?);
         Ok(Self { client, bus })
     }
 
-    /// Puts entries on the bus. Tells of each whether it was taken.
-    pub(crate) async fn put(&self, entries: &[BusEntry]) -> Answer<Vec<Result<(), String>>> {
+    /// Puts entries on the bus. Returns for each whether it was accepted.
+    pub(crate) async fn put(&self, entries: &[BusEntry]) -> AttemptResult<Vec<Result<(), String>>> {
         let entries = entries.iter().map(|entry| self.entry(entry)).collect();
-        let answer = self.client.put_events().set_entries(Some(entries)).send();
-        let answer = answer.await.map_err(|refusal| {
-            error::failure::<aws_sdk_eventbridge::Error, _>(refusal, &Names::default(), &[])
+        let response = self.client.put_events().set_entries(Some(entries)).send();
+        let response = response.await.map_err(|error| {
+            error::failure::<aws_sdk_eventbridge::Error, _>(error, &Names::default(), &[])
         })?;
-        Ok(answer.entries().iter().map(outcome).collect())
+        Ok(response.entries().iter().map(outcome).collect())
     }
 
     fn entry(&self, entry: &BusEntry) -> PutEventsRequestEntry {

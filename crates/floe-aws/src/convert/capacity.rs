@@ -1,4 +1,4 @@
-//! What requests cost, and how large item collections are.
+//! Consumed capacity, and sizes of item collections.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,50 +11,50 @@ use super::by_table;
 use super::value::item;
 use crate::names::Names;
 
-/// Whether a request reads or writes, which the store does not always tell with the cost.
+/// Whether a request reads or writes. The consumed capacity does not always distinguish them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AccessKind {
     Read,
     Write,
 }
 
-/// How a request asks for its cost: not at all, if it need not be told.
-pub(super) fn wanted(detail: ReturnConsumedCapacity) -> Option<types::ReturnConsumedCapacity> {
+/// Converts the requested detail; `None` if consumed capacity is not requested.
+pub(super) fn requested(detail: ReturnConsumedCapacity) -> Option<types::ReturnConsumedCapacity> {
     detail.is_wanted().then(|| detail.as_str().into())
 }
 
-/// How a request asks for the sizes of item collections.
-pub(super) fn wanted_collections(wanted: bool) -> Option<types::ReturnItemCollectionMetrics> {
+/// Converts the request for item collection sizes.
+pub(super) fn requested_collections(wanted: bool) -> Option<types::ReturnItemCollectionMetrics> {
     wanted.then_some(types::ReturnItemCollectionMetrics::Size)
 }
 
-/// What a request cost on one table.
+/// Converts the capacity consumed on one table.
 pub(super) fn consumed(
-    answer: types::ConsumedCapacity,
-    kind: Kind,
+    response: types::ConsumedCapacity,
+    kind: AccessKind,
     detail: ReturnConsumedCapacity,
     names: &Names,
 ) -> ConsumedCapacity {
-    let table_name = names.own(answer.table_name.unwrap_or_default());
+    let table_name = names.remove_prefix(response.table_name.unwrap_or_default());
     let mut consumed = ConsumedCapacity::new(table_name, detail);
-    let total = units(answer.capacity_units);
-    consumed.read = units(answer.read_capacity_units);
-    consumed.write = units(answer.write_capacity_units);
-    // Only transactions tell reads and writes apart.
+    let total = units(response.capacity_units);
+    consumed.read = units(response.read_capacity_units);
+    consumed.write = units(response.write_capacity_units);
+    // Only transactions distinguish reads and writes.
     if consumed.total() == Units::ZERO {
         match kind {
-            Kind::Read => consumed.read = total,
-            Kind::Write => consumed.write = total,
+            AccessKind::Read => consumed.read = total,
+            AccessKind::Write => consumed.write = total,
         }
     }
-    consumed.table = answer.table.as_ref().map(share).unwrap_or_default();
-    consumed.local_indexes = shares(answer.local_secondary_indexes);
-    consumed.global_indexes = shares(answer.global_secondary_indexes);
+    consumed.table = response.table.as_ref().map(share).unwrap_or_default();
+    consumed.local_indexes = shares(response.local_secondary_indexes);
+    consumed.global_indexes = shares(response.global_secondary_indexes);
     consumed
 }
 
-fn shares(answer: Option<HashMap<String, types::Capacity>>) -> BTreeMap<String, Units> {
-    let shares = answer.unwrap_or_default().into_iter();
+fn shares(response: Option<HashMap<String, types::Capacity>>) -> BTreeMap<String, Units> {
+    let shares = response.unwrap_or_default().into_iter();
     shares.map(|(index, one)| (index, share(&one))).collect()
 }
 
@@ -66,7 +66,7 @@ fn share(capacity: &types::Capacity) -> Units {
     }
 }
 
-/// Units come in halves.
+/// Converts units, which are multiples of one half.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -76,22 +76,22 @@ fn units(number: Option<f64>) -> Units {
     Units::halves((number.unwrap_or_default() * 2.0).round() as u64)
 }
 
-/// The size of an item collection.
-pub(super) fn collection(answer: types::ItemCollectionMetrics) -> Result<ItemCollectionMetrics> {
-    let bounds = answer.size_estimate_range_gb.unwrap_or_default();
+/// Converts the size of an item collection.
+pub(super) fn collection(response: types::ItemCollectionMetrics) -> Result<ItemCollectionMetrics> {
+    let bounds = response.size_estimate_range_gb.unwrap_or_default();
     let bound = |at: usize| bounds.get(at).copied().unwrap_or_default();
     Ok(ItemCollectionMetrics {
-        key: item(answer.item_collection_key.unwrap_or_default())?,
+        key: item(response.item_collection_key.unwrap_or_default())?,
         size_estimate_gb: (bound(0), bound(1)),
     })
 }
 
-/// The sizes of item collections, table by table.
+/// Converts the sizes of item collections by table.
 pub(super) fn collections(
-    answer: Option<HashMap<String, Vec<types::ItemCollectionMetrics>>>,
+    response: Option<HashMap<String, Vec<types::ItemCollectionMetrics>>>,
     names: &Names,
 ) -> Result<BTreeMap<String, Vec<ItemCollectionMetrics>>> {
-    by_table(answer, names, |sizes| {
+    by_table(response, names, |sizes| {
         sizes.into_iter().map(collection).collect()
     })
 }

@@ -1,4 +1,4 @@
-//! The clients of the SDK: one for tables, one for streams, made of the settings.
+//! The SDK clients for tables and streams, created from the options.
 
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region};
@@ -10,23 +10,23 @@ use aws_smithy_http_client::tls;
 use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::{ConsumedCapacity, Error, Result};
 
-use super::capacity::{self, Kind};
+use super::capacity::{self, AccessKind};
 use super::error;
 use crate::names::Names;
 use crate::options::ConnectOptions;
-use crate::retry::Answer;
+use crate::retry::AttemptResult;
 
-/// Speaks with the store: each call is one request and its answer.
+/// A client of the store. Each call sends one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(super) tables: aws_sdk_dynamodb::Client,
     pub(super) streams: aws_sdk_dynamodbstreams::Client,
-    /// How tables are called in the store.
+    /// The names of tables in the store.
     pub(crate) names: Names,
 }
 
 impl Client {
-    /// A client with these settings. No request is sent for it to the store itself.
+    /// Returns a client with these options. Sends no request to the store.
     pub(crate) async fn new(options: &ConnectOptions) -> Result<Self> {
         let names = Names::new(&options.table_prefix)?;
         let config = load(options).await?;
@@ -37,47 +37,47 @@ impl Client {
         })
     }
 
-    pub(super) fn outside(&self, table_name: &str) -> String {
-        self.names.outside(table_name)
+    pub(super) fn with_prefix(&self, table_name: &str) -> String {
+        self.names.with_prefix(table_name)
     }
 
-    /// The answer of a service, whose errors are `S`, to a request about these tables.
-    pub(super) fn answered<S, T, E>(
+    /// Converts the response of a service with errors `S` to a request about these tables.
+    pub(super) fn convert_response<S, T, E>(
         &self,
-        answer: Result<T, SdkError<E>>,
+        response: Result<T, SdkError<E>>,
         tables: &[&str],
-    ) -> Answer<T>
+    ) -> AttemptResult<T>
     where
-        S: error::Refusal + From<E>,
+        S: error::ServiceErrorDetails + From<E>,
         E: std::error::Error + 'static,
     {
-        answer.map_err(|error| error::failure::<S, E>(error, &self.names, tables))
+        response.map_err(|error| error::failure::<S, E>(error, &self.names, tables))
     }
 
     pub(super) fn consumed(
         &self,
-        answer: Option<types::ConsumedCapacity>,
-        kind: Kind,
+        response: Option<types::ConsumedCapacity>,
+        kind: AccessKind,
         detail: ReturnConsumedCapacity,
     ) -> Option<ConsumedCapacity> {
-        answer.map(|answer| capacity::consumed(answer, kind, detail, &self.names))
+        response.map(|response| capacity::consumed(response, kind, detail, &self.names))
     }
 
-    /// What a request cost, table by table.
-    pub(super) fn costs(
+    /// Converts the consumed capacity of several tables.
+    pub(super) fn consumed_list(
         &self,
-        answer: Option<Vec<types::ConsumedCapacity>>,
-        kind: Kind,
+        response: Option<Vec<types::ConsumedCapacity>>,
+        kind: AccessKind,
         detail: ReturnConsumedCapacity,
     ) -> Vec<ConsumedCapacity> {
-        let answer = answer.into_iter().flatten();
-        answer
+        let response = response.into_iter().flatten();
+        response
             .map(|one| capacity::consumed(one, kind, detail, &self.names))
             .collect()
     }
 }
 
-/// The configuration of all clients. Nothing is repeated by the SDK.
+/// Loads the configuration of all clients. Retries of the SDK are disabled.
 pub(super) async fn load(options: &ConnectOptions) -> Result<aws_config::SdkConfig> {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(options.connect_timeout)
@@ -87,7 +87,7 @@ pub(super) async fn load(options: &ConnectOptions) -> Result<aws_config::SdkConf
         .http_client(http_client(options.endpoint.as_deref()))
         .retry_config(RetryConfig::disabled())
         .timeout_config(timeouts)
-        // The deadline of the request ends what stalls.
+        // The request timeout covers stalled streams.
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     if let Some(region) = &options.region {
         loader = loader.region(Region::new(region.clone()));
@@ -107,12 +107,12 @@ pub(super) async fn load(options: &ConnectOptions) -> Result<aws_config::SdkConf
     match config.region() {
         Some(_) => Ok(config),
         None => Err(Error::validation(
-            "no region is known: give one, or set AWS_REGION or the region of the profile",
+            "no region is configured: pass one, or set AWS_REGION or the region of the profile",
         )),
     }
 }
 
-/// What carries requests: encrypted, unless the endpoint is one that is not.
+/// Returns an HTTP client with TLS, unless the endpoint is plain HTTP.
 fn http_client(endpoint: Option<&str>) -> SharedHttpClient {
     let builder = aws_smithy_http_client::Builder::new();
     if endpoint.is_some_and(|url| url.starts_with("http://")) {

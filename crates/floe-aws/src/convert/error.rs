@@ -1,8 +1,7 @@
-//! What went wrong: said by the store, or seen on the way to it.
+//! Errors reported by the store, and errors of transport.
 //!
-//! The most important thing here is the difference between a request that was certainly not sent and one whose
-//! answer was lost. Only an error of the connector that says that no connection was made, and one from before
-//! there was anything to send, count as not sent.
+//! The most important distinction is between a request that was certainly not sent and one whose response was lost.
+//! Only errors of establishing the connection, and errors before the request was built, count as not sent.
 
 use std::error::Error as StdError;
 
@@ -19,16 +18,16 @@ use super::value::item;
 use crate::names::Names;
 use crate::retry::Failure;
 
-/// An error that the store tells, of one of its services.
-pub(super) trait Refusal: ProvideErrorMetadata + Sized {
-    /// The parts of the error beyond code and message, if it has any.
-    fn parts(self) -> Option<Result<Error>> {
+/// An error reported by one of the store's services.
+pub(super) trait ServiceErrorDetails: ProvideErrorMetadata + Sized {
+    /// Returns the error with its details beyond code and message, if it has any.
+    fn details(self) -> Option<Result<Error>> {
         None
     }
 }
 
-impl Refusal for aws_sdk_dynamodb::Error {
-    fn parts(self) -> Option<Result<Error>> {
+impl ServiceErrorDetails for aws_sdk_dynamodb::Error {
+    fn details(self) -> Option<Result<Error>> {
         match self {
             Self::ConditionalCheckFailedException(error) => Some(condition_failed(error)),
             Self::TransactionCanceledException(error) => Some(canceled(error)),
@@ -37,48 +36,48 @@ impl Refusal for aws_sdk_dynamodb::Error {
     }
 }
 
-impl Refusal for aws_sdk_dynamodbstreams::Error {}
+impl ServiceErrorDetails for aws_sdk_dynamodbstreams::Error {}
 
 #[cfg(feature = "eventbridge")]
-impl Refusal for aws_sdk_eventbridge::Error {}
+impl ServiceErrorDetails for aws_sdk_eventbridge::Error {}
 
-/// What became of a request about these tables that was not answered with success.
+/// Converts the failure of a request about these tables.
 pub(super) fn failure<S, E>(error: SdkError<E>, names: &Names, tables: &[&str]) -> Failure
 where
-    S: Refusal + From<E>,
+    S: ServiceErrorDetails + From<E>,
     E: StdError + 'static,
 {
     let context = match error {
         SdkError::ServiceError(context) => context,
-        other => return on_the_way(&other),
+        other => return transport_failure(&other),
     };
     let status = context.raw().status().as_u16();
     let error = S::from(context.into_err());
     let code = error.code().map(str::to_owned);
     let message = error.message().unwrap_or_default();
     let message = names.message(message, tables).into_owned();
-    match error.parts() {
-        Some(refusal) => Failure::Refused(refusal.unwrap_or_else(|unreadable| unreadable)),
-        None => Failure::Refused(by_code(code.as_deref(), message, status)),
+    match error.details() {
+        Some(details) => Failure::Rejected(details.unwrap_or_else(|invalid| invalid)),
+        None => Failure::Rejected(from_code(code.as_deref(), message, status)),
     }
 }
 
-/// What became of a request that the store did not refuse.
-fn on_the_way<E: StdError + 'static>(error: &SdkError<E>) -> Failure {
+/// Converts a failure that was not reported by the store.
+fn transport_failure<E: StdError + 'static>(error: &SdkError<E>) -> Failure {
     let message = format!("{}", DisplayErrorContext(error));
     if find::<CredentialsError>(error).is_some() {
-        return Failure::Refused(Error::AccessDenied(format!("no credentials: {message}")));
+        return Failure::Rejected(Error::AccessDenied(format!("no credentials: {message}")));
     }
     if matches!(error, SdkError::ConstructionFailure(_)) {
-        return Failure::Refused(Error::Validation(message));
+        return Failure::Rejected(Error::Validation(message));
     }
     match find::<hyper_util::client::legacy::Error>(error) {
-        Some(error) if error.is_connect() => Failure::Unsent(message),
-        _ => Failure::Lost(message),
+        Some(error) if error.is_connect() => Failure::NotSent(message),
+        _ => Failure::ResponseLost(message),
     }
 }
 
-/// The first error of this type among the causes.
+/// Returns the first error of this type in the chain of sources.
 fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -90,8 +89,8 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// The error that a code of the service stands for. Codes that are not known are told with their message.
-fn by_code(code: Option<&str>, message: String, status: u16) -> Error {
+/// Converts an error code of the service. For unknown codes, the message contains the code.
+fn from_code(code: Option<&str>, message: String, status: u16) -> Error {
     match code.unwrap_or_default() {
         "ValidationException" | "SerializationException" => Error::Validation(message),
         "TransactionConflictException" | "ReplicatedWriteConflictException" => {
@@ -110,13 +109,13 @@ fn by_code(code: Option<&str>, message: String, status: u16) -> Error {
         "TrimmedDataAccessException" => Error::TrimmedDataAccess(message),
         "ExpiredIteratorException" => Error::ExpiredIterator(message),
         "UnknownOperationException" => Error::Unsupported(message),
-        code if is_denial(code) => Error::AccessDenied(format!("{code}: {message}")),
-        code => by_status(code, message, status),
+        code if is_access_denied(code) => Error::AccessDenied(format!("{code}: {message}")),
+        code => from_status(code, message, status),
     }
 }
 
-/// Whether the store did not know who asks, or did not let them.
-fn is_denial(code: &str) -> bool {
+/// Whether the code means that the caller is unknown or not authorized.
+fn is_access_denied(code: &str) -> bool {
     matches!(
         code.trim_end_matches("Exception"),
         "AccessDenied"
@@ -133,8 +132,8 @@ fn is_denial(code: &str) -> bool {
     )
 }
 
-/// The error that a status of HTTP stands for, as what lies between here and the store may send it too.
-fn by_status(code: &str, message: String, status: u16) -> Error {
+/// Converts an HTTP status, which may also come from a proxy in front of the store.
+fn from_status(code: &str, message: String, status: u16) -> Error {
     let text = match (code, message.as_str()) {
         ("", "") => format!("no code and no message: status={status}"),
         ("InternalServerError", _) | ("", _) => message,
@@ -169,7 +168,7 @@ fn reason(reason: types::CancellationReason) -> Result<CancellationReason> {
     })
 }
 
-/// A code that is not known is a fault all the same.
+/// Converts the code of a cancellation reason. Unknown codes count as validation errors.
 fn cancellation_code(name: &str) -> CancellationCode {
     CancellationCode::from_name(name).unwrap_or(CancellationCode::ValidationError)
 }

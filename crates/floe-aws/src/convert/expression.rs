@@ -1,4 +1,4 @@
-//! Expressions: trees to texts, whose names and values are all placeholders.
+//! Renders expressions as text in which all names and values are placeholders.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use floe_store::expr::{Condition, KeyCondition, Paths, Renderer, Update};
 
 use super::value::attribute;
 
-/// The expressions of one request or action, which share their placeholders.
+/// The expressions of one request or action, which share placeholders.
 #[derive(Default)]
 pub(super) struct Expressions(Renderer);
 
@@ -16,7 +16,7 @@ impl Expressions {
         condition.map(|condition| self.0.condition(condition))
     }
 
-    /// An update that does nothing has no text.
+    /// Returns the text of an update; `None` if it changes nothing.
     pub(super) fn update(&mut self, update: &Update) -> Option<String> {
         Some(self.0.update(update)).filter(|text| !text.is_empty())
     }
@@ -29,7 +29,7 @@ impl Expressions {
         self.0.key_condition(condition)
     }
 
-    /// The names behind the placeholders, if there are any.
+    /// Returns the names of the placeholders, if there are any.
     pub(super) fn names(&self) -> Option<HashMap<String, String>> {
         let names = self.0.names().iter();
         let names: HashMap<_, _> = names
@@ -38,7 +38,7 @@ impl Expressions {
         Some(names).filter(|names| !names.is_empty())
     }
 
-    /// The values behind the placeholders, if there are any.
+    /// Returns the values of the placeholders, if there are any.
     pub(super) fn values(&self) -> Option<HashMap<String, AttributeValue>> {
         let values = self.0.values().iter();
         let values: HashMap<_, _> = values

@@ -1,22 +1,22 @@
-//! Between Floe's words and the SDK's: the only place where types of the SDK appear.
+//! Converts between types of Floe and of the SDK. Only this module uses the SDK.
 //!
-//! [`Client`] takes an operation of `floe-store`, sends it as a request of the SDK, and answers in Floe's words
-//! again, once per call: whether to send it again is decided elsewhere ([`retry`](crate::retry)). Prefixes are
-//! put on table names here on their way out, and taken off on their way in.
+//! [`Client`] sends an operation of `floe-store` as one request of the SDK and converts the response. Retries are
+//! decided elsewhere ([`retry`](crate::retry)). Table name prefixes are added to requests and removed from responses
+//! here.
 //!
 //! | module | what it converts |
 //! |---|---|
-//! | `client` | settings to the clients of the SDK |
+//! | `client` | options, to SDK clients |
 //! | `value` | items and values |
-//! | `expression` | trees to texts with placeholders |
+//! | `expression` | expression trees, to text with placeholders |
 //! | `item` | get, put, update, delete |
 //! | `batch`, `transact` | requests about several items |
-//! | `page` | query and scan |
-//! | `table`, `description` | requests about tables, and what is said of them |
+//! | `page` | queries and scans |
+//! | `table`, `description` | table requests and descriptions |
 //! | `stream` | change streams |
-//! | `bus` | entries of an event bus |
-//! | `capacity` | costs and sizes of item collections |
-//! | `error` | what went wrong, and whether it can have been applied |
+//! | `bus` | events of an event bus |
+//! | `capacity` | consumed capacity, item collection sizes |
+//! | `error` | errors, and whether the request may have been applied |
 
 mod batch;
 #[cfg(feature = "eventbridge")]
@@ -47,91 +47,91 @@ use floe_store::{Error, Result, Timestamp};
 
 use crate::names::Names;
 
-/// Sends a request to the service of tables, or to that of streams, and takes the answer about these tables.
-macro_rules! sent {
+/// Sends a request to the table or stream service, and converts its error in terms of these tables.
+macro_rules! send {
     ($client:ident.tables, $request:expr, $tables:expr) => {
-        sent!($client.tables, aws_sdk_dynamodb, $request, $tables)
+        send!($client.tables, aws_sdk_dynamodb, $request, $tables)
     };
     ($client:ident.streams, $request:expr, $tables:expr) => {
-        sent!($client.streams, aws_sdk_dynamodbstreams, $request, $tables)
+        send!($client.streams, aws_sdk_dynamodbstreams, $request, $tables)
     };
     ($client:ident.$service:ident, $sdk:ident, $request:expr, $tables:expr) => {{
-        let answer = $request.send_with(&$client.$service).await;
-        $client.answered::<$sdk::Error, _, _>(answer, $tables)
+        let response = $request.send_with(&$client.$service).await;
+        $client.convert_response::<$sdk::Error, _, _>(response, $tables)
     }};
 }
-use sent;
+use send;
 
-/// A part of a request, all of whose required members are given.
+/// Builds a part of a request. All required members are set.
 fn built<T>(part: Result<T, BuildError>) -> Result<T> {
     part.map_err(|error| Error::Validation(error.to_string()))
 }
 
-/// An answer that says something that no store says.
-fn unreadable(what: impl std::fmt::Display) -> Error {
-    Error::Internal(format!("the answer of the store cannot be read: {what}"))
+/// Returns the error for an invalid response.
+fn invalid_response(what: impl std::fmt::Display) -> Error {
+    Error::Internal(format!("the store returned an invalid response: {what}"))
 }
 
-/// A part of an answer that is always there.
+/// Returns a required part of a response.
 fn required<T>(part: Option<T>, name: &str) -> Result<T> {
-    part.ok_or_else(|| unreadable(format_args!("missing={name}")))
+    part.ok_or_else(|| invalid_response(format_args!("missing={name}")))
 }
 
-/// A part of an answer that is one of a few words, which both sides have from DynamoDB.
-fn named<T>(
-    word: Option<&impl AsRef<str>>,
+/// Converts an enum value in a response. Both sides use DynamoDB's names.
+fn parse_enum<T>(
+    value: Option<&impl AsRef<str>>,
     from_name: fn(&str) -> Option<T>,
     unknown: &str,
 ) -> Result<T> {
-    let named = word.and_then(|word| from_name(word.as_ref()));
-    named.ok_or_else(|| unreadable(unknown))
+    let named = value.and_then(|value| from_name(value.as_ref()));
+    named.ok_or_else(|| invalid_response(unknown))
 }
 
-/// The images in the records of a stream.
-fn view(answer: Option<&impl AsRef<str>>) -> Result<StreamView> {
-    named(
-        answer,
+/// Converts the view type of a stream.
+fn view(response: Option<&impl AsRef<str>>) -> Result<StreamView> {
+    parse_enum(
+        response,
         StreamView::from_name,
         "a stream with an unknown view",
     )
 }
 
-/// What an answer tells table by table, under the names that tables have here.
+/// Converts the parts of a response by table, with the prefix removed from table names.
 fn by_table<A, T>(
-    answer: Option<HashMap<String, A>>,
+    response: Option<HashMap<String, A>>,
     names: &Names,
     read: impl Fn(A) -> Result<T>,
 ) -> Result<BTreeMap<String, T>> {
-    let answer = answer.unwrap_or_default().into_iter();
-    answer
-        .map(|(table, told)| Ok((names.own(table), read(told)?)))
+    let response = response.unwrap_or_default().into_iter();
+    response
+        .map(|(table, part)| Ok((names.remove_prefix(table), read(part)?)))
         .collect()
 }
 
-/// A list that is left out when it is empty.
-fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+/// Returns `None` for an empty list.
+fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// A number in the size that requests have for it. A larger one is as good as none.
+/// Converts a number for a request. Larger ones are equivalent to no limit.
 fn number(units: u64) -> i64 {
     i64::try_from(units).unwrap_or(i64::MAX)
 }
 
-/// A count, of which answers know the sign as well.
+/// Converts a count, which is signed in responses.
 fn count(number: Option<i64>) -> u64 {
     number.unwrap_or_default().try_into().unwrap_or_default()
 }
 
-/// A moment in an answer, to the millisecond. It comes as a fraction of seconds, a little beside what it stands for.
-fn moment(answer: Option<DateTime>) -> Timestamp {
+/// Converts a time to milliseconds, rounding the inexact fraction of seconds in responses.
+fn timestamp(response: Option<DateTime>) -> Timestamp {
     const NANOS: i128 = 1_000_000;
-    let nanos = answer.map_or(0, |moment| moment.as_nanos());
+    let nanos = response.map_or(0, |timestamp| timestamp.as_nanos());
     let millis = (nanos + NANOS / 2).div_euclid(NANOS);
     Timestamp::from_millis(u64::try_from(millis).unwrap_or_default())
 }
 
-/// A limit in the size that requests have for it. A larger one is as good as none.
+/// Converts a limit for a request. Larger ones are equivalent to no limit.
 fn limit(items: Option<usize>) -> Option<i32> {
     items.map(|items| i32::try_from(items).unwrap_or(i32::MAX))
 }
@@ -141,12 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_not_a_millisecond_early() {
+    fn times_are_rounded_to_milliseconds() {
         for millis in [0, 1_735_695_660_918, 1_735_695_660_919, 1_735_695_660_999] {
             let sent = DateTime::from_secs_f64(millis as f64 / 1000.0);
-            assert_eq!(moment(Some(sent)), Timestamp::from_millis(millis));
+            assert_eq!(timestamp(Some(sent)), Timestamp::from_millis(millis));
         }
-        assert_eq!(moment(None), Timestamp::default());
-        assert_eq!(moment(Some(DateTime::from_secs(-5))), Timestamp::default());
+        assert_eq!(timestamp(None), Timestamp::default());
+        assert_eq!(
+            timestamp(Some(DateTime::from_secs(-5))),
+            Timestamp::default()
+        );
     }
 }

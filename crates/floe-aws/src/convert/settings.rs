@@ -1,4 +1,4 @@
-//! The settings by which DynamoDB charges, scales and encrypts, in requests and in answers.
+//! The settings for billing, scaling and encryption in requests and responses.
 
 use aws_sdk_dynamodb::types;
 use floe_store::op::ScalingUpdate;
@@ -6,15 +6,15 @@ use floe_store::table::{
     Billing, Encryption, OnDemandThroughput, Scaling, TableClass, TableHistory, Throughput,
 };
 
-use super::{count, moment, number};
+use super::{count, number, timestamp};
 
-/// The limits of what is paid for by the request, if there are any.
+/// Converts the limits of on-demand throughput, if there are any.
 pub(super) fn on_demand(limits: OnDemandThroughput) -> Option<types::OnDemandThroughput> {
     let (read, write) = (limits.read_max.map(number), limits.write_max.map(number));
     on_demand_units(read, write)
 }
 
-/// A change of the limits; the one that is lifted is sent as -1.
+/// Converts a change of the limits. -1 removes a limit.
 pub(super) fn on_demand_update(update: &ScalingUpdate) -> Option<types::OnDemandThroughput> {
     let limit = |limit: Option<u64>| limit.map_or(-1, number);
     on_demand_units(update.read_max.map(limit), update.write_max.map(limit))
@@ -29,12 +29,12 @@ fn on_demand_units(read: Option<i64>, write: Option<i64>) -> Option<types::OnDem
     })
 }
 
-/// What shall be taken at once, if it was asked for.
+/// Converts warm throughput, if requested.
 pub(super) fn warm(warm: Option<Throughput>) -> Option<types::WarmThroughput> {
     warm_units(warm.map(|units| units.read), warm.map(|units| units.write))
 }
 
-/// A change of what is taken at once.
+/// Converts a change of warm throughput.
 pub(super) fn warm_update(update: &ScalingUpdate) -> Option<types::WarmThroughput> {
     warm_units(update.warm_read, update.warm_write)
 }
@@ -48,7 +48,7 @@ fn warm_units(read: Option<u64>, write: Option<u64>) -> Option<types::WarmThroug
     })
 }
 
-/// Encrypts with a key of the account, or with the store's own.
+/// Converts the encryption: with a KMS key, or with the key that DynamoDB owns.
 pub(super) fn encryption(encryption: Option<&Encryption>) -> types::SseSpecification {
     let key = encryption.and_then(|encryption| encryption.key.clone());
     types::SseSpecification::builder()
@@ -58,7 +58,7 @@ pub(super) fn encryption(encryption: Option<&Encryption>) -> types::SseSpecifica
         .build()
 }
 
-/// How far a table or an index scales. What every one takes at once that is paid for so is left out.
+/// Converts the scaling of a table or index. Warm throughput equal to the default of the billing mode is left out.
 pub(super) fn scaling(
     limits: Option<&types::OnDemandThroughput>,
     warm: Option<(Option<i64>, Option<i64>)>,
@@ -82,36 +82,36 @@ pub(super) fn scaling(
     }
 }
 
-/// The key of the account that a table is encrypted with.
-pub(super) fn told_encryption(answer: Option<&types::SseDescription>) -> Option<Encryption> {
-    let answer = answer.filter(|answer| answer.sse_type.is_some())?;
+/// Converts the key that encrypts a table, unless DynamoDB owns it.
+pub(super) fn described_encryption(response: Option<&types::SseDescription>) -> Option<Encryption> {
+    let response = response.filter(|response| response.sse_type.is_some())?;
     Some(Encryption {
-        key: answer.kms_master_key_arn.clone(),
+        key: response.kms_master_key_arn.clone(),
     })
 }
 
-/// The storage class, if it was ever chosen.
-pub(super) fn told_class(answer: Option<&types::TableClassSummary>) -> Option<TableClass> {
-    let class = answer?.table_class.as_ref()?;
+/// Converts the table class, if it was ever set.
+pub(super) fn described_class(response: Option<&types::TableClassSummary>) -> Option<TableClass> {
+    let class = response?.table_class.as_ref()?;
     Some(TableClass::from_name(class.as_str()).unwrap_or_default())
 }
 
-/// When the settings changed.
-pub(super) fn history(answer: &types::TableDescription) -> TableHistory {
-    let billing = answer.billing_mode_summary.as_ref();
-    let units = answer.provisioned_throughput.as_ref();
-    let class = answer.table_class_summary.as_ref();
-    let told = |answer: Option<aws_sdk_dynamodb::primitives::DateTime>| {
-        answer.map(|told| moment(Some(told)))
+/// Converts the times at which settings changed.
+pub(super) fn history(response: &types::TableDescription) -> TableHistory {
+    let billing = response.billing_mode_summary.as_ref();
+    let units = response.provisioned_throughput.as_ref();
+    let class = response.table_class_summary.as_ref();
+    let time = |response: Option<aws_sdk_dynamodb::primitives::DateTime>| {
+        response.map(|time| timestamp(Some(time)))
     };
     TableHistory {
-        on_demand: told(billing.and_then(|b| b.last_update_to_pay_per_request_date_time)),
-        increase: told(units.and_then(|units| units.last_increase_date_time)),
-        decrease: told(units.and_then(|units| units.last_decrease_date_time)),
+        on_demand: time(billing.and_then(|b| b.last_update_to_pay_per_request_date_time)),
+        increase: time(units.and_then(|units| units.last_increase_date_time)),
+        decrease: time(units.and_then(|units| units.last_decrease_date_time)),
         decreases: units
             .and_then(|units| units.number_of_decreases_today)
             .and_then(|decreases| u32::try_from(decreases).ok())
             .unwrap_or_default(),
-        class: told(class.and_then(|class| class.last_update_date_time)),
+        class: time(class.and_then(|class| class.last_update_date_time)),
     }
 }

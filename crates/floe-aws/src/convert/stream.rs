@@ -15,41 +15,47 @@ use floe_store::op::{
 use floe_store::{Error, Item, Name, Result};
 
 use super::value::stream_item;
-use super::{Client, count, limit, moment, named, required, sent, view};
-use crate::retry::{Answer, Failure};
+use super::{Client, count, limit, parse_enum, required, send, timestamp, view};
+use crate::retry::{AttemptResult, Failure};
 
 impl Client {
-    /// A page of streams, also those of tables that are not ours, by their names in the store.
-    pub(crate) async fn list_streams(&self, input: &ListStreams) -> Answer<ListStreamsOutput> {
+    /// Returns a page of streams, including those of tables without our prefix, with the table names in the store.
+    pub(crate) async fn list_streams(
+        &self,
+        input: &ListStreams,
+    ) -> AttemptResult<ListStreamsOutput> {
         let table = input.table_name.as_deref();
         let request = list_streams::ListStreamsInput::builder()
-            .set_table_name(table.map(|name| self.outside(name)))
+            .set_table_name(table.map(|name| self.with_prefix(name)))
             .set_exclusive_start_stream_arn(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = sent!(self.streams, request, table.as_slice())?;
-        let streams = answer.streams.unwrap_or_default().into_iter();
+        let response = send!(self.streams, request, table.as_slice())?;
+        let streams = response.streams.unwrap_or_default().into_iter();
         Ok(ListStreamsOutput {
             streams: streams.map(summary).collect(),
-            last_arn: answer.last_evaluated_stream_arn,
+            last_arn: response.last_evaluated_stream_arn,
         })
     }
 
     pub(crate) async fn describe_stream(
         &self,
         input: &DescribeStream,
-    ) -> Answer<StreamDescription> {
+    ) -> AttemptResult<StreamDescription> {
         let request = describe_stream::DescribeStreamInput::builder()
             .stream_arn(&input.stream_arn)
             .set_exclusive_start_shard_id(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = sent!(self.streams, request, &[])?;
-        let stream = required(answer.stream_description, "StreamDescription")?;
+        let response = send!(self.streams, request, &[])?;
+        let stream = required(response.stream_description, "StreamDescription")?;
         let mut description = description(stream)?;
-        description.table_name = self.names.own(description.table_name);
+        description.table_name = self.names.remove_prefix(description.table_name);
         Ok(description)
     }
 
-    pub(crate) async fn get_shard_iterator(&self, input: &GetShardIterator) -> Answer<String> {
+    pub(crate) async fn get_shard_iterator(
+        &self,
+        input: &GetShardIterator,
+    ) -> AttemptResult<String> {
         let (kind, sequence) = match &input.kind {
             IteratorKind::TrimHorizon => ("TRIM_HORIZON", None),
             IteratorKind::Latest => ("LATEST", None),
@@ -60,81 +66,81 @@ impl Client {
             .stream_arn(&input.stream_arn)
             .shard_id(&input.shard_id)
             .shard_iterator_type(kind.into())
-            .set_sequence_number(sequence.map(|number| narrow(number).to_owned()));
-        let answer = sent!(self.streams, request, &[])?;
-        Ok(required(answer.shard_iterator, "ShardIterator")?)
+            .set_sequence_number(sequence.map(|number| trim_sequence(number).to_owned()));
+        let response = send!(self.streams, request, &[])?;
+        Ok(required(response.shard_iterator, "ShardIterator")?)
     }
 
-    pub(crate) async fn get_records(&self, input: &GetRecords) -> Answer<GetRecordsOutput> {
+    pub(crate) async fn get_records(&self, input: &GetRecords) -> AttemptResult<GetRecordsOutput> {
         let request = get_records::GetRecordsInput::builder()
             .shard_iterator(&input.iterator)
             .set_limit(limit(input.limit));
-        let answer = sent!(self.streams, request, &[]).map_err(too_many_readers)?;
-        let records = answer.records.unwrap_or_default().into_iter();
+        let response = send!(self.streams, request, &[]).map_err(limit_as_throttling)?;
+        let records = response.records.unwrap_or_default().into_iter();
         let records: Result<_> = records.map(record).collect();
         Ok(GetRecordsOutput {
             records: records?,
-            next_iterator: answer.next_shard_iterator,
+            next_iterator: response.next_shard_iterator,
         })
     }
 }
 
-/// Of records, the store has one limit: how often they are read.
-fn too_many_readers(failure: Failure) -> Failure {
+/// Converts a failure of GetRecords, whose only limit is the rate of reads.
+fn limit_as_throttling(failure: Failure) -> Failure {
     match failure {
-        Failure::Refused(Error::LimitExceeded(message)) => {
-            Failure::Refused(Error::Throttling(message))
+        Failure::Rejected(Error::LimitExceeded(message)) => {
+            Failure::Rejected(Error::Throttling(message))
         }
         other => other,
     }
 }
 
-/// A sequence number in as many digits as one can have, so that the order of texts is that of numbers.
-fn wide(number: &str) -> String {
+/// Pads a sequence number to the maximum length, so that the order of texts is that of numbers.
+fn pad_sequence(number: &str) -> String {
     format!("{number:0>width$}", width = *SEQUENCE_NUMBER_CHARS.end())
 }
 
-/// A sequence number as the store has it.
-fn narrow(number: &str) -> &str {
+/// Removes the padding of a sequence number.
+fn trim_sequence(number: &str) -> &str {
     let padding = number.len().saturating_sub(*SEQUENCE_NUMBER_CHARS.start());
     let zeros = number.bytes().take_while(|digit| *digit == b'0').count();
     number.get(zeros.min(padding)..).unwrap_or(number)
 }
 
-fn summary(answer: types::Stream) -> StreamSummary {
+fn summary(response: types::Stream) -> StreamSummary {
     StreamSummary {
-        arn: answer.stream_arn.unwrap_or_default(),
-        table_name: answer.table_name.unwrap_or_default(),
-        label: answer.stream_label.unwrap_or_default(),
+        arn: response.stream_arn.unwrap_or_default(),
+        table_name: response.table_name.unwrap_or_default(),
+        label: response.stream_label.unwrap_or_default(),
     }
 }
 
-fn description(answer: types::StreamDescription) -> Result<StreamDescription> {
-    let key = answer.key_schema.unwrap_or_default().into_iter();
-    let shards = answer.shards.unwrap_or_default().into_iter();
+fn description(response: types::StreamDescription) -> Result<StreamDescription> {
+    let key = response.key_schema.unwrap_or_default().into_iter();
+    let shards = response.shards.unwrap_or_default().into_iter();
     let shards: Result<Vec<_>> = shards.map(shard).collect();
     Ok(StreamDescription {
-        arn: required(answer.stream_arn, "StreamArn")?,
-        label: answer.stream_label.unwrap_or_default(),
-        table_name: answer.table_name.unwrap_or_default(),
+        arn: required(response.stream_arn, "StreamArn")?,
+        label: response.stream_label.unwrap_or_default(),
+        table_name: response.table_name.unwrap_or_default(),
         key_schema: key.map(key_element).collect::<Result<_>>()?,
-        view: view(answer.stream_view_type.as_ref())?,
-        status: match answer.stream_status {
+        view: view(response.stream_view_type.as_ref())?,
+        status: match response.stream_status {
             Some(types::StreamStatus::Enabled | types::StreamStatus::Enabling) => {
                 StreamStatus::Enabled
             }
             _ => StreamStatus::Disabled,
         },
-        created: moment(answer.creation_request_date_time),
+        created: timestamp(response.creation_request_date_time),
         shards: parents_first(shards?),
-        last_shard_id: answer.last_evaluated_shard_id,
+        last_shard_id: response.last_evaluated_shard_id,
     })
 }
 
 fn key_element(element: types::KeySchemaElement) -> Result<KeySchemaElement> {
     Ok(KeySchemaElement {
         name: Name::from(element.attribute_name),
-        role: named(
+        role: parse_enum(
             Some(&element.key_type),
             KeyRole::from_name,
             "a key with an unknown role",
@@ -142,19 +148,19 @@ fn key_element(element: types::KeySchemaElement) -> Result<KeySchemaElement> {
     })
 }
 
-fn shard(answer: types::Shard) -> Result<Shard> {
-    let range = answer.sequence_number_range;
+fn shard(response: types::Shard) -> Result<Shard> {
+    let range = response.sequence_number_range;
     let start = range.as_ref().and_then(|r| r.starting_sequence_number());
     let end = range.as_ref().and_then(|r| r.ending_sequence_number());
     Ok(Shard {
-        id: required(answer.shard_id, "ShardId")?,
-        parent_id: answer.parent_shard_id,
-        starting_sequence: wide(start.unwrap_or_default()),
-        ending_sequence: end.map(wide),
+        id: required(response.shard_id, "ShardId")?,
+        parent_id: response.parent_shard_id,
+        starting_sequence: pad_sequence(start.unwrap_or_default()),
+        ending_sequence: end.map(pad_sequence),
     })
 }
 
-/// The shards of a page, each after its parent if that is on the page. The store promises no order.
+/// Sorts the shards of a page so that parents come before their children. The store guarantees no order.
 fn parents_first(mut waiting: Vec<Shard>) -> Vec<Shard> {
     let mut ordered = Vec::with_capacity(waiting.len());
     loop {
@@ -162,7 +168,7 @@ fn parents_first(mut waiting: Vec<Shard>) -> Vec<Shard> {
         let waits = |shard: &Shard| shard.parent_id.as_ref().is_some_and(|id| ids.contains(id));
         let (later, mut next): (Vec<_>, Vec<_>) = waiting.into_iter().partition(waits);
         if next.is_empty() {
-            // None is left, unless shards are parents of each other.
+            // Nothing is left, unless parents form a cycle.
             ordered.extend(later);
             return ordered;
         }
@@ -171,34 +177,34 @@ fn parents_first(mut waiting: Vec<Shard>) -> Vec<Shard> {
     }
 }
 
-fn record(answer: types::Record) -> Result<ChangeRecord> {
-    let change = required(answer.dynamodb, "dynamodb")?;
+fn record(response: types::Record) -> Result<ChangeRecord> {
+    let change = required(response.dynamodb, "dynamodb")?;
     let image = |image: Option<_>| image.map(stream_item).transpose();
     let keys = image(change.keys)?.unwrap_or_default();
     let (old_image, new_image): (Option<Item>, Option<Item>) =
         (image(change.old_image)?, image(change.new_image)?);
     Ok(ChangeRecord {
-        event_id: answer.event_id.unwrap_or_default(),
-        kind: named(
-            answer.event_name.as_ref(),
+        event_id: response.event_id.unwrap_or_default(),
+        kind: parse_enum(
+            response.event_name.as_ref(),
             ChangeKind::from_name,
             "a change of an unknown kind",
         )?,
         keys,
         old_image,
         new_image,
-        sequence: wide(&required(change.sequence_number, "SequenceNumber")?),
+        sequence: pad_sequence(&required(change.sequence_number, "SequenceNumber")?),
         size_bytes: usize::try_from(count(change.size_bytes)).unwrap_or_default(),
         view: view(change.stream_view_type.as_ref())?,
-        created: moment(change.approximate_creation_date_time),
-        identity: answer.user_identity.as_ref().and_then(identity),
+        created: timestamp(change.approximate_creation_date_time),
+        identity: response.user_identity.as_ref().and_then(identity),
     })
 }
 
-/// Who made a change that no user made.
-fn identity(answer: &types::Identity) -> Option<ServiceIdentity> {
-    let is_expiry = answer.principal_id.as_deref() == Some("dynamodb.amazonaws.com")
-        && answer.r#type.as_deref() == Some("Service");
+/// Returns the service that made a change, if it was not a user.
+fn identity(response: &types::Identity) -> Option<ServiceIdentity> {
+    let is_expiry = response.principal_id.as_deref() == Some("dynamodb.amazonaws.com")
+        && response.r#type.as_deref() == Some("Service");
     is_expiry.then_some(ServiceIdentity::Expiry)
 }
 

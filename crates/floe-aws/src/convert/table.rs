@@ -1,4 +1,4 @@
-//! Requests about tables.
+//! Table requests.
 
 use std::collections::BTreeMap;
 
@@ -16,50 +16,57 @@ use floe_store::table::{
 };
 use floe_store::{Name, Result};
 
-use super::{Client, built, limit, number, required, sent, settings, some};
-use crate::retry::Answer;
+use super::{Client, built, limit, non_empty, number, required, send, settings};
+use crate::retry::AttemptResult;
 
 impl Client {
-    /// Makes a table. Its attribute of expiry is not part of the request.
-    pub(crate) async fn create_table(&self, input: &CreateTable) -> Answer<TableDescription> {
+    /// Creates a table. The TTL attribute is set by another request.
+    pub(crate) async fn create_table(
+        &self,
+        input: &CreateTable,
+    ) -> AttemptResult<TableDescription> {
         let (mode, throughput) = billing(Some(input.billing))?;
         let tags: Result<Vec<_>> = input.tags.iter().map(tag).collect();
         let protection = Some(true).filter(|_| input.deletion_protection);
         let encryption = input.encryption.as_ref();
         let request = create_table::CreateTableInput::builder()
-            .table_name(self.outside(&input.table_name))
+            .table_name(self.with_prefix(&input.table_name))
             .set_attribute_definitions(Some(definitions(&input.attribute_definitions)?))
             .set_key_schema(Some(key_schema(&input.key_schema)?))
-            .set_global_secondary_indexes(some(global_indexes(&input.indexes)?))
-            .set_local_secondary_indexes(some(local_indexes(&input.indexes)?))
+            .set_global_secondary_indexes(non_empty(global_indexes(&input.indexes)?))
+            .set_local_secondary_indexes(non_empty(local_indexes(&input.indexes)?))
             .set_billing_mode(mode)
             .set_provisioned_throughput(throughput)
             .set_stream_specification(input.stream.map(|view| stream(Some(view))).transpose()?)
-            .set_tags(some(tags?))
+            .set_tags(non_empty(tags?))
             .set_deletion_protection_enabled(protection)
             .set_table_class(input.class.map(|class| class.as_str().into()))
             .set_on_demand_throughput(settings::on_demand(input.scaling.on_demand))
             .set_warm_throughput(settings::warm(input.scaling.warm))
             .set_sse_specification(encryption.map(|e| settings::encryption(Some(e))));
-        let answer = sent!(self.tables, request, &[&input.table_name])?;
-        self.description(answer.table_description)
+        let response = send!(self.tables, request, &[&input.table_name])?;
+        self.description(response.table_description)
     }
 
-    /// Describes a table, without its tags and its attribute of expiry.
-    pub(crate) async fn describe_table(&self, name: &str) -> Answer<TableDescription> {
-        let request = describe_table::DescribeTableInput::builder().table_name(self.outside(name));
-        let answer = sent!(self.tables, request, &[name])?;
-        self.description(answer.table)
+    /// Describes a table, without its tags and TTL attribute.
+    pub(crate) async fn describe_table(&self, name: &str) -> AttemptResult<TableDescription> {
+        let request =
+            describe_table::DescribeTableInput::builder().table_name(self.with_prefix(name));
+        let response = send!(self.tables, request, &[name])?;
+        self.description(response.table)
     }
 
-    pub(crate) async fn update_table(&self, input: &UpdateTable) -> Answer<TableDescription> {
+    pub(crate) async fn update_table(
+        &self,
+        input: &UpdateTable,
+    ) -> AttemptResult<TableDescription> {
         let (mode, throughput) = billing(input.billing)?;
         let indexes: Result<Vec<_>> = input.indexes.iter().map(index_update).collect();
         let encryption = input.encryption.as_ref();
         let request = update_table::UpdateTableInput::builder()
-            .table_name(self.outside(&input.table_name))
-            .set_attribute_definitions(some(definitions(&input.attribute_definitions)?))
-            .set_global_secondary_index_updates(some(indexes?))
+            .table_name(self.with_prefix(&input.table_name))
+            .set_attribute_definitions(non_empty(definitions(&input.attribute_definitions)?))
+            .set_global_secondary_index_updates(non_empty(indexes?))
             .set_billing_mode(mode)
             .set_provisioned_throughput(throughput)
             .set_stream_specification(input.stream.map(stream).transpose()?)
@@ -68,82 +75,89 @@ impl Client {
             .set_on_demand_throughput(settings::on_demand_update(&input.scaling))
             .set_warm_throughput(settings::warm_update(&input.scaling))
             .set_sse_specification(encryption.map(|e| settings::encryption(e.as_ref())));
-        let answer = sent!(self.tables, request, &[&input.table_name])?;
-        self.description(answer.table_description)
+        let response = send!(self.tables, request, &[&input.table_name])?;
+        self.description(response.table_description)
     }
 
-    pub(crate) async fn delete_table(&self, name: &str) -> Answer<()> {
-        let request = delete_table::DeleteTableInput::builder().table_name(self.outside(name));
-        sent!(self.tables, request, &[name]).map(drop)
+    pub(crate) async fn delete_table(&self, name: &str) -> AttemptResult<()> {
+        let request = delete_table::DeleteTableInput::builder().table_name(self.with_prefix(name));
+        send!(self.tables, request, &[name]).map(drop)
     }
 
-    /// Lists names as they are in the store.
-    pub(crate) async fn list_tables(&self, input: &ListTables) -> Answer<ListTablesOutput> {
+    /// Lists table names in the store.
+    pub(crate) async fn list_tables(&self, input: &ListTables) -> AttemptResult<ListTablesOutput> {
         let request = list_tables::ListTablesInput::builder()
             .set_exclusive_start_table_name(input.start_after.clone())
             .set_limit(limit(input.limit));
-        let answer = sent!(self.tables, request, &[])?;
+        let response = send!(self.tables, request, &[])?;
         Ok(ListTablesOutput {
-            table_names: answer.table_names.unwrap_or_default(),
-            last_name: answer.last_evaluated_table_name,
+            table_names: response.table_names.unwrap_or_default(),
+            last_name: response.last_evaluated_table_name,
         })
     }
 
-    /// The attribute by which items of a table expire, if they do.
-    pub(crate) async fn ttl_attribute(&self, name: &str) -> Answer<Option<Name>> {
+    /// Returns the TTL attribute of a table, if TTL is enabled.
+    pub(crate) async fn ttl_attribute(&self, name: &str) -> AttemptResult<Option<Name>> {
         let request = describe_time_to_live::DescribeTimeToLiveInput::builder()
-            .table_name(self.outside(name));
-        let answer = sent!(self.tables, request, &[name])?;
-        let on = answer.time_to_live_description.filter(|ttl| {
+            .table_name(self.with_prefix(name));
+        let response = send!(self.tables, request, &[name])?;
+        let on = response.time_to_live_description.filter(|ttl| {
             use types::TimeToLiveStatus::{Enabled, Enabling};
             matches!(ttl.time_to_live_status, Some(Enabled | Enabling))
         });
         Ok(on.and_then(|ttl| ttl.attribute_name).map(Name::from))
     }
 
-    pub(crate) async fn update_time_to_live(&self, input: &UpdateTimeToLive) -> Answer<()> {
+    pub(crate) async fn update_time_to_live(&self, input: &UpdateTimeToLive) -> AttemptResult<()> {
         let setting = types::TimeToLiveSpecification::builder()
             .enabled(input.enabled)
             .attribute_name(input.attribute.as_str());
         let request = update_time_to_live::UpdateTimeToLiveInput::builder()
-            .table_name(self.outside(&input.table_name))
+            .table_name(self.with_prefix(&input.table_name))
             .time_to_live_specification(built(setting.build())?);
-        sent!(self.tables, request, &[&input.table_name]).map(drop)
+        send!(self.tables, request, &[&input.table_name]).map(drop)
     }
 
-    /// A page of the tags of a resource, and where to go on.
+    /// Returns a page of the tags of a resource, and the token of the next page.
     pub(crate) async fn tags(
         &self,
         arn: &str,
         next: Option<String>,
-    ) -> Answer<(BTreeMap<String, String>, Option<String>)> {
+    ) -> AttemptResult<(BTreeMap<String, String>, Option<String>)> {
         let request = list_tags_of_resource::ListTagsOfResourceInput::builder()
             .resource_arn(arn)
             .set_next_token(next);
-        let answer = sent!(self.tables, request, &[])?;
-        let tags = answer.tags.unwrap_or_default().into_iter();
+        let response = send!(self.tables, request, &[])?;
+        let tags = response.tags.unwrap_or_default().into_iter();
         let tags = tags.map(|tag| (tag.key, tag.value)).collect();
-        Ok((tags, answer.next_token.filter(|token| !token.is_empty())))
+        Ok((tags, response.next_token.filter(|token| !token.is_empty())))
     }
 
-    pub(crate) async fn tag(&self, arn: &str, tags: &BTreeMap<String, String>) -> Answer<()> {
+    pub(crate) async fn tag(
+        &self,
+        arn: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> AttemptResult<()> {
         let tags: Result<Vec<_>> = tags.iter().map(tag).collect();
         let request = tag_resource::TagResourceInput::builder()
             .resource_arn(arn)
             .set_tags(Some(tags?));
-        sent!(self.tables, request, &[]).map(drop)
+        send!(self.tables, request, &[]).map(drop)
     }
 
-    pub(crate) async fn untag(&self, arn: &str, keys: &[String]) -> Answer<()> {
+    pub(crate) async fn untag(&self, arn: &str, keys: &[String]) -> AttemptResult<()> {
         let request = untag_resource::UntagResourceInput::builder()
             .resource_arn(arn)
             .set_tag_keys(Some(keys.to_vec()));
-        sent!(self.tables, request, &[]).map(drop)
+        send!(self.tables, request, &[]).map(drop)
     }
 
-    fn description(&self, answer: Option<types::TableDescription>) -> Answer<TableDescription> {
-        let answer = required(answer, "TableDescription")?;
-        Ok(super::description::table(answer, &self.names)?)
+    fn description(
+        &self,
+        response: Option<types::TableDescription>,
+    ) -> AttemptResult<TableDescription> {
+        let response = required(response, "TableDescription")?;
+        Ok(super::description::table(response, &self.names)?)
     }
 }
 
@@ -180,7 +194,7 @@ fn projection(projection: &Projection) -> types::Projection {
     builder.build()
 }
 
-/// Adds to the request of an index what every one has, and to that of a global one the rest.
+/// Adds the members of any index to a request, and those of a global index.
 macro_rules! index {
     (global $request:expr, $index:ident) => {
         index!($request, $index)
@@ -250,12 +264,12 @@ fn throughput(units: Throughput) -> Result<types::ProvisionedThroughput> {
     built(throughput.build())
 }
 
-type Payment = (
+type BillingParameters = (
     Option<types::BillingMode>,
     Option<types::ProvisionedThroughput>,
 );
 
-fn billing(billing: Option<Billing>) -> Result<Payment> {
+fn billing(billing: Option<Billing>) -> Result<BillingParameters> {
     Ok(match billing {
         None => (None, None),
         Some(Billing::OnDemand) => (Some(types::BillingMode::PayPerRequest), None),
@@ -266,7 +280,7 @@ fn billing(billing: Option<Billing>) -> Result<Payment> {
     })
 }
 
-/// Switches a stream on with these images, or off.
+/// Enables a stream with this view type, or disables it.
 fn stream(view: Option<StreamView>) -> Result<types::StreamSpecification> {
     let stream = types::StreamSpecification::builder()
         .stream_enabled(view.is_some())

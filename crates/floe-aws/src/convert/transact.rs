@@ -1,4 +1,4 @@
-//! The operations on many items, all or nothing.
+//! Transactions.
 
 use aws_sdk_dynamodb::operation::{transact_get_items, transact_write_items};
 use aws_sdk_dynamodb::types;
@@ -8,20 +8,20 @@ use floe_store::op::{
     TransactWriteItemsOutput,
 };
 
-use super::capacity::{self, Kind};
+use super::capacity::{self, AccessKind};
 use super::expression::Expressions;
 use super::item::old_on_failure;
 use super::value::{attributes, item};
-use super::{Client, built, sent};
-use crate::retry::Answer;
+use super::{Client, built, send};
+use crate::retry::AttemptResult;
 
-/// Adds to an action what all kinds have.
+/// Adds the common members of all actions.
 macro_rules! action {
     ($client:ident, $write:ident, $action:expr, $condition:expr, $expressions:ident) => {{
         let condition = $expressions.condition($condition);
         let old = old_on_failure($write.return_old_on_failure);
         let action = $action
-            .table_name($client.outside(&$write.table_name))
+            .table_name($client.with_prefix(&$write.table_name))
             .set_condition_expression(condition)
             .set_expression_attribute_names($expressions.names())
             .set_expression_attribute_values($expressions.values())
@@ -34,40 +34,47 @@ impl Client {
     pub(crate) async fn transact_get_items(
         &self,
         input: &TransactGetItems,
-    ) -> Answer<TransactGetItemsOutput> {
+    ) -> AttemptResult<TransactGetItemsOutput> {
         let gets: Result<Vec<_>> = input.gets.iter().map(|get| self.get(get)).collect();
         let request = transact_get_items::TransactGetItemsInput::builder()
             .set_transact_items(Some(gets?))
-            .set_return_consumed_capacity(capacity::wanted(input.return_capacity));
+            .set_return_consumed_capacity(capacity::requested(input.return_capacity));
         let tables: Vec<&str> = input.gets.iter().map(|get| &*get.table_name).collect();
-        let answer = sent!(self.tables, request, &tables)?;
-        let found = answer.responses.unwrap_or_default().into_iter();
+        let response = send!(self.tables, request, &tables)?;
+        let found = response.responses.unwrap_or_default().into_iter();
         let items: Result<Vec<_>> = found.map(|one| one.item.map(item).transpose()).collect();
         Ok(TransactGetItemsOutput {
             items: items?,
-            consumed: self.costs(answer.consumed_capacity, Kind::Read, input.return_capacity),
+            consumed: self.consumed_list(
+                response.consumed_capacity,
+                AccessKind::Read,
+                input.return_capacity,
+            ),
         })
     }
 
-    /// One sending of a transaction. Without a token of the caller's the SDK makes one up, which is never sent
-    /// again.
+    /// Sends a transaction once. Without a token from the caller the SDK generates one, which is never reused.
     pub(crate) async fn transact_write_items(
         &self,
         input: &TransactWriteItems,
-    ) -> Answer<TransactWriteItemsOutput> {
+    ) -> AttemptResult<TransactWriteItemsOutput> {
         let actions = input.actions.iter().map(|action| self.action(action));
         let actions: Result<Vec<_>> = actions.collect();
-        let collections = capacity::wanted_collections(input.return_collection);
+        let collections = capacity::requested_collections(input.return_collection);
         let request = transact_write_items::TransactWriteItemsInput::builder()
             .set_transact_items(Some(actions?))
             .set_client_request_token(input.token.clone())
-            .set_return_consumed_capacity(capacity::wanted(input.return_capacity))
+            .set_return_consumed_capacity(capacity::requested(input.return_capacity))
             .set_return_item_collection_metrics(collections);
         let tables: Vec<&str> = input.actions.iter().map(|one| one.table_name()).collect();
-        let answer = sent!(self.tables, request, &tables)?;
+        let response = send!(self.tables, request, &tables)?;
         Ok(TransactWriteItemsOutput {
-            consumed: self.costs(answer.consumed_capacity, Kind::Write, input.return_capacity),
-            collections: capacity::collections(answer.item_collection_metrics, &self.names)?,
+            consumed: self.consumed_list(
+                response.consumed_capacity,
+                AccessKind::Write,
+                input.return_capacity,
+            ),
+            collections: capacity::collections(response.item_collection_metrics, &self.names)?,
         })
     }
 
@@ -75,7 +82,7 @@ impl Client {
         let mut expressions = Expressions::default();
         let projection = expressions.projection(get.projection.as_ref());
         let get = types::Get::builder()
-            .table_name(self.outside(&get.table_name))
+            .table_name(self.with_prefix(&get.table_name))
             .set_key(Some(attributes(&get.key)))
             .set_projection_expression(projection)
             .set_expression_attribute_names(expressions.names());
@@ -93,7 +100,7 @@ impl Client {
                 item.put(action!(self, put, request, condition, expressions))
             }
             TransactWrite::Update(update) => {
-                // An update that does nothing was refused before.
+                // Updates that change nothing were rejected before.
                 let changes = expressions.update(&update.update).unwrap_or_default();
                 let request = types::Update::builder().update_expression(changes);
                 let request = request.set_key(Some(attributes(&update.key)));

@@ -1,4 +1,4 @@
-//! Items and values, both ways and without loss: numbers keep all their digits, bytes stay bytes.
+//! Items and values, converted in both directions without loss: numbers keep all digits, bytes stay bytes.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use floe_store::{Item, Number, Result, Set, SetError, Value};
 
-use super::unreadable;
+use super::invalid_response;
 
-/// An item as requests hold it.
+/// Converts an item for a request.
 pub(super) fn attributes(item: &Item) -> HashMap<String, AttributeValue> {
     let attributes = item.iter();
     attributes
@@ -16,7 +16,7 @@ pub(super) fn attributes(item: &Item) -> HashMap<String, AttributeValue> {
         .collect()
 }
 
-/// A value as requests hold it.
+/// Converts a value for a request.
 pub(super) fn attribute(value: &Value) -> AttributeValue {
     match value {
         Value::S(text) => AttributeValue::S(text.to_string()),
@@ -32,10 +32,10 @@ pub(super) fn attribute(value: &Value) -> AttributeValue {
     }
 }
 
-/// The service of tables and that of streams have a type of value each, which differ in nothing but their name.
+/// The value types of the table and stream services are identical except for their names.
 macro_rules! readers {
     ($value:ident, $item:ident, $attribute:path) => {
-        /// The value in an answer.
+        /// Converts a value of a response.
         fn $value(attribute: $attribute) -> Result<Value> {
             use $attribute as Attribute;
             Ok(match attribute {
@@ -55,11 +55,11 @@ macro_rules! readers {
                     Value::Ns(set(numbers?)?)
                 }
                 Attribute::Bs(blobs) => Value::Bs(set(blobs.into_iter().map(|b| b.into_inner()))?),
-                _ => return Err(unreadable("a value of an unknown type")),
+                _ => return Err(invalid_response("a value of an unknown type")),
             })
         }
 
-        /// The item in an answer.
+        /// Converts an item of a response.
         pub(super) fn $item(attributes: HashMap<String, $attribute>) -> Result<Item> {
             let attributes = attributes.into_iter();
             attributes
@@ -78,16 +78,16 @@ readers!(
 
 fn number(text: &str) -> Result<Number> {
     text.parse()
-        .map_err(|error| unreadable(format_args!("{error} number={text}")))
+        .map_err(|error| invalid_response(format_args!("{error} number={text}")))
 }
 
 fn set<T: Ord>(elements: impl IntoIterator<Item = T>) -> Result<Set<T>> {
-    Set::new(elements).map_err(|error: SetError| unreadable(error))
+    Set::new(elements).map_err(|error: SetError| invalid_response(error))
 }
 
-/// Items in an answer.
-pub(super) fn items(answer: Vec<HashMap<String, AttributeValue>>) -> Result<Vec<Item>> {
-    answer.into_iter().map(item).collect()
+/// Converts the items of a response.
+pub(super) fn items(response: Vec<HashMap<String, AttributeValue>>) -> Result<Vec<Item>> {
+    response.into_iter().map(item).collect()
 }
 
 #[cfg(test)]

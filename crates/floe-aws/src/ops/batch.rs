@@ -1,5 +1,4 @@
-//! The operations on many items, each on its own. What the store leaves undone is asked for again a few times,
-//! then named.
+//! Batches. Unprocessed items are retried a few times, then returned to the caller.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ impl Operations {
             async |input: &BatchGetItem| self.read(|| self.client.batch_get_item(input)).await;
         let mut output = read(&input).await?;
         for round in 1..=self.retry.retries {
-            let Some(requests) = again(&mut output) else {
+            let Some(requests) = take_retryable_keys(&mut output) else {
                 break;
             };
             self.retry.pause(round).await;
@@ -30,8 +29,8 @@ impl Operations {
             match read(&rest).await {
                 Ok(more) => add_read(&mut output, more),
                 Err(_) => {
-                    // What was read stays read; who asks again for the rest is told what is wrong.
-                    put_back(&mut output.unprocessed, rest.requests);
+                    // The items read so far are returned; when the caller retries the rest, it receives the error.
+                    return_keys(&mut output.unprocessed, rest.requests);
                     break;
                 }
             }
@@ -58,8 +57,8 @@ impl Operations {
             };
             match write(&rest).await {
                 Ok(more) => add_written(&mut output, more),
-                // Some writes were done, so only what says that nobody knows may be told as an error.
-                Err(error) if error.may_have_applied() => return Err(in_doubt(&error)),
+                // Some items were written, so the only error that may be returned is that the outcome is unknown.
+                Err(error) if error.may_have_applied() => return Err(outcome_unknown(&error)),
                 Err(_) => {
                     output.unprocessed = rest.requests;
                     break;
@@ -70,9 +69,11 @@ impl Operations {
     }
 }
 
-/// The keys to ask for again: as many as fit into one answer with what has been read, whatever they weigh. The
-/// others stay where they are; `None` if there are no more keys, or no more room.
-fn again(output: &mut BatchGetItemOutput) -> Option<BTreeMap<String, KeysAndAttributes>> {
+/// Takes the unprocessed keys that are certain to fit into the response with the items read so far, at maximum item
+/// size. Returns `None` if there are no more keys or no more room.
+fn take_retryable_keys(
+    output: &mut BatchGetItemOutput,
+) -> Option<BTreeMap<String, KeysAndAttributes>> {
     let bytes: usize = output.items.values().flatten().map(item_size).sum();
     let mut room = BATCH_GET_BYTES_MAX.saturating_sub(bytes) / ITEM_BYTES_MAX;
     let mut requests = BTreeMap::new();
@@ -90,7 +91,7 @@ fn again(output: &mut BatchGetItemOutput) -> Option<BTreeMap<String, KeysAndAttr
     Some(requests).filter(|requests| !requests.is_empty())
 }
 
-fn put_back(
+fn return_keys(
     unprocessed: &mut BTreeMap<String, KeysAndAttributes>,
     requests: BTreeMap<String, KeysAndAttributes>,
 ) {
@@ -106,7 +107,7 @@ fn add_read(output: &mut BatchGetItemOutput, more: BatchGetItemOutput) {
     for (table, mut items) in more.items {
         output.items.entry(table).or_default().append(&mut items);
     }
-    put_back(&mut output.unprocessed, more.unprocessed);
+    return_keys(&mut output.unprocessed, more.unprocessed);
     add_consumed(&mut output.consumed, more.consumed);
 }
 
@@ -134,8 +135,8 @@ fn add_consumed(consumed: &mut Vec<ConsumedCapacity>, more: Vec<ConsumedCapacity
     }
 }
 
-/// Some of a batch was written, and of some nobody knows.
-fn in_doubt(error: &Error) -> Error {
+/// Part of a batch was written, and the outcome of another part is unknown.
+fn outcome_unknown(error: &Error) -> Error {
     Error::OutcomeUnknown(error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! The operations on one item, and pages of queries and scans.
+//! Requests about single items, queries and scans.
 
 use floe_store::Result;
 use floe_store::op::{GetItem, GetItemOutput, Page, Query, Scan, WriteItem, WriteItemOutput};
@@ -13,9 +13,9 @@ impl Operations {
 
     pub(crate) async fn write_item(&self, input: WriteItem) -> Result<WriteItemOutput> {
         input.validate()?;
-        // The protocol has no place for it, and to leave it out would break what it promises.
+        // DynamoDB's protocol has no token for single writes, and dropping it would break its guarantee.
         let has_token = input.token().is_some();
-        self.need(!has_token, "tokens for single writes")?;
+        self.require(!has_token, "tokens for single writes")?;
         self.write(|| self.client.write_item(&input)).await
     }
 

@@ -1,7 +1,7 @@
-//! The operations, as the engine does them: refuse what cannot work, send, send again, put answers together.
+//! The operations of the engine: validate, send, retry, combine responses.
 //!
-//! Each operation first checks its request as every engine does (`validate` of `floe-store`), then asks whether
-//! the store can do it at all, and only then sends something.
+//! Each operation first validates its request like every engine (`validate` of `floe-store`), then checks that the
+//! store supports it, and only then sends anything.
 
 mod batch;
 mod items;
@@ -12,9 +12,9 @@ use floe_store::{Capabilities, Error, Result};
 
 use crate::ConnectOptions;
 use crate::convert::Client;
-use crate::retry::{Answer, Effect, Retry};
+use crate::retry::{AttemptResult, Effect, Retry};
 
-/// What the engine is made of. Its methods are the operations, by their names.
+/// The state of the engine. Its methods are the operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
     pub(crate) client: Client,
@@ -31,29 +31,31 @@ impl Operations {
         })
     }
 
-    /// Sends what only reads.
+    /// Sends a request that only reads.
     pub(crate) async fn read<T, F>(&self, send: impl Fn() -> F + Send) -> Result<T>
     where
         T: Send,
-        F: Future<Output = Answer<T>> + Send,
+        F: Future<Output = AttemptResult<T>> + Send,
     {
         self.retry.run(Effect::None, send).await
     }
 
-    /// Sends what writes each time that it arrives.
+    /// Sends a write that is applied each time it arrives.
     async fn write<T, F>(&self, send: impl Fn() -> F + Send) -> Result<T>
     where
         T: Send,
-        F: Future<Output = Answer<T>> + Send,
+        F: Future<Output = AttemptResult<T>> + Send,
     {
         self.retry.run(Effect::EachTime, send).await
     }
 
-    /// Refuses what the store cannot do, before anything is sent.
-    pub(crate) fn need(&self, has: bool, what: &str) -> Result<()> {
+    /// Rejects an operation that the store does not support, before anything is sent.
+    pub(crate) fn require(&self, has: bool, what: &str) -> Result<()> {
         if has {
             return Ok(());
         }
-        Err(Error::Unsupported(format!("the store has no {what}")))
+        Err(Error::Unsupported(format!(
+            "the store does not support {what}"
+        )))
     }
 }

@@ -1,4 +1,4 @@
-//! The operations on many items, all or nothing.
+//! Transactions.
 
 use floe_store::Result;
 use floe_store::op::{
@@ -14,7 +14,7 @@ impl Operations {
         input: TransactGetItems,
     ) -> Result<TransactGetItemsOutput> {
         input.validate()?;
-        self.need(self.capabilities.transactions, "transactions")?;
+        self.require(self.capabilities.transactions, "transactions")?;
         self.read(|| self.client.transact_get_items(&input)).await
     }
 
@@ -23,7 +23,7 @@ impl Operations {
         input: TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput> {
         input.validate()?;
-        self.need(self.capabilities.transactions, "transactions")?;
+        self.require(self.capabilities.transactions, "transactions")?;
         let effect = match input.token {
             Some(_) => Effect::Once,
             None => Effect::EachTime,

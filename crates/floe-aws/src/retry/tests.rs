@@ -1,4 +1,4 @@
-//! What is sent again, and what a caller is told.
+//! Which requests are retried, and which errors are returned.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +9,19 @@ use floe_store::error::{CancellationCode, CancellationReason};
 
 use super::*;
 
-/// A timer that only remembers how long it should have waited.
+/// A timer that records pauses instead of waiting.
 #[derive(Default)]
-struct Pauses(Mutex<Vec<Duration>>);
+struct RecordingTimer(Mutex<Vec<Duration>>);
 
-impl Timer for Pauses {
+impl Timer for RecordingTimer {
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
         self.0.lock().unwrap().push(duration);
         Box::pin(async {})
     }
 }
 
-fn retry(retries: u32) -> (Retry, Arc<Pauses>) {
-    let pauses = Arc::new(Pauses::default());
+fn retry(retries: u32) -> (Retry, Arc<RecordingTimer>) {
+    let pauses = Arc::new(RecordingTimer::default());
     let retry = Retry {
         env: Env::manual(ManualClock::at(Default::default()), 7),
         timer: pauses.clone(),
@@ -30,20 +30,20 @@ fn retry(retries: u32) -> (Retry, Arc<Pauses>) {
     (retry, pauses)
 }
 
-fn lost() -> Failure {
-    Failure::Lost("cut".to_owned())
+fn response_lost() -> Failure {
+    Failure::ResponseLost("cut".to_owned())
 }
 
-fn unsent() -> Failure {
-    Failure::Unsent("refused".to_owned())
+fn not_sent() -> Failure {
+    Failure::NotSent("refused".to_owned())
 }
 
-fn refused(error: Error) -> Failure {
-    Failure::Refused(error)
+fn rejected(error: Error) -> Failure {
+    Failure::Rejected(error)
 }
 
 fn throttled() -> Failure {
-    refused(Error::Throttling("too fast".to_owned()))
+    rejected(Error::Throttling("too fast".to_owned()))
 }
 
 fn canceled(code: CancellationCode) -> Error {
@@ -51,8 +51,8 @@ fn canceled(code: CancellationCode) -> Error {
     Error::TransactionCanceled { reasons }
 }
 
-/// Fails in this order, then succeeds. The result, and how often it was sent.
-async fn sending(effect: Effect, failures: &[Failure]) -> (Result<()>, usize) {
+/// Fails with these failures, then succeeds. Returns the result and the number of attempts.
+async fn send_with_failures(effect: Effect, failures: &[Failure]) -> (Result<()>, usize) {
     let (retry, pauses) = retry(3);
     let sent = AtomicUsize::new(0);
     let send = || {
@@ -67,19 +67,23 @@ async fn sending(effect: Effect, failures: &[Failure]) -> (Result<()>, usize) {
 }
 
 #[tokio::test]
-async fn what_was_not_done_is_sent_again() {
+async fn unapplied_requests_are_retried() {
     use Effect::{EachTime, None, Once};
-    let internal = || refused(Error::Internal(String::new()));
+    let internal = || rejected(Error::Internal(String::new()));
     for (effect, failures, sent) in [
-        (EachTime, vec![unsent(), throttled()], 3),
-        (Once, vec![unsent(), throttled()], 3),
-        (None, vec![unsent(), throttled(), lost()], 4),
-        (None, vec![internal(), lost()], 3),
-        (Once, vec![internal(), lost()], 3),
-        (Once, vec![lost(), refused(Error::TransactionInProgress)], 3),
+        (EachTime, vec![not_sent(), throttled()], 3),
+        (Once, vec![not_sent(), throttled()], 3),
+        (None, vec![not_sent(), throttled(), response_lost()], 4),
+        (None, vec![internal(), response_lost()], 3),
+        (Once, vec![internal(), response_lost()], 3),
+        (
+            Once,
+            vec![response_lost(), rejected(Error::TransactionInProgress)],
+            3,
+        ),
     ] {
         assert_eq!(
-            sending(effect, &failures).await,
+            send_with_failures(effect, &failures).await,
             (Ok(()), sent),
             "{failures:?}"
         );
@@ -87,25 +91,25 @@ async fn what_was_not_done_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_never_sent_again() {
+async fn write_with_lost_response_is_not_retried() {
     let unknown = Error::OutcomeUnknown("cut".to_owned());
     assert_eq!(
-        sending(Effect::EachTime, &[lost()]).await,
+        send_with_failures(Effect::EachTime, &[response_lost()]).await,
         (Err(unknown.clone()), 1)
     );
     assert_eq!(
-        sending(Effect::EachTime, &[throttled(), lost()]).await,
+        send_with_failures(Effect::EachTime, &[throttled(), response_lost()]).await,
         (Err(unknown), 2)
     );
     let internal = Error::Internal("500".to_owned());
     assert_eq!(
-        sending(Effect::EachTime, &[refused(internal.clone())]).await,
+        send_with_failures(Effect::EachTime, &[rejected(internal.clone())]).await,
         (Err(internal), 1)
     );
 }
 
 #[tokio::test]
-async fn an_answer_that_is_final_is_told_at_once() {
+async fn final_errors_are_not_retried() {
     for error in [
         Error::Validation("wrong".to_owned()),
         Error::ConditionalCheckFailed { item: None },
@@ -115,7 +119,7 @@ async fn an_answer_that_is_final_is_told_at_once() {
     ] {
         for effect in [Effect::None, Effect::Once, Effect::EachTime] {
             assert_eq!(
-                sending(effect, &[refused(error.clone())]).await,
+                send_with_failures(effect, &[rejected(error.clone())]).await,
                 (Err(error.clone()), 1)
             );
         }
@@ -123,26 +127,29 @@ async fn an_answer_that_is_final_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn in_doubt_only_a_final_answer_settles() {
+async fn only_final_errors_settle_the_outcome() {
     let unknown = |message: &str| Err(Error::OutcomeUnknown(message.to_owned()));
     let failed = canceled(CancellationCode::ConditionalCheckFailed);
     for (last, expected) in [
-        (refused(failed.clone()), Err(failed)),
+        (rejected(failed.clone()), Err(failed)),
         (
-            refused(canceled(CancellationCode::TransactionConflict)),
+            rejected(canceled(CancellationCode::TransactionConflict)),
             unknown(&canceled(CancellationCode::TransactionConflict).to_string()),
         ),
         (
-            refused(Error::TransactionConflict),
+            rejected(Error::TransactionConflict),
             unknown("Transaction is ongoing for the item"),
         ),
     ] {
-        let failures = [lost(), last];
-        assert_eq!(sending(Effect::Once, &failures).await, (expected, 2));
+        let failures = [response_lost(), last];
+        assert_eq!(
+            send_with_failures(Effect::Once, &failures).await,
+            (expected, 2)
+        );
     }
-    for last in [unsent(), throttled(), lost()] {
-        let failures = [lost(), last.clone(), last.clone(), last];
-        let (result, sent) = sending(Effect::Once, &failures).await;
+    for last in [not_sent(), throttled(), response_lost()] {
+        let failures = [response_lost(), last.clone(), last.clone(), last];
+        let (result, sent) = send_with_failures(Effect::Once, &failures).await;
         assert!(
             matches!(result, Err(Error::OutcomeUnknown(_))),
             "{result:?}"
@@ -152,22 +159,30 @@ async fn in_doubt_only_a_final_answer_settles() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_is_told_so() {
+async fn unreachable_store_is_reported() {
     let unreachable = |message: &str| Err(Error::Unreachable(message.to_owned()));
-    let never = [unsent(), unsent(), unsent(), unsent()];
+    let never = [not_sent(), not_sent(), not_sent(), not_sent()];
     for effect in [Effect::None, Effect::Once, Effect::EachTime] {
-        assert_eq!(sending(effect, &never).await, (unreachable("refused"), 4));
+        assert_eq!(
+            send_with_failures(effect, &never).await,
+            (unreachable("refused"), 4)
+        );
     }
-    let silent = [lost(), lost(), lost(), lost()];
+    let silent = [
+        response_lost(),
+        response_lost(),
+        response_lost(),
+        response_lost(),
+    ];
     assert_eq!(
-        sending(Effect::None, &silent).await,
+        send_with_failures(Effect::None, &silent).await,
         (unreachable("cut"), 4),
-        "a read that was not answered has written nothing"
+        "an unanswered read has no effect"
     );
 }
 
 #[test]
-fn pauses_double_up_to_the_longest_and_follow_from_the_seed() {
+fn pauses_double_up_to_the_maximum() {
     for (tried, millis) in [(1, 25), (2, 50), (3, 100), (7, 1000), (40, 1000)] {
         for seed in 0..200 {
             let longest = Duration::from_millis(millis);

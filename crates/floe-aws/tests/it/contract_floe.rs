@@ -1,5 +1,4 @@
-//! The contract, over HTTP, against the Floe server in this process: as it is, and with a prefix before the names of
-//! all tables.
+//! The contract suite over HTTP against the Floe server in this process, without and with a table prefix.
 
 mod contract {
     use crate::world::Remote;
@@ -11,17 +10,17 @@ mod prefixed {
 
     use crate::world::Remote;
 
-    /// What a prefix changes, by its nature.
+    /// Differences caused by the prefix.
     const DIFFERENCES: &[Difference] = &[
         Difference {
             case: "tables::a_new_table_is_described",
             seen: "table/t.Sorted",
-            reason: "the resource name is that of the table in the store, by which others know it too",
+            reason: "the ARN contains the name of the table in the store, because others know it by that ARN",
         },
         Difference {
             case: "tables::names_have_3_to_255_characters",
             seen: "xxxxxxxxxx",
-            reason: "a name and its prefix share 255 characters",
+            reason: "a name and its prefix share the limit of 255 characters",
         },
     ];
 
@@ -32,7 +31,7 @@ mod prefixed {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn random_operations_are_answered_as_the_model_answers() {
+async fn random_operations_match_the_model() {
     let make = async |_seed| crate::world::Remote::new().await;
     let report = floe_testkit::model::run_property(make, 1, 1500).await;
     println!("{}", report.unwrap());

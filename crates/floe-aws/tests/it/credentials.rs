@@ -1,7 +1,7 @@
-//! Where region and credentials come from: the options, the environment, the profile.
+//! Region and credentials come from the options, the environment or the profile.
 //!
-//! The environment of a process is one for all its tests, so each case runs in a process of its own: this program
-//! again, told by [`CASE`] which one it is.
+//! The environment is shared by all tests of a process, so each case runs in a child process: this program, started
+//! again with the case in [`CASE`].
 
 use std::path::Path;
 use std::process::Command;
@@ -10,12 +10,12 @@ use std::sync::Arc;
 use floe::{Db, ErrorKind, Model, Tx};
 use floe_aws::ConnectOptions;
 use floe_local::LocalEngine;
-use floe_server::{Keys, Running, Server, Service};
+use floe_server::{Keys, Server, ServerHandle, Service};
 use floe_store::Error;
 
-/// The variable that tells a child what to do.
+/// The variable with the case that a child runs.
 const CASE: &str = "FLOE_CASE";
-/// The variable that tells a child where the server is.
+/// The variable with the URL of the server.
 const URL: &str = "FLOE_URL";
 
 #[derive(Clone, Debug, PartialEq, Model)]
@@ -24,8 +24,8 @@ struct Note {
     id: String,
 }
 
-/// A server that knows one pair of keys, and one region.
-async fn server() -> Running {
+/// Starts a server with one key pair and one region.
+async fn server() -> ServerHandle {
     let engine = Arc::new(LocalEngine::memory().unwrap());
     let options = floe_server::Options::new()
         .keys(Keys::one("AKIDEXAMPLE", "a secret"))
@@ -34,7 +34,7 @@ async fn server() -> Running {
     server.spawn()
 }
 
-/// Runs a case in a process of its own that finds nothing in its environment but this.
+/// Runs a case in a child process with only these variables.
 async fn run(case: &str, environment: &[(&str, &str)]) {
     let server = server().await;
     let home = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ fn write_profile(home: &Path) {
     std::fs::write(home.join("credentials"), credentials).unwrap();
 }
 
-/// What a child does. In the process of the tests it does nothing.
+/// Runs the case of a child process. Does nothing in the test process itself.
 #[tokio::test]
 async fn child() {
     let (Ok(case), Ok(url)) = (std::env::var(CASE), std::env::var(URL)) else {
@@ -83,7 +83,7 @@ async fn child() {
             let error = Db::connect(options).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Store);
             let text = error.to_string();
-            assert!(text.starts_with("no region is known"), "{text}");
+            assert!(text.starts_with("no region is configured"), "{text}");
         }
         "no credentials" => {
             let db = Db::connect(options.region("eu-central-1")).await.unwrap();
@@ -95,7 +95,7 @@ async fn child() {
     }
 }
 
-/// Connects, and does something of each kind.
+/// Connects, and sends requests of several kinds.
 async fn works(options: ConnectOptions) {
     let db = Db::connect(options).await.unwrap();
     db.ensure_tables(&[Note::SCHEMA]).await.unwrap();
@@ -107,7 +107,7 @@ async fn works(options: ConnectOptions) {
 }
 
 #[tokio::test]
-async fn the_environment_tells_region_and_keys() {
+async fn environment_sets_region_and_keys() {
     let environment = [
         ("AWS_REGION", "eu-central-1"),
         ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
@@ -117,22 +117,22 @@ async fn the_environment_tells_region_and_keys() {
 }
 
 #[tokio::test]
-async fn the_environment_names_the_profile() {
+async fn environment_selects_the_profile() {
     run("works", &[("AWS_PROFILE", "shop")]).await;
 }
 
 #[tokio::test]
-async fn the_options_name_the_profile() {
+async fn options_select_the_profile() {
     run("profile", &[]).await;
     run("prefixed", &[]).await;
 }
 
 #[tokio::test]
-async fn without_a_region_nothing_is_connected() {
+async fn connecting_without_region_fails() {
     run("no region", &[]).await;
 }
 
 #[tokio::test]
-async fn without_credentials_the_first_request_is_denied() {
+async fn first_request_without_credentials_is_denied() {
     run("no credentials", &[]).await;
 }

@@ -1,5 +1,5 @@
-//! What the engine does beyond the contract: prefixes beside each other, leftovers of batches, refusals that pass,
-//! abilities that a store has not, keys that it does not know.
+//! Behaviour of the engine beyond the contract: table prefixes, unprocessed batch items, transient errors, missing
+//! capabilities, unknown keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use floe_aws::{AwsEngine, ConnectOptions};
 use floe_local::LocalEngine;
-use floe_server::{Keys, Running, Server, Service};
+use floe_server::{Keys, Server, ServerHandle, Service};
 use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::env::Timer;
 use floe_store::op::{
@@ -18,19 +18,19 @@ use floe_store::table::{KeyKind, Projection, StreamView, TableStatus};
 use floe_store::{BoxFuture, Engine, Error, Item, TableDef};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 
-/// Lets no time pass, and counts how often it was asked to.
+/// A timer that returns at once and counts pauses.
 #[derive(Default)]
-struct NoTime(AtomicUsize);
+struct InstantTimer(AtomicUsize);
 
-impl Timer for NoTime {
+impl Timer for InstantTimer {
     fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(tokio::task::yield_now())
     }
 }
 
-/// A server on an engine.
-async fn serve(engine: Arc<dyn Engine>) -> Running {
+/// Serves an engine.
+async fn serve(engine: Arc<dyn Engine>) -> ServerHandle {
     let options = floe_server::Options::new();
     let server = Server::bind(options, Service::new(engine)).await.unwrap();
     server.spawn()
@@ -40,7 +40,7 @@ fn memory() -> Arc<dyn Engine> {
     Arc::new(LocalEngine::memory().unwrap())
 }
 
-async fn connect(server: &Running, prefix: &str) -> AwsEngine {
+async fn connect(server: &ServerHandle, prefix: &str) -> AwsEngine {
     let options = ConnectOptions::local(server.url()).table_prefix(prefix);
     AwsEngine::connect(options).await.unwrap()
 }
@@ -62,7 +62,7 @@ fn list(start_after: Option<&str>, limit: Option<usize>) -> ListTables {
 }
 
 #[tokio::test]
-async fn several_prefixes_live_beside_each_other() {
+async fn prefixes_separate_tables() {
     let server = serve(memory()).await;
     let everything = connect(&server, "").await;
     let (dev, prod) = (
@@ -98,7 +98,7 @@ async fn several_prefixes_live_beside_each_other() {
         let rest = list(first.last_name.as_deref(), Some(1));
         let rest = engine.list_tables(rest).await.unwrap();
         assert_eq!(rest.table_names, ["Users"]);
-        assert_eq!(rest.last_name, None, "what comes after is not ours");
+        assert_eq!(rest.last_name, None, "later tables have another prefix");
     }
     dev.write_item(PutItem::new("Orders", key("a")).into())
         .await
@@ -108,9 +108,9 @@ async fn several_prefixes_live_beside_each_other() {
     assert!(prod.get_item(get()).await.unwrap().item.is_none());
 }
 
-/// A prefix alone may be too short to begin a listing with.
+/// A prefix alone may be too short for the start of a listing.
 #[tokio::test]
-async fn short_prefixes_find_their_tables_too() {
+async fn short_prefixes_list_their_tables() {
     let server = serve(memory()).await;
     let everything = connect(&server, "").await;
     for name in ["aaa", "t.x", "zzz"] {
@@ -127,13 +127,17 @@ async fn short_prefixes_find_their_tables_too() {
     assert_eq!(first.table_names[0], "Table000");
     let rest = list(first.last_name.as_deref(), None);
     let rest = own.list_tables(rest).await.unwrap();
-    assert_eq!(rest.table_names.len(), 6, "and the one that everybody made");
+    assert_eq!(
+        rest.table_names.len(),
+        6,
+        "including the table created without prefix"
+    );
     assert_eq!(rest.table_names[5], "x");
     assert_eq!(rest.last_name, None);
 }
 
 #[tokio::test]
-async fn streams_of_others_are_not_listed() {
+async fn streams_of_other_prefixes_are_not_listed() {
     let server = serve(memory()).await;
     let (dev, prod) = (
         connect(&server, "dev-").await,
@@ -174,7 +178,7 @@ async fn streams_of_others_are_not_listed() {
 }
 
 #[tokio::test]
-async fn costs_and_errors_speak_of_tables_by_their_names_here() {
+async fn capacity_and_errors_contain_names_without_prefix() {
     let server = serve(memory()).await;
     let dev = connect(&server, "dev-").await;
     dev.create_table(table("Orders")).await.unwrap();
@@ -192,18 +196,18 @@ async fn costs_and_errors_speak_of_tables_by_their_names_here() {
     assert_eq!(missing, Error::ResourceNotFound(text.to_owned()));
 }
 
-/// A server that does as the script says, and a client for it.
+/// A server with scripted faults, and a client.
 struct Scripted {
     faults: Arc<FaultEngine>,
     engine: AwsEngine,
-    pauses: Arc<NoTime>,
-    _server: Running,
+    pauses: Arc<InstantTimer>,
+    _server: ServerHandle,
 }
 
 async fn scripted() -> Scripted {
     let faults = Arc::new(FaultEngine::new(memory(), Faults::seeded(1)));
     let server = serve(faults.clone()).await;
-    let pauses = Arc::new(NoTime::default());
+    let pauses = Arc::new(InstantTimer::default());
     let options = ConnectOptions::local(server.url()).timer(pauses.clone());
     let engine = AwsEngine::connect(options.table_prefix("dev-"))
         .await
@@ -229,27 +233,31 @@ impl Scripted {
     }
 }
 
-fn twenty() -> impl Iterator<Item = Item> {
+fn twenty_keys() -> impl Iterator<Item = Item> {
     (0..20).map(|n| key(format!("k{n}")))
 }
 
 fn puts() -> BatchWriteItem {
-    twenty().fold(BatchWriteItem::new(), |batch, key| batch.put("Orders", key))
+    twenty_keys().fold(BatchWriteItem::new(), |batch, key| batch.put("Orders", key))
 }
 
 #[tokio::test]
-async fn what_a_batch_leaves_over_is_asked_for_again() {
+async fn unprocessed_batch_items_are_retried() {
     let world = scripted().await;
     world.script(Operation::BatchWriteItem, FaultKind::PartialBatch, 2);
     let mut write = puts();
     write.return_capacity = ReturnConsumedCapacity::Total;
     let written = world.engine.batch_write_item(write).await.unwrap();
     assert!(written.unprocessed.is_empty());
-    assert_eq!(written.consumed.len(), 1, "the costs of all rounds are one");
+    assert_eq!(
+        written.consumed.len(),
+        1,
+        "capacity is merged over all rounds"
+    );
     assert_eq!(written.consumed[0].total().as_f64(), 20.0);
     assert_eq!(world.pauses(), 2);
     world.script(Operation::BatchGetItem, FaultKind::PartialBatch, 2);
-    let get = BatchGetItem::new().keys("Orders", twenty());
+    let get = BatchGetItem::new().keys("Orders", twenty_keys());
     let read = world.engine.batch_get_item(get).await.unwrap();
     assert!(read.unprocessed.is_empty());
     let mut found: Vec<_> = read.items["Orders"]
@@ -263,17 +271,14 @@ async fn what_a_batch_leaves_over_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_a_batch_goes_on_leaving_over_is_named() {
+async fn remaining_batch_items_are_returned() {
     let world = scripted().await;
     world.script(Operation::BatchWriteItem, FaultKind::PartialBatch, 4);
     let written = world.engine.batch_write_item(puts()).await.unwrap();
     let left = &written.unprocessed["Orders"];
-    assert!(
-        !left.is_empty(),
-        "four rounds of which each leaves something"
-    );
+    assert!(!left.is_empty(), "all four rounds leave something");
     assert_eq!(world.pauses(), 3);
-    let get = || BatchGetItem::new().keys("Orders", twenty());
+    let get = || BatchGetItem::new().keys("Orders", twenty_keys());
     let read = world.engine.batch_get_item(get()).await.unwrap();
     assert_eq!(read.items["Orders"].len() + left.len(), 20);
     world.script(Operation::BatchGetItem, FaultKind::PartialBatch, 4);
@@ -283,22 +288,22 @@ async fn what_a_batch_goes_on_leaving_over_is_named() {
     assert!(partly.items["Orders"].len() < read.items["Orders"].len() + unread.len());
 }
 
-/// A batch that was partly written is not told as an error that means nothing was.
+/// A partly written batch must not return an error that implies that nothing was written.
 #[tokio::test]
-async fn a_batch_that_is_refused_later_keeps_what_was_written() {
+async fn partly_written_batch_returns_the_rest() {
     let world = scripted().await;
     world.script(Operation::BatchWriteItem, FaultKind::PartialBatch, 1);
     world.script(Operation::BatchWriteItem, FaultKind::Throttle, 4);
     let written = world.engine.batch_write_item(puts()).await.unwrap();
     let left = written.unprocessed["Orders"].len();
     assert!((1..20).contains(&left));
-    let get = BatchGetItem::new().keys("Orders", twenty());
+    let get = BatchGetItem::new().keys("Orders", twenty_keys());
     let read = world.engine.batch_get_item(get).await.unwrap();
     assert_eq!(read.items["Orders"].len(), 20 - left);
 }
 
 #[tokio::test]
-async fn who_is_too_fast_is_slowed_down_and_told_in_the_end() {
+async fn throttling_is_retried_then_returned() {
     let world = scripted().await;
     let put = || WriteItem::from(PutItem::new("Orders", key("a")));
     world.script(Operation::WriteItem, FaultKind::Throttle, 3);
@@ -313,7 +318,7 @@ async fn who_is_too_fast_is_slowed_down_and_told_in_the_end() {
         ),
         "{error:?}"
     );
-    // A conflict is for those above, who know whether to try again.
+    // Conflicts are returned: only the caller knows whether to retry.
     world.pauses();
     world.script(Operation::WriteItem, FaultKind::Conflict, 1);
     let error = world.engine.write_item(put()).await.unwrap_err();
@@ -321,20 +326,23 @@ async fn who_is_too_fast_is_slowed_down_and_told_in_the_end() {
     assert_eq!(world.pauses(), 0);
 }
 
-/// Nobody listens where it is sent to, so whatever is answered was answered here.
-async fn nowhere(change: impl FnOnce(ConnectOptions) -> ConnectOptions) -> AwsEngine {
+/// An engine with an endpoint on which nothing listens, so that results other than `Unreachable` are local.
+async fn unreachable_engine(change: impl FnOnce(ConnectOptions) -> ConnectOptions) -> AwsEngine {
     let options = ConnectOptions::local("http://127.0.0.1:1").retries(0);
     AwsEngine::connect(change(options)).await.unwrap()
 }
 
 #[track_caller]
-fn unsupported<T: std::fmt::Debug>(answer: &floe_store::Result<T>) {
-    assert!(matches!(answer, Err(Error::Unsupported(_))), "{answer:?}");
+fn unsupported<T: std::fmt::Debug>(response: &floe_store::Result<T>) {
+    assert!(
+        matches!(response, Err(Error::Unsupported(_))),
+        "{response:?}"
+    );
 }
 
 #[tokio::test]
-async fn what_alternator_cannot_do_is_refused_before_anything_is_sent() {
-    let engine = nowhere(ConnectOptions::alternator).await;
+async fn operations_unsupported_by_alternator_are_rejected_locally() {
+    let engine = unreachable_engine(ConnectOptions::alternator).await;
     assert!(!engine.capabilities().transactions);
     let write = TransactWriteItems::new([PutItem::new("Orders", key("a")).into()]);
     unsupported(&engine.transact_write_items(write).await);
@@ -359,27 +367,33 @@ async fn what_alternator_cannot_do_is_refused_before_anything_is_sent() {
     let plain = TableDef::builder("Orders", "id", KeyKind::S)
         .build()
         .unwrap();
-    let answer = engine.create_table(plain.into()).await;
-    assert!(matches!(answer, Err(Error::Unreachable(_))), "{answer:?}");
+    let response = engine.create_table(plain.into()).await;
+    assert!(
+        matches!(response, Err(Error::Unreachable(_))),
+        "{response:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_single_write_takes_no_token() {
-    let engine = nowhere(|options| options).await;
+async fn tokens_of_single_writes_are_unsupported() {
+    let engine = unreachable_engine(|options| options).await;
     let put = PutItem::new("Orders", key("a")).token("token");
     unsupported(&engine.write_item(put.into()).await);
 }
 
 #[tokio::test]
-async fn wrong_requests_are_refused_before_anything_is_sent() {
-    let engine = nowhere(|options| options).await;
+async fn invalid_requests_are_rejected_locally() {
+    let engine = unreachable_engine(|options| options).await;
     let put = PutItem::new("no good name", key("a"));
-    let answer = engine.write_item(put.into()).await;
-    assert!(matches!(answer, Err(Error::Validation(_))), "{answer:?}");
+    let response = engine.write_item(put.into()).await;
+    assert!(
+        matches!(response, Err(Error::Validation(_))),
+        "{response:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_table_that_items_expire_from_is_made_at_once() {
+async fn table_with_ttl_is_created_in_one_call() {
     let server = serve(memory()).await;
     let engine = connect(&server, "dev-").await;
     let sessions = TableDef::builder("Sessions", "id", KeyKind::S)
@@ -403,7 +417,7 @@ async fn a_table_that_items_expire_from_is_made_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_with_keys_lets_in_who_knows_them() {
+async fn server_with_keys_rejects_unknown_keys() {
     let options = floe_server::Options::new().keys(Keys::one("AKIDEXAMPLE", "a secret"));
     let server = Server::bind(options, Service::new(memory())).await.unwrap();
     let server = server.spawn();
@@ -415,25 +429,28 @@ async fn a_server_with_keys_lets_in_who_knows_them() {
     known.create_table(table("Orders")).await.unwrap();
     for (access_key, secret_key, code) in [
         ("AKIDEXAMPLE", "another secret", "InvalidSignatureException"),
-        ("SOMEBODY", "a secret", "UnrecognizedClientException"),
+        ("UNKNOWN", "a secret", "UnrecognizedClientException"),
     ] {
         let unknown = connect(access_key, secret_key).await;
-        let answer = unknown.get_item(GetItem::new("Orders", key("a"))).await;
-        let Err(Error::AccessDenied(message)) = answer else {
-            panic!("{answer:?}");
+        let response = unknown.get_item(GetItem::new("Orders", key("a"))).await;
+        let Err(Error::AccessDenied(message)) = response else {
+            panic!("{response:?}");
         };
         assert!(message.starts_with(code), "{message}");
     }
 }
 
-/// Encryption begins before anything is said, so a server that does not know it has heard nothing.
+/// TLS begins before any data is sent, so a server without TLS receives no request.
 #[tokio::test]
-async fn who_does_not_encrypt_is_not_spoken_to() {
+async fn server_without_tls_is_unreachable() {
     let server = serve(memory()).await;
     let url = format!("https://{}", server.local_addr());
     let options = ConnectOptions::local(url).retries(0);
     let engine = AwsEngine::connect(options).await.unwrap();
     let put = PutItem::new("Orders", key("a"));
-    let answer = engine.write_item(put.into()).await;
-    assert!(matches!(answer, Err(Error::Unreachable(_))), "{answer:?}");
+    let response = engine.write_item(put.into()).await;
+    assert!(
+        matches!(response, Err(Error::Unreachable(_))),
+        "{response:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Amazon EventBridge, played by a server on this machine that refuses some entries and fails some requests.
+//! Amazon EventBridge, simulated by a local server that rejects some entries and fails some requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does with a request.
-type Answer = dyn Fn(usize, &Value) -> (u16, Value) + Send + Sync;
+/// Returns the response to a request, given its number and body.
+type Respond = dyn Fn(usize, &Value) -> (u16, Value) + Send + Sync;
 
-/// A server that notes the requests that it gets, and answers them.
+/// A server that records requests.
 #[derive(Clone)]
 struct Server {
     requests: Arc<Mutex<Vec<Value>>>,
-    answer: Arc<Answer>,
+    respond: Arc<Respond>,
 }
 
 impl Server {
     async fn start(
-        answer: impl Fn(usize, &Value) -> (u16, Value) + Send + Sync + 'static,
+        respond: impl Fn(usize, &Value) -> (u16, Value) + Send + Sync + 'static,
     ) -> (Self, EventBridge) {
         let server = Self {
             requests: Arc::default(),
-            answer: Arc::new(answer),
+            respond: Arc::new(respond),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -66,13 +66,13 @@ impl Server {
                 requests.push(request.clone());
                 requests.len() - 1
             };
-            let (status, body) = (self.answer)(number, &request);
+            let (status, body) = (self.respond)(number, &request);
             let body = body.to_string();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 {status} x\r\ncontent-type: application/x-amz-json-1.1\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
             );
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
         }
     }
 }
@@ -88,7 +88,7 @@ fn entry(number: usize) -> BusEntry {
 }
 
 #[tokio::test]
-async fn entries_arrive_and_each_is_told_of() {
+async fn outcome_is_returned_for_each_entry() {
     let (server, bus) = Server::start(|_, _| {
         let refused = json!({ "ErrorCode": "ThrottlingException", "ErrorMessage": "slow down" });
         let body = json!({ "FailedEntryCount": 1, "Entries": [{ "EventId": "1" }, refused] });
@@ -112,7 +112,7 @@ async fn entries_arrive_and_each_is_told_of() {
 }
 
 #[tokio::test]
-async fn what_passes_is_sent_again_and_what_does_not_is_told() {
+async fn transient_errors_are_retried_and_others_returned() {
     let (server, bus) = Server::start(|number, _| match number {
         0 => (
             500,
@@ -159,20 +159,21 @@ fn change(number: u64) -> Change {
     Change::new("orders", record)
 }
 
-/// Through the router: what the bus refuses is a failure of that change alone.
+/// In a router, a rejected entry fails its change only.
 #[tokio::test]
-async fn a_router_is_told_which_changes_the_bus_refuses() {
+async fn rejected_entries_fail_their_changes() {
     let (_server, bus) = Server::start(|_, request| {
         let entries = request.get("Entries").unwrap().as_array().unwrap().iter();
-        let answers = entries.map(|entry| {
+        let responses = entries.map(|entry| {
             let detail = entry.get("Detail").unwrap().as_str().unwrap();
-            match detail.contains("order#3") {
-                true => json!({ "ErrorCode": "InternalFailure", "ErrorMessage": "oops" }),
-                false => json!({ "EventId": "1" }),
+            if detail.contains("order#3") {
+                json!({ "ErrorCode": "InternalFailure", "ErrorMessage": "oops" })
+            } else {
+                json!({ "EventId": "1" })
             }
         });
-        let answers: Vec<Value> = answers.collect();
-        (200, json!({ "FailedEntryCount": 1, "Entries": answers }))
+        let responses: Vec<Value> = responses.collect();
+        (200, json!({ "FailedEntryCount": 1, "Entries": responses }))
     })
     .await;
     let router = Router::new().forward(Pattern::any(), ToBus::new(bus));
@@ -188,6 +189,6 @@ async fn a_router_is_told_which_changes_the_bus_refuses() {
     let failure = &delivery.failures.first().unwrap().failure;
     assert_eq!(
         failure.to_string(),
-        "the bus refuses: oops: code=InternalFailure"
+        "the bus rejected the entry: oops: code=InternalFailure"
     );
 }

@@ -1,5 +1,5 @@
-//! The DynamoDB engine against the Floe server and against `dynoxide`, both served in this process; in one program, so
-//! that it is linked once. The suites of models are those of `floe`.
+//! Tests of the DynamoDB engine against the Floe server and `dynoxide`, both served in this process, in one binary that
+//! is linked once. The model suites are those of `floe`.
 
 #![expect(
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ mod eventbridge;
 mod faults;
 mod models;
 mod models_dynoxide;
-/// What the suites of `floe` share.
+/// Support code shared by the suites of `floe`.
 #[path = "../../../floe/tests/it/support/mod.rs"]
 #[expect(dead_code, reason = "the tests of floe use the rest")]
 mod support;

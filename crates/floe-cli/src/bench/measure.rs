@@ -1,4 +1,4 @@
-//! One kind of request, sent by many tasks for a while, and how long each has taken.
+//! Measures one kind of request, sent by concurrent tasks for a fixed time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use crate::{Failure, Result};
 /// The table of the benchmark.
 pub(super) const TABLE: &str = "bench";
 
-/// How many partitions there are, and how many items of each are filled by the puts before all else.
+/// The number of partitions, and of items per partition that are read.
 const PARTITIONS: u64 = 256;
 const SORTS: u64 = 64;
 const QUERY_ITEMS: usize = 20;
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     Put,
     Get,
     Query,
     Transaction,
 }
 
-/// How long the requests of a kind have taken.
+/// The latencies of one kind of request.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
-    /// In microseconds, ascending.
+pub(super) struct Measurement {
+    /// Latencies in microseconds, ascending.
     micros: Vec<u64>,
     span: Duration,
 }
 
-impl Kind {
+impl RequestKind {
     pub(super) const ALL: [Self; 4] = [Self::Put, Self::Get, Self::Query, Self::Transaction];
 
     pub(super) const fn name(self) -> &'static str {
@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-impl Measured {
+impl Measurement {
     pub(super) fn count(&self) -> u64 {
         u64::try_from(self.micros.len()).unwrap_or(u64::MAX)
     }
@@ -91,21 +91,21 @@ impl Measured {
         u64::try_from(u128::from(self.count()) * 1_000_000 / u128::from(micros)).unwrap_or(u64::MAX)
     }
 
-    /// The time in which so many of a hundred were answered, in microseconds.
+    /// The latency in microseconds within which this percentage of requests completed.
     pub(super) fn quantile(&self, percent: usize) -> u64 {
         let at = (self.micros.len() * percent / 100).min(self.micros.len().saturating_sub(1));
         self.micros.get(at).copied().unwrap_or(0)
     }
 }
 
-/// Sends requests of a kind from many tasks, each its next when the last was answered.
+/// Sends requests of one kind from concurrent tasks. Each task waits for a response before its next request.
 pub(super) async fn measure(
     engine: &Arc<LocalEngine>,
-    kind: Kind,
+    kind: RequestKind,
     tasks: u32,
     span: Duration,
-) -> Result<Measured> {
-    if kind == Kind::Get {
+) -> Result<Measurement> {
+    if kind == RequestKind::Get {
         fill(engine).await?;
     }
     let watch = Stopwatch::start();
@@ -115,11 +115,10 @@ pub(super) async fn measure(
             tokio::spawn(async move { one_task(&engine, kind, u64::from(task), watch, span).await })
         })
         .collect();
-    let mut measured = Measured::default();
+    let mut measured = Measurement::default();
     for task in running {
         let ended = task.await;
-        let micros =
-            ended.map_err(|error| Failure::broken(format!("a task has failed: {error}")))?;
+        let micros = ended.map_err(|error| Failure::failed(format!("a task failed: {error}")))?;
         measured.micros.extend(micros?);
     }
     measured.span = watch.elapsed();
@@ -129,7 +128,7 @@ pub(super) async fn measure(
 
 async fn one_task(
     engine: &LocalEngine,
-    kind: Kind,
+    kind: RequestKind,
     seed: u64,
     since: Stopwatch,
     span: Duration,
@@ -140,13 +139,13 @@ async fn one_task(
         let watch = Stopwatch::start();
         kind.send(engine, &random).await?;
         micros.push(u64::try_from(watch.elapsed().as_micros()).unwrap_or(u64::MAX));
-        // Reads never wait, and would keep the thread.
+        // Reads never wait, so without a yield the task would occupy its thread.
         tokio::task::yield_now().await;
     }
     Ok(micros)
 }
 
-/// Puts every item that is read, so that reads find something.
+/// Puts every item that is read.
 async fn fill(engine: &LocalEngine) -> floe_store::Result<()> {
     for p in 0..PARTITIONS {
         let writes =

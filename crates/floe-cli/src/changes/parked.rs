@@ -1,103 +1,106 @@
-//! `floe changes parked`, `replay` and `discard`: the changes that a consumer did not get on with.
+//! `floe changes parked`, `replay` and `discard`: the dead letters of a consumer.
 
 use clap::Args;
 use floe::Model;
 use floe::changes::consumer::ConsumerLease;
-use floe::changes::{ParkedChanges, ParkedId};
+use floe::changes::{DeadLetterId, DeadLetters};
 use floe_server::json::write_item_hashed;
 
 use crate::{
-    Failure, Opened, Result, StoreArgs, Table, Text, members, moment, note, write_members,
+    AsText, Failure, OpenStore, Result, StoreArgs, Table, members, note, utc, write_members,
 };
 
-/// Tell which changes are parked, and why
+/// List the dead letters of a consumer, with their errors
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe changes parked mailer --data ./shop
   floe changes parked mailer --json --endpoint http://127.0.0.1:8000 | jq -r .id
 
-A change is parked when its handler has failed too often, or says that trying again cannot help; every later change of the \
-same item waits behind it. Told are the id, when it was parked or tried last, how often, by which handlers, and why; `again` \
-says that a replay was asked for.")]
+A change becomes a dead letter when its handler has failed too often or permanently; later changes of the same item wait \
+behind it. Columns: id, time of the last attempt, kind, number of attempts, whether a replay was requested, the handlers that \
+failed, and the error.")]
 pub(super) struct ParkedCommand {
-    /// The consumer
+    /// Name of the consumer
     consumer: String,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
-/// Ask the consumer to try parked changes again
+/// Request another attempt of dead letters
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe changes replay mailer orders/aXQx/000000000000000000042 --data ./shop
   floe changes replay mailer --all --endpoint http://127.0.0.1:8000
 
-The consumer tries the changes of the item again, the oldest first, at its next beat; this command only asks it to.")]
+The consumer retries the changes of the item, oldest first, at its next heartbeat. This command only stores the request.")]
 pub(super) struct ReplayCommand {
-    /// The consumer
+    /// Name of the consumer
     consumer: String,
 
-    /// A parked change: those of its item are tried again
+    /// Id of a dead letter; all dead letters of its item are retried
     #[arg(value_name = "ID", required_unless_present = "all")]
-    id: Option<ParkedId>,
+    id: Option<DeadLetterId>,
 
-    /// All that are parked
+    /// Retry all dead letters of the consumer
     #[arg(long, conflicts_with = "id")]
     all: bool,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
-/// Give up a parked change
+/// Discard a dead letter
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe changes discard mailer orders/aXQx/000000000000000000042 --data ./shop
 
-The change is never given to its handlers; those behind it are, when they are replayed. Exit code 3 if it is not parked.")]
+The change is never handled; the changes that wait behind it are handled when they are replayed. Exit code 3: there is no such \
+dead letter.")]
 pub(super) struct DiscardCommand {
-    /// The consumer
+    /// Name of the consumer
     consumer: String,
 
-    /// The parked change
-    id: ParkedId,
+    /// Id of the dead letter
+    id: DeadLetterId,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
 impl ParkedCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let parked = of(opened, &self.consumer).await?.list().await?;
-        if parked.is_empty() && !self.at.output.json {
-            note("nothing is parked");
+        if parked.is_empty() && !self.target.output.json {
+            note("no dead letters");
             return Ok(());
         }
-        self.at.output.rows(
+        self.target.output.rows(
             parked,
             |w, parked| {
                 w.object(|w| {
                     write_members!(w;
-                        "id": Text(&parked.id), "kind": parked.change.kind().as_str(),
+                        "id": AsText(&parked.id), "kind": parked.change.kind().as_str(),
                         "time_ms": parked.time.as_millis(), "attempts": u64::from(parked.attempts),
                         "handlers": parked.handlers.join(","), "error": parked.error,
-                        "asked": parked.is_asked
+                        "asked": parked.replay_requested
                     );
                     write_item_hashed(w.name("keys"), parked.change.keys());
                 });
             },
-            Table::named(["id", "time", "kind", "tries", "again", "handlers", "why"]),
+            Table::with_whole_first_column([
+                "id", "time", "kind", "attempts", "replay", "handlers", "error",
+            ]),
             |parked| {
                 [
                     parked.id.to_string(),
-                    moment::text(parked.time),
+                    utc::date_time(parked.time),
                     parked.change.kind().as_str().to_owned(),
                     parked.attempts.to_string(),
-                    if parked.is_asked { "yes" } else { "" }.to_owned(),
+                    if parked.replay_requested { "yes" } else { "" }.to_owned(),
                     parked.handlers.join(","),
                     parked.error.clone(),
                 ]
@@ -108,35 +111,35 @@ impl ParkedCommand {
 }
 
 impl ReplayCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let parked = of(opened, &self.consumer).await?;
         let items = match &self.id {
             Some(id) => parked.replay(id).await.map(|()| 1)?,
             None => parked.replay_all().await?,
         };
-        let line = format_args!("asked: items={items}");
-        self.at.output.line(members!["items": items], &line);
+        let line = format_args!("replay requested: items={items}");
+        self.target.output.line(members!["items": items], &line);
         Ok(())
     }
 }
 
 impl DiscardCommand {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let parked = of(opened, &self.consumer).await?;
         if !parked.discard(&self.id).await? {
-            let message = format!("no such change is parked: id={}", self.id);
+            let message = format!("there is no such dead letter: id={}", self.id);
             return Err(Failure::unmet(message));
         }
         let line = format_args!("discarded: id={}", self.id);
-        self.at
+        self.target
             .output
-            .line(members!["discarded": Text(&self.id)], &line);
+            .line(members!["discarded": AsText(&self.id)], &line);
         Ok(())
     }
 }
 
-/// What is parked of a consumer, if consumers have a table here.
-async fn of(opened: &Opened, consumer: &str) -> Result<ParkedChanges> {
+/// The dead letters of a consumer. Fails if the store has no table of consumers.
+async fn of(opened: &OpenStore, consumer: &str) -> Result<DeadLetters> {
     opened.table(ConsumerLease::SCHEMA.table).await?;
-    Ok(ParkedChanges::of(&opened.db, consumer))
+    Ok(DeadLetters::of(&opened.db, consumer))
 }

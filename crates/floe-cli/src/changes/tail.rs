@@ -1,4 +1,4 @@
-//! `floe changes tail`: the change stream of a table, change by change.
+//! `floe changes tail`: prints the change stream of a table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use floe_store::op::{
 use floe_store::{Engine, Item};
 
 use crate::{
-    Failure, Opened, Result, Signals, StoreArgs, escaped, item_cell, moment, note, print,
-    print_json, write_members,
+    Failure, OpenStore, Result, Signals, StoreArgs, escaped, item_cell, note, print, print_json,
+    utc, write_members,
 };
 
-/// How long to wait where nothing has changed.
+/// The pause after a round without changes.
 const POLL: Duration = Duration::from_millis(500);
 
 /// Follow the changes of a table
@@ -26,84 +26,84 @@ Examples:
   floe changes tail orders --json --endpoint http://127.0.0.1:8000 \\
       | jq -r 'select(.kind == \"REMOVE\") | .keys'
 
-A line for each change: time, kind (INSERT, MODIFY, REMOVE), the key, and the item as it is then, as far as the stream \
-keeps images. Changes of one item come in their order. They are kept for a day. With --json each line is an object: kind, \
-sequence, time_ms, keys, and old and new where there are images, in DynamoDB's JSON. Ctrl-C ends it.")]
+Prints a line for each change: time, kind (INSERT, MODIFY, REMOVE), key, and new image if the stream has it. Changes of one \
+item are printed in order. Change records are kept for 24 hours by default. With --json, each line is an object: kind, \
+sequence, time_ms, keys, and the images old and new if the stream has them, as DynamoDB JSON. Stop with Ctrl-C.")]
 pub(super) struct Tail {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// Begin with the oldest change that is kept
+    /// Start with the oldest retained change [default: with the next change]
     #[arg(long)]
     from_start: bool,
 
-    /// End when there is nothing more, instead of waiting
+    /// Exit at the end of the stream instead of waiting for changes
     #[arg(long)]
     once: bool,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
-/// How far a change stream was read.
-struct Reading<'o> {
+/// The positions of a reader in the shards of a change stream.
+struct StreamReader<'o> {
     engine: &'o dyn Engine,
     arn: String,
-    /// Where to go on in each shard that was seen; `None` in one that has ended.
-    shards: BTreeMap<String, Option<String>>,
+    /// The next iterator of each discovered shard; `None` if the shard was read to its end.
+    iterators: BTreeMap<String, Option<String>>,
 }
 
 impl Tail {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let table = opened.table(&self.table).await?;
         let stream = table.latest_stream.ok_or_else(|| {
-                Failure::broken(format!(
-                    "the table has no change stream: table={}; it is asked for when the table is made, with --stream",
-                    self.table
-                ))
-            })?;
-        let mut reading = Reading {
+            Failure::failed(format!(
+                "the table has no change stream: table={}; create the table with --stream",
+                self.table
+            ))
+        })?;
+        let mut reader = StreamReader {
             engine: opened.engine(),
             arn: stream.arn,
-            shards: BTreeMap::new(),
+            iterators: BTreeMap::new(),
         };
-        reading.look(self.from_start).await?;
+        reader.discover_shards(self.from_start).await?;
         if self.once {
-            while self.round(&mut reading).await? > 0 {}
+            while self.print_new(&mut reader).await? > 0 {}
             return Ok(());
         }
         let signals = Signals::new()?;
-        note("following; Ctrl-C ends it");
+        note("waiting for changes; stop with Ctrl-C");
         tokio::select! {
-            followed = self.follow(&mut reading) => followed,
+            result = self.follow(&mut reader) => result,
             () = signals.stop() => Ok(()),
         }
     }
 
-    async fn follow(&self, reading: &mut Reading<'_>) -> Result {
+    async fn follow(&self, reader: &mut StreamReader<'_>) -> Result {
         loop {
-            if self.round(reading).await? == 0 {
+            if self.print_new(reader).await? == 0 {
                 tokio::time::sleep(POLL).await;
             }
         }
     }
 
-    /// Prints what has changed in all shards since the last round, and returns how many changes that were. What comes after a
-    /// shard that has ended is read in the next.
-    async fn round(&self, reading: &mut Reading<'_>) -> Result<usize> {
+    /// Prints the new changes of all open shards, then discovers the successors of shards that ended. Returns the number of
+    /// changes and new shards: 0 at the end of the stream.
+    async fn print_new(&self, reader: &mut StreamReader<'_>) -> Result<usize> {
         let mut count = 0;
-        for shard in reading.open() {
-            let records = reading.next(&shard).await?;
+        for shard in reader.open_shards() {
+            let records = reader.next_records(&shard).await?;
             count += records.len();
             records.iter().for_each(|record| self.print(record));
         }
-        let known = reading.shards.len();
-        reading.look(true).await?;
-        Ok(count + (reading.shards.len() - known))
+        let shards_before = reader.iterators.len();
+        reader.discover_shards(true).await?;
+        Ok(count + (reader.iterators.len() - shards_before))
     }
 
     fn print(&self, record: &ChangeRecord) {
-        if self.at.output.json {
+        if self.target.output.json {
             print_json(&|w| {
                 w.object(|w| {
                     write_members!(w;
@@ -121,10 +121,10 @@ impl Tail {
             return;
         }
         let image = record.new_image.as_ref();
-        let image = image.map(|image| rest(image, &record.keys));
+        let image = image.map(|image| without_key(image, &record.keys));
         let line = format!(
             "{}  {:<6}  {}  {}",
-            moment::text(record.created),
+            utc::date_time(record.created),
             record.kind.as_str(),
             item_cell(&record.keys),
             image.unwrap_or_default()
@@ -133,8 +133,8 @@ impl Tail {
     }
 }
 
-/// An item without its key, which was printed before.
-fn rest(image: &Item, keys: &Item) -> String {
+/// An item without its key, which is printed in its own column.
+fn without_key(image: &Item, keys: &Item) -> String {
     let others = image.iter().filter(|(name, _)| !keys.contains(name));
     let others: Item = others
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -142,30 +142,32 @@ fn rest(image: &Item, keys: &Item) -> String {
     item_cell(&others)
 }
 
-impl Reading<'_> {
-    /// Finds the shards that were not seen yet, of which the ones before have been read to their ends. They are read from
-    /// their starts, or from now on.
-    async fn look(&mut self, from_start: bool) -> Result {
+impl StreamReader<'_> {
+    /// Adds the shards whose parents were read to the end, so that changes of one item stay in order. Reads them from their
+    /// start, or from now on.
+    async fn discover_shards(&mut self, from_start: bool) -> Result {
         let shards = self.describe().await?;
-        let is_there = |id: &String| shards.iter().any(|shard| shard.id == *id);
+        let is_retained = |id: &String| shards.iter().any(|shard| shard.id == *id);
         for shard in &shards {
-            if self.shards.contains_key(&shard.id) {
+            if self.iterators.contains_key(&shard.id) {
                 continue;
             }
-            let parent = shard.parent_id.as_ref().filter(|id| is_there(id));
-            let is_read = |parent| matches!(self.shards.get(parent), Some(None));
+            let parent = shard.parent_id.as_ref().filter(|id| is_retained(id));
+            let is_read = |parent| matches!(self.iterators.get(parent), Some(None));
             if !from_start && shard.ending_sequence.is_some() {
-                self.shards.insert(shard.id.clone(), None);
+                self.iterators.insert(shard.id.clone(), None);
             } else if parent.is_none_or(is_read) {
                 let iterator = self.engine.get_shard_iterator(GetShardIterator {
                     stream_arn: self.arn.clone(),
                     shard_id: shard.id.clone(),
-                    kind: match from_start {
-                        true => IteratorKind::TrimHorizon,
-                        false => IteratorKind::Latest,
+                    kind: if from_start {
+                        IteratorKind::TrimHorizon
+                    } else {
+                        IteratorKind::Latest
                     },
                 });
-                self.shards.insert(shard.id.clone(), Some(iterator.await?));
+                self.iterators
+                    .insert(shard.id.clone(), Some(iterator.await?));
             }
         }
         Ok(())
@@ -188,15 +190,15 @@ impl Reading<'_> {
         }
     }
 
-    /// The shards that have not ended.
-    fn open(&self) -> Vec<String> {
-        let open = self.shards.iter().filter(|(_, next)| next.is_some());
+    /// The shards that were not read to their end.
+    fn open_shards(&self) -> Vec<String> {
+        let open = self.iterators.iter().filter(|(_, next)| next.is_some());
         open.map(|(id, _)| id.clone()).collect()
     }
 
     /// The next changes of a shard.
-    async fn next(&mut self, shard: &str) -> Result<Vec<ChangeRecord>> {
-        let Some(Some(iterator)) = self.shards.get(shard).cloned() else {
+    async fn next_records(&mut self, shard: &str) -> Result<Vec<ChangeRecord>> {
+        let Some(Some(iterator)) = self.iterators.get(shard).cloned() else {
             return Ok(Vec::new());
         };
         let request = GetRecords {
@@ -204,7 +206,7 @@ impl Reading<'_> {
             limit: None,
         };
         let read = self.engine.get_records(request).await?;
-        self.shards.insert(shard.to_owned(), read.next_iterator);
+        self.iterators.insert(shard.to_owned(), read.next_iterator);
         Ok(read.records)
     }
 }

@@ -1,8 +1,8 @@
-//! The shop of the demo: products and purchases as models, accounts as streams, who bought what as a graph, and the price
-//! list as versions of a registry.
+//! The shop of the demo: products and purchases are models, accounts are streams, the graph links customers to the products
+//! they bought, and the price list is a registry.
 //!
-//! Each purchase is one commit: the stock goes down, the purchase is written, the account has its event, and the graph is
-//! linked, or nothing of it. A change of a price is one too: the product and the next version of the list.
+//! Each purchase is one commit: it reduces the stock, creates the purchase, appends to the account and links the graph. A
+//! price change is one commit over the product and the next version of the price list.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
 use crate::{Result, Table};
 
-/// What is sold.
+/// A product on sale.
 #[derive(Clone, Debug, Model)]
 struct Product {
     #[model(key)]
@@ -24,7 +24,7 @@ struct Product {
     stock: i64,
 }
 
-/// What somebody has bought.
+/// A purchase of a customer.
 #[derive(Clone, Debug, Model)]
 struct Purchase {
     #[model(key)]
@@ -36,7 +36,7 @@ struct Purchase {
     cents: i64,
 }
 
-/// What happens on an account.
+/// An event of an account.
 #[derive(Clone, Debug, PartialEq, Event)]
 enum AccountEvent {
     Deposited { cents: i64 },
@@ -44,7 +44,7 @@ enum AccountEvent {
     Balance { cents: i64 },
 }
 
-/// The account of a customer: a balance, folded from what happened.
+/// The account of a customer. Its state is the balance.
 enum Account {}
 
 impl Decider for Account {
@@ -73,7 +73,7 @@ impl Decider for Account {
     }
 }
 
-/// Somebody who buys.
+/// A customer in the graph.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(type = "customer")]
 struct Customer {
@@ -82,25 +82,25 @@ struct Customer {
     city: String,
 }
 
-/// Something that is bought.
+/// A product in the graph.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(type = "product")]
-struct Goods {
+struct CatalogProduct {
     id: String,
     name: String,
 }
 
-/// What a customer has bought.
+/// Products that a customer bought.
 enum Bought {}
 
 impl Relation for Bought {
     const PREDICATE: &'static str = "bought";
     type Subject = Customer;
-    type Object = Goods;
+    type Object = CatalogProduct;
     type Attributes = ();
 }
 
-/// Customers by their cities.
+/// Customers by city.
 enum ByCity {}
 
 impl MapIndex for ByCity {
@@ -113,7 +113,7 @@ impl MapIndex for ByCity {
     }
 }
 
-/// What everything costs in a market, version by version. An old list stays for a year.
+/// The price list of a market. Old versions are kept for a year.
 #[derive(Clone, Debug, PartialEq, Registry)]
 #[registry(
     table = "PriceList",
@@ -158,18 +158,18 @@ const PURCHASES: [(&str, u32, &str, i64); 8] = [
     ("fridtjof", 2, "lamp", 1),
 ];
 
-/// What the shop was filled with.
+/// What [`fill`] created, for the printed summary.
 #[derive(Debug, Default)]
-pub(super) struct Filled {
+pub(super) struct ShopSummary {
     purchases: u64,
-    refused: String,
+    rejection: String,
     balances: Vec<(String, i64)>,
-    fed: u64,
-    lists: u64,
+    feed_events: u64,
+    price_lists: u64,
 }
 
 /// Fills an empty store.
-pub(super) async fn fill(db: Db) -> Result<Filled> {
+pub(super) async fn fill(db: Db) -> Result<ShopSummary> {
     let db = db.with_graph(GraphSchema::new().relation::<Bought>().index::<ByCity>());
     db.ensure_tables(&[Product::SCHEMA, Purchase::SCHEMA])
         .await?;
@@ -179,18 +179,18 @@ pub(super) async fn fill(db: Db) -> Result<Filled> {
     events.ensure_table().await?;
     events.ensure_feed().await?;
     stock(&db).await?;
-    let mut filled = Filled::default();
+    let mut summary = ShopSummary::default();
     for (customer, number, sku, pieces) in PURCHASES {
         db.transact(async |tx| buy(tx, customer, number, sku, pieces).await)
             .await?;
-        filled.purchases += 1;
+        summary.purchases += 1;
     }
-    filled.lists = db
+    summary.price_lists = db
         .transact(async |tx| reprice(tx, "tea", 1_100, "a bad harvest").await)
         .await?;
-    // Nobody can buy what is not there: nothing of the commit happens.
+    // There are not enough tents: the whole commit is rejected.
     let too_many = db.transact(async |tx| buy(tx, "fridtjof", 3, "tent", 100).await);
-    filled.refused = too_many
+    summary.rejection = too_many
         .await
         .err()
         .map(|error| error.to_string())
@@ -198,21 +198,21 @@ pub(super) async fn fill(db: Db) -> Result<Filled> {
     for (customer, ..) in CUSTOMERS {
         let account = db.stream::<Account>(customer);
         let balance = account.query(|balance| *balance).await?;
-        filled.balances.push((customer.to_owned(), balance));
+        summary.balances.push((customer.to_owned(), balance));
     }
     let mut indexer = events.indexer(IndexerOptions::new())?;
-    filled.fed = indexer.run_until_caught_up().await?.events;
-    Ok(filled)
+    summary.feed_events = indexer.run_until_caught_up().await?.events;
+    Ok(summary)
 }
 
-/// What there is before anybody buys.
+/// Creates products, customers, accounts and the first price list.
 async fn stock(db: &Db) -> Result<(), Error> {
     db.transact(async |tx| {
         let graph = tx.graph("shop");
         for (sku, name, cents, stock) in PRODUCTS {
             let (sku, name) = (sku.to_owned(), name.to_owned());
             graph
-                .create(&Goods {
+                .create(&CatalogProduct {
                     id: sku.clone(),
                     name: name.clone(),
                 })
@@ -238,7 +238,7 @@ async fn stock(db: &Db) -> Result<(), Error> {
         }
         let list = PriceList {
             market: MARKET.to_owned(),
-            reason: "the season begins".to_owned(),
+            reason: "start of season".to_owned(),
             cents: PRODUCTS
                 .map(|(sku, _, cents, _)| (sku.to_owned(), cents))
                 .into(),
@@ -249,7 +249,7 @@ async fn stock(db: &Db) -> Result<(), Error> {
     .await
 }
 
-/// A purchase: one commit over a model, a new item, a stream and the graph.
+/// Buys a product: one commit over two models, a stream and the graph.
 async fn buy(tx: &Tx, customer: &str, number: u32, sku: &str, pieces: i64) -> Result<(), Error> {
     let Some(mut product) = tx.get::<Product>(sku).await? else {
         return Ok(());
@@ -276,7 +276,7 @@ async fn buy(tx: &Tx, customer: &str, number: u32, sku: &str, pieces: i64) -> Re
     tx.create(purchase).map(drop)
 }
 
-/// Another price: one commit over the product and the list, of which it is the next version. Returns its number.
+/// Changes a price: one commit over the product and the next version of the price list. Returns the version.
 async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Error> {
     let lists = tx.registry::<PriceList>();
     let (product, latest) = (tx.get::<Product>(sku).await?, lists.latest(MARKET).await?);
@@ -290,8 +290,8 @@ async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Er
     lists.publish(&list).await
 }
 
-impl Filled {
-    /// Prints what was done.
+impl ShopSummary {
+    /// Prints the summary.
     pub(super) fn print(&self) {
         let (products, customers) = (PRODUCTS.len(), CUSTOMERS.len());
         let (purchases, accounts) = (self.purchases, self.balances.len());
@@ -299,36 +299,38 @@ impl Filled {
         let balances = balances
             .map(|(customer, cents)| format!("{customer} {}.{:02}", cents / 100, cents % 100));
         let balances = balances.collect::<Vec<_>>().join(", ");
-        let (fed, lists, refused) = (self.fed, self.lists, &self.refused);
-        let mut facts = Table::of_facts();
-        facts.fact(
+        let (feed_events, price_lists) = (self.feed_events, self.price_lists);
+        let mut summary = Table::key_value();
+        summary.entry(
             "models",
-            format!("{products} products, {purchases} purchases, in transactions without a lock"),
+            format!("{products} products, {purchases} purchases, in optimistic transactions"),
         );
-        facts.fact(
+        summary.entry(
             "events",
-            format!("{accounts} accounts as streams; what is left: {balances}"),
+            format!("{accounts} accounts as streams; balances: {balances}"),
         );
-        facts.fact(
+        summary.entry(
             "feed",
-            format!("{fed} events, in one order that can be read again from any place"),
+            format!("{feed_events} events of all streams, readable from any checkpoint"),
         );
-        facts.fact(
+        summary.entry(
             "graph",
             format!(
-                "{customers} customers and {products} products, {purchases} of them joined by what was bought"
+                "{customers} customers and {products} products, linked by {purchases} purchases"
             ),
         );
-        facts.fact(
+        summary.entry(
             "registry",
-            format!("{lists} versions of the price list; the old one goes after a year"),
+            format!(
+                "{price_lists} versions of the price list; the old version expires after a year"
+            ),
         );
-        facts.fact(
+        summary.entry(
             "one commit",
-            "each purchase: stock, purchase, account and graph, all or nothing;",
+            "each purchase: stock, purchase, account and graph;",
         );
-        facts.fact("", "the dearer tea: the product and the next price list");
-        facts.fact("refused", format!("100 tents: {refused}"));
-        facts.print();
+        summary.entry("", "the price change: product and price list");
+        summary.entry("rejected", format!("buying 100 tents: {}", self.rejection));
+        summary.print();
     }
 }

@@ -1,4 +1,4 @@
-//! `floe events append`: one event, at the end of a stream.
+//! `floe events append`: appends one event to a stream.
 
 use floe::events::{EventData, Expected, StreamName};
 
@@ -16,18 +16,18 @@ Examples:
   floe events append Cart-7 --type Noted --body @note.json --expect new \\
       --data ./shop
 
-The body is stored as it is given; @FILE stands for what is in a file, - for the standard input. An append whose answer was \
-lost is settled, never made twice. Exit code 3: the stream is at another version than --expect says.")]
+The body is stored unchanged; @FILE reads a file, - reads standard input. The event is appended at most once: if the response \
+is lost, the outcome is reconciled. Exit code 3: the stream is not at the version of --expect.")]
 pub(super) struct Append {
-    /// The stream: Category-id
+    /// Name of the stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
     stream: StreamName,
 
-    /// The type of the event
+    /// Type of the event
     #[arg(long = "type", value_name = "NAME")]
     event_type: String,
 
-    /// What it says
+    /// Body of the event. Default: empty
     #[arg(
         long,
         value_name = "TEXT",
@@ -36,33 +36,33 @@ pub(super) struct Append {
     )]
     body: String,
 
-    /// What is told besides
+    /// Metadata of the event
     #[arg(long, value_name = "TEXT")]
     meta: Option<String>,
 
-    /// How many events the stream must have: a number, or new if it must not be there [default: any]
+    /// Expected version of the stream: its number of events, or new if it must not exist [default: any]
     #[arg(long, value_name = "VERSION", value_parser = parse_expected)]
     expect: Option<Expected>,
 
-    /// Make the table, if it is missing
+    /// Create the table if it does not exist
     #[arg(long)]
     create_table: bool,
 
     #[command(flatten)]
-    at: EventsArgs,
+    target: EventsArgs,
 }
 
 impl Append {
     pub(super) fn run(&self) -> Result {
         if self.event_type.is_empty() {
-            return Err(Failure::usage("--type is empty: an event has a type"));
+            return Err(Failure::usage("--type cannot be empty"));
         }
         let mut event =
             EventData::new(self.event_type.as_str(), input::text("--body", &self.body)?);
         if let Some(meta) = &self.meta {
             event = event.meta(input::text("--meta", meta)?);
         }
-        self.at.place.run(async |store| {
+        self.target.events.run(async |store| {
             if self.create_table {
                 store.ensure_table().await?;
             }
@@ -70,7 +70,7 @@ impl Append {
             let expected = self.expect.unwrap_or(Expected::Any);
             let appended = store.append(&self.stream, expected, [event]);
             let (stream, version) = (self.stream.as_str(), appended.await?);
-            self.at.output.line(
+            self.target.output.line(
                 members!["stream": stream, "version": version],
                 &format_args!("appended: stream={stream} version={version}"),
             );
@@ -83,6 +83,6 @@ fn parse_expected(text: &str) -> Result<Expected, String> {
     match (text, text.parse()) {
         ("new", _) => Ok(Expected::New),
         (_, Ok(version)) => Ok(Expected::Exact(version)),
-        _ => Err("not a number of events, or new".to_owned()),
+        _ => Err("expected a number of events, or new".to_owned()),
     }
 }

@@ -1,10 +1,10 @@
-//! `floe events read`: the events of a stream.
+//! `floe events read`: prints the events of a stream.
 
 use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
 use crate::feed::event::write_event;
-use crate::{EventsArgs, Result, Table, moment, note};
+use crate::{EventsArgs, Result, Table, note, utc};
 
 /// Read the events of a stream
 #[derive(Debug, clap::Args)]
@@ -15,32 +15,32 @@ Examples:
   floe events read Cart-7 --from 100 --json --endpoint http://127.0.0.1:8000 \\
       | jq -c .data
 
-With --json each line is an event: index, type, time_ms, and data, meta, correlation_id and causation_id where there are \
-any. Exit code 3: there is no such stream.")]
+With --json, each line is an event: index, type, time_ms, and data, meta, correlation_id and causation_id if present. \
+Exit code 3: there is no such stream.")]
 pub(super) struct Read {
-    /// The stream: Category-id
+    /// Name of the stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
     stream: StreamName,
 
-    /// From this event on, counted from 0
+    /// Index of the first event to read, counted from 0 [default: the first, or with --backward the last]
     #[arg(long, value_name = "INDEX")]
     from: Option<u64>,
 
-    /// The last first
+    /// Read backward, from the newest event
     #[arg(long)]
     backward: bool,
 
-    /// The most events
+    /// Maximum number of events
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u64).range(1..))]
     max: u64,
 
     #[command(flatten)]
-    pub(super) at: EventsArgs,
+    pub(super) target: EventsArgs,
 }
 
 impl Read {
     pub(super) async fn run(&self, store: &EventStore) -> Result {
-        let version = version(store, &self.stream, &self.at.place.table).await?;
+        let version = version(store, &self.stream, &self.target.events.table).await?;
         let mut read = store.read(&self.stream).max_count(self.max);
         if let Some(from) = self.from {
             read = read.from(from);
@@ -49,20 +49,20 @@ impl Read {
             read = read.backward();
         }
         let events = read.collect().await?;
-        self.at.output.rows(
+        self.target.output.rows(
             &events,
             |w, event| w.object(|w| write_event(w, event)),
             Table::new(["index", "time", "type", "data"]),
             |recorded| {
                 [
                     recorded.index.to_string(),
-                    moment::text(recorded.time),
+                    utc::date_time(recorded.time),
                     recorded.event.event_type.clone(),
                     String::from_utf8_lossy(&recorded.event.data).into_owned(),
                 ]
             },
         );
-        if !self.at.output.json {
+        if !self.target.output.json {
             note(&format!("events={} version={version}", events.len()));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `floe events stats`: how many streams and events there are, by category.
+//! `floe events stats`: counts streams and events by category.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ Examples:
   floe events stats --table shop --category Cart --json \\
       --endpoint http://127.0.0.1:8000
 
-It reads the whole table, and the end of each stream. Events that were pruned count. Streams of the store itself are told \
-only if --category names them.")]
+Reads the whole table, and the Tip of each stream. Pruned events are counted. System streams are counted only if --category \
+names them.")]
 pub(super) struct Stats {
-    /// Only this category
+    /// Count only this category
     #[arg(long, value_name = "NAME")]
     category: Option<String>,
 
     #[command(flatten)]
-    pub(super) at: EventsArgs,
+    pub(super) target: EventsArgs,
 }
 
-/// What is counted of a category.
+/// The counts of a category.
 #[derive(Clone, Copy, Default)]
-struct Counted {
+struct Counters {
     streams: u64,
     events: u64,
     longest: u64,
@@ -35,7 +35,7 @@ struct Counted {
 
 impl Stats {
     pub(super) async fn run(&self, store: &EventStore) -> Result {
-        let mut counted: BTreeMap<String, Counted> = BTreeMap::new();
+        let mut counted: BTreeMap<String, Counters> = BTreeMap::new();
         let mut streams = store.streams(self.category.as_deref());
         while let Some(page) = streams.next_page().await? {
             for stream in page {
@@ -49,7 +49,7 @@ impl Stats {
                 of.longest = of.longest.max(version);
             }
         }
-        self.at.output.rows(
+        self.target.output.rows(
             &counted,
             |w, (category, of)| {
                 object!(w;

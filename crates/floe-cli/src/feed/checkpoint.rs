@@ -1,53 +1,52 @@
-//! `floe feed checkpoint`: shows how far a group has come, or moves it.
+//! `floe feed checkpoint`: prints the checkpoints of a group, or moves them.
 
 use std::str::FromStr;
 
 use floe::events::feed::{Checkpoint, Partition};
 
-use super::status::{Standing, print_standings};
-use super::{Failure, FeedArgs, FoundFeed, Member, Result, broken};
-use crate::{checked, confirm, note};
+use super::status::{GroupProgress, print_progress};
+use super::{Failure, Feed, FeedArgs, GroupPartition, Result, feed_failure};
+use crate::{confirm, note, validated};
 
-/// Show how far a group has come, or move it
+/// Print the checkpoints of a group, or move them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed checkpoint --table shop --group mail
-  # handle everything again
+  # handle all events again
   floe feed checkpoint --table shop --group mail --set start --yes
-  # a new group, from now on
+  # start a new group at the end of the feed
   floe feed checkpoint --table shop --group audit --set tail --yes
   floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
 
-Further back, events are handled again; further ahead, some are passed over for good. What is parked stays parked. \
-Workers of the group may go on running: they notice, and begin anew from there.
+If moved back, events are handled again; if moved ahead, the events in between are never handled. Parked streams stay parked. \
+Workers of the group can keep running: they notice the move and restart from the new checkpoint.
 
-It asks before it moves. Without a terminal to ask at, nothing is moved unless --yes is given. A place after the end \
-of the feed is refused.")]
+A move must be confirmed: at the terminal, or with --yes. A checkpoint after the end of the feed is rejected.")]
 pub(super) struct CheckpointCommand {
-    /// The group of consumers
+    /// Name of the consumer group
     #[arg(long, value_name = "NAME", value_parser = parse_group)]
     group: String,
 
-    /// Of this partition alone [default: of all]
+    /// Partition [default: all]
     #[arg(long, value_name = "N")]
     partition: Option<u32>,
 
-    /// Go on from there: epoch@offset, start or tail
-    #[arg(long, value_name = "PLACE")]
-    set: Option<Target>,
+    /// Move the group to this checkpoint: epoch@offset, start or tail
+    #[arg(long, value_name = "CHECKPOINT")]
+    set: Option<CheckpointArg>,
 
-    /// Move it without asking
+    /// Move without confirmation
     #[arg(long, requires = "set")]
     yes: bool,
 
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
-/// Where a group is moved to.
+/// A checkpoint on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum CheckpointArg {
     Start,
     Tail,
     At(Checkpoint),
@@ -55,99 +54,117 @@ pub(super) enum Target {
 
 /// A move of a group in a partition.
 struct Move {
-    member: Member,
+    group_partition: GroupPartition,
     from: Checkpoint,
     to: Checkpoint,
 }
 
 impl CheckpointCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
-        let partitions = feed.chosen(self.partition)?;
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
+        let partitions = feed.selected(self.partition)?;
         if let Some(target) = self.set {
             let moves = self.moves(feed, &partitions, target).await?;
-            self.ask(&moves)?;
-            for Move { member, to, .. } in moves {
-                feed.consumer(&member).move_to(to).await.map_err(broken)?;
+            self.confirm(&moves)?;
+            for Move {
+                group_partition,
+                to,
+                ..
+            } in moves
+            {
+                feed.consumer(&group_partition)
+                    .move_to(to)
+                    .await
+                    .map_err(feed_failure)?;
             }
         }
-        let members = partitions.iter().map(|partition| self.member(*partition));
-        let standings = Standing::of_all(feed, members).await?;
-        print_standings(self.at.output, &standings);
+        let group_partitions = partitions
+            .iter()
+            .map(|partition| self.group_partition(*partition));
+        let progress = GroupProgress::load_all(feed, group_partitions).await?;
+        print_progress(self.target.output, &progress);
         Ok(())
     }
 
     async fn moves(
         &self,
-        feed: &FoundFeed,
+        feed: &Feed,
         partitions: &[Partition],
-        target: Target,
+        target: CheckpointArg,
     ) -> Result<Vec<Move>> {
-        if matches!(target, Target::At(_)) && partitions.len() > 1 {
+        if matches!(target, CheckpointArg::At(_)) && partitions.len() > 1 {
             return Err(Failure::usage(format!(
-                "a place is one of a partition: partitions={}; say which with --partition",
+                "a checkpoint belongs to one partition: partitions={}; select it with --partition",
                 partitions.len()
             )));
         }
         let mut moves = Vec::new();
         for partition in partitions {
-            let (member, tail) = (self.member(*partition), feed.tail(*partition).await?);
-            let to = target.or_tail(tail);
+            let (group_partition, tail) = (
+                self.group_partition(*partition),
+                feed.tail(*partition).await?,
+            );
+            let to = target.resolve(tail);
             if to > tail {
                 return Err(Failure::usage(format!(
-                    "the place is after the end of the feed: partition={partition} place={to} tail={tail}"
+                    "the checkpoint is after the end of the feed: partition={partition} checkpoint={to} tail={tail}"
                 )));
             }
-            let consumer = feed.consumer(&member);
-            let from = consumer.checkpoint().await.map_err(broken)?;
-            moves.push(Move { member, from, to });
+            let consumer = feed.consumer(&group_partition);
+            let from = consumer.checkpoint().await.map_err(feed_failure)?;
+            moves.push(Move {
+                group_partition,
+                from,
+                to,
+            });
         }
         Ok(moves)
     }
 
-    /// Asks whether that is meant, unless it was said before.
-    fn ask(&self, moves: &[Move]) -> Result {
-        for Move { member, from, to } in moves {
-            let Member { group, partition } = member;
+    /// Prints the moves, and asks the user to confirm them unless `--yes` was given.
+    fn confirm(&self, moves: &[Move]) -> Result {
+        for Move {
+            group_partition,
+            from,
+            to,
+        } in moves
+        {
+            let GroupPartition { group, partition } = group_partition;
             note(&format!(
                 "moving group={group} partition={partition} from={from} to={to}"
             ));
         }
-        confirm(self.yes, "moving it", "nothing was moved")
+        confirm(self.yes, "moving the group", "nothing was moved")
     }
 
-    fn member(&self, partition: Partition) -> Member {
-        Member {
+    fn group_partition(&self, partition: Partition) -> GroupPartition {
+        GroupPartition {
             group: self.group.clone(),
             partition,
         }
     }
 }
 
-impl Target {
-    /// The place in a partition that ends here.
-    const fn or_tail(self, tail: Checkpoint) -> Checkpoint {
+impl CheckpointArg {
+    /// The checkpoint in a partition with this end.
+    const fn resolve(self, tail: Checkpoint) -> Checkpoint {
         match self {
             Self::Start => Checkpoint::START,
             Self::Tail => tail,
-            Self::At(place) => place,
+            Self::At(checkpoint) => checkpoint,
         }
     }
 
-    /// The place in a partition, whose end is looked for if it is that.
-    pub(super) async fn in_partition(
-        self,
-        feed: &FoundFeed,
-        partition: Partition,
-    ) -> Result<Checkpoint> {
+    /// The checkpoint in a partition. Reads the end of the partition if needed.
+    pub(super) async fn resolve_in(self, feed: &Feed, partition: Partition) -> Result<Checkpoint> {
         let tail = match self {
             Self::Tail => feed.tail(partition).await?,
             Self::Start | Self::At(_) => Checkpoint::START,
         };
-        Ok(self.or_tail(tail))
+        Ok(self.resolve(tail))
     }
 }
 
-impl FromStr for Target {
+impl FromStr for CheckpointArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -155,15 +172,20 @@ impl FromStr for Target {
             "start" => Ok(Self::Start),
             "tail" => Ok(Self::Tail),
             text => {
-                let place = text.parse().map(Self::At);
-                place.map_err(|_| "not a place, such as 1@57, start or tail".to_owned())
+                let checkpoint = text.parse().map(Self::At);
+                checkpoint
+                    .map_err(|_| "expected a checkpoint such as 1@57, start or tail".to_owned())
             }
         }
     }
 }
 
-/// A group that a checkpoint can be stored for.
+/// Parses the name of a group. `_` separates it from the partition in the name of the checkpoint stream.
 fn parse_group(text: &str) -> Result<String, String> {
-    let is_fit = !text.is_empty() && !text.contains('_');
-    checked(text, is_fit, "not the name of a group: it has no _")
+    let is_valid = !text.is_empty() && !text.contains('_');
+    validated(
+        text,
+        is_valid,
+        "the name of a group cannot be empty or contain _",
+    )
 }

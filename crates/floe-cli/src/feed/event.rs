@@ -1,17 +1,17 @@
-//! Events in lines: for people, and as objects.
+//! Events as lines of text and of JSON.
 
 use floe::events::feed::{Checkpoint, Partition};
 use floe::events::{Recorded, StreamName};
 use floe_store::json::{Reader, Writer};
 
-use crate::{Text, escaped, moment, write_members};
+use crate::{AsText, escaped, utc, write_members};
 
-/// The line of an event, for people.
+/// The text line of an event.
 pub(super) fn line(stream: &StreamName, recorded: &Recorded) -> String {
     let data = String::from_utf8_lossy(&recorded.event.data);
     let line = format!(
         "{}  {:<20}  {:>4}  {:<12}  {}",
-        moment::text(recorded.time),
+        utc::date_time(recorded.time),
         stream.as_str(),
         recorded.index,
         recorded.event.event_type,
@@ -20,7 +20,7 @@ pub(super) fn line(stream: &StreamName, recorded: &Recorded) -> String {
     line.trim_end().to_owned()
 }
 
-/// An object of what comes from the feed: where it stands, its stream, and these members.
+/// A JSON line with the position in the feed, the stream, and further members.
 pub(super) fn json_line(
     partition: Partition,
     checkpoint: Checkpoint,
@@ -30,13 +30,13 @@ pub(super) fn json_line(
     let mut writer = Writer::with_capacity(256);
     writer.object(|w| {
         let (partition, stream) = (partition.number(), stream.as_str());
-        write_members!(w; "partition": partition, "checkpoint": Text(checkpoint), "stream": stream);
+        write_members!(w; "partition": partition, "checkpoint": AsText(checkpoint), "stream": stream);
         write(w);
     });
     writer.into_text()
 }
 
-/// The members of an event.
+/// Writes the members of an event.
 pub(crate) fn write_event(w: &mut Writer, recorded: &Recorded) {
     let event = &recorded.event;
     let time_ms = recorded.time.as_millis();
@@ -46,13 +46,13 @@ pub(crate) fn write_event(w: &mut Writer, recorded: &Recorded) {
     write_members!(w; "correlation_id": event.correlation_id, "causation_id": event.causation_id);
 }
 
-/// A body as it is if it is JSON, and in base 64 if not.
+/// Writes a body unchanged if it is JSON, otherwise in base 64.
 fn write_body(w: &mut Writer, [as_json, as_base64]: [&str; 2], body: &[u8]) {
     if body.is_empty() {
         return;
     }
     match std::str::from_utf8(body).ok().filter(|text| is_json(text)) {
-        // Ends of lines stand between the words of JSON alone, and would end ours.
+        // Line breaks in JSON are insignificant, but would break the output line.
         Some(text) => w.name(as_json).number(text.replace(['\n', '\r'], " ")),
         None => w.name(as_base64).base64(body),
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_one_line_whatever_they_are() {
+    fn body_is_written_on_one_line() {
         for (body, expected) in [
             (&b""[..], "{}"),
             (br#"{"a":1}"#, r#"{"data":{"a":1}}"#),

@@ -1,51 +1,59 @@
-//! `floe feed parked`: the streams that consumers did not get on with.
+//! `floe feed parked`: lists the parked streams of consumer groups.
 
-use super::{FeedArgs, FoundFeed, Result, broken, note};
+use super::{Feed, FeedArgs, Result, feed_failure, note};
 use crate::{Table, object};
 
-/// Tell which streams are parked, from where on and why
+/// List the parked streams of consumer groups, with their errors
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed parked --table shop --group mail
   floe feed parked --table shop --json
 
-A stream is parked when its handler has failed too often. Its events from the index on are passed by, up to the end, \
-until the program tries again what is parked (Consumer::retry_parked).")]
+A stream is parked after the last attempt of its handler failed. Its events from the index on are skipped, up to the end, \
+until the program retries parked streams (FeedConsumer::retry_parked).")]
 pub(super) struct ParkedCommand {
-    /// Of this group alone [default: of all]
+    /// Name of the consumer group [default: all]
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
 
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
 impl ParkedCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
         let mut rows = Vec::new();
-        for member in feed.members(self.group.as_deref()).await? {
-            let parked = feed.consumer(&member).parked().await.map_err(broken)?;
-            rows.extend(parked.into_iter().map(|parked| (member.clone(), parked)));
+        for group_partition in feed.group_partitions(self.group.as_deref()).await? {
+            let parked = feed
+                .consumer(&group_partition)
+                .parked()
+                .await
+                .map_err(feed_failure)?;
+            rows.extend(
+                parked
+                    .into_iter()
+                    .map(|parked| (group_partition.clone(), parked)),
+            );
         }
-        if rows.is_empty() && !self.at.output.json {
-            note("nothing is parked");
+        if rows.is_empty() && !self.target.output.json {
+            note("no parked streams");
             return Ok(());
         }
-        self.at.output.rows(
+        self.target.output.rows(
             rows,
-            |w, (member, parked)| {
+            |w, (group_partition, parked)| {
                 object!(w;
-                    "group": member.group, "partition": member.partition.number(),
+                    "group": group_partition.group, "partition": group_partition.partition.number(),
                     "stream": parked.stream.as_str(), "index": parked.index, "end": parked.end,
                     "reason": parked.reason
                 );
             },
             Table::new(["group", "partition", "stream", "from", "to", "reason"]),
-            |(member, parked)| {
+            |(group_partition, parked)| {
                 [
-                    member.group.clone(),
-                    member.partition.number().to_string(),
+                    group_partition.group.clone(),
+                    group_partition.partition.number().to_string(),
                     parked.stream.to_string(),
                     parked.index.to_string(),
                     parked.end.to_string(),

@@ -1,98 +1,96 @@
-//! `floe feed read`: prints what the feed tells, from any place on.
+//! `floe feed read`: prints the feed from any checkpoint.
 
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{Checkpoint, Partition, Reader, Span, Subscription, TableLog};
 use floe::events::{Recorded, StreamName};
 
-use super::checkpoint::Target;
+use super::checkpoint::CheckpointArg;
 use super::event::{json_line, line, write_event};
-use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
-use crate::{Each, Signals, escaped, write_members};
+use super::{Categories, Feed, FeedArgs, Result, feed_failure, print};
+use crate::{AsArray, Signals, escaped, write_members};
 
-/// Print what the feed tells, from any place on
+/// Print the feed from any checkpoint
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # what was appended to which streams
+  # the spans of all streams
   floe feed read --table shop
-  # and what the events say
+  # the events with their bodies
   floe feed read --table shop --from 3@12 --events
   floe feed read --table shop --from tail --follow --events --category Cart \\
       --json
 
-Without --events a line is a span of a stream: checkpoint, stream, index of the first event, types. With --events it is an \
-event: checkpoint, time, stream, index, type and what it says.
+Without --events, each line is a span of a stream: checkpoint, stream, index of the first event, types. With --events, each \
+line is an event: checkpoint, time, stream, index, type and body.
 
-With --json each line is an object: partition, checkpoint, stream and index; types, or type, time_ms, and data, meta, \
-correlation_id and causation_id where there are any. Bodies that are no JSON come in base 64, as data_base64 and \
-meta_base64.
+With --json, each line is an object: partition, checkpoint, stream and index; types, or type, time_ms, and data, meta, \
+correlation_id and causation_id if present. Bodies that are not JSON are printed in base 64, as data_base64 and meta_base64.
 
-The checkpoint of a line is where to go on once all lines with it are dealt with. Batches are printed whole, so a \
-reading can be continued from the last line.")]
+Reading can be resumed from the checkpoint of a line after all lines with this checkpoint were processed. Batches are printed \
+whole, so the last line is always such a line.")]
 pub(super) struct ReadCommand {
-    /// The partition
+    /// Partition to read
     #[arg(long, value_name = "N", default_value = "0")]
     partition: u32,
 
-    /// From there on: epoch@offset, start or tail
-    #[arg(long, value_name = "PLACE", default_value = "start")]
-    from: Target,
+    /// Start at this checkpoint: epoch@offset, start or tail
+    #[arg(long, value_name = "CHECKPOINT", default_value = "start")]
+    from: CheckpointArg,
 
-    /// The most lines; a batch that would go beyond is not printed, unless it is the first
+    /// Maximum number of lines; a batch that exceeds it is not printed, unless it is the first
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
 
     #[command(flatten)]
     categories: Categories,
 
-    /// With what the events say, which is read from their streams
+    /// Print events with their bodies, which are read from the streams
     #[arg(long)]
     events: bool,
 
-    /// Wait at the tail for what comes, without an end; Ctrl-C ends it
+    /// Wait for new events at the end of the feed; stop with Ctrl-C
     #[arg(long, conflicts_with = "max")]
     follow: bool,
 
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
-/// What is read: the index alone, or the events.
-enum Reading {
+/// The source of the lines: the index only, or the events.
+enum LineSource {
     Spans(Box<Reader<TableLog>>),
     Events(Box<Subscription>),
 }
 
 impl ReadCommand {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
-        let mut reading = self.begin(feed).await?;
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
+        let mut source = self.open(feed).await?;
         if !self.follow {
-            return self.print_some(&mut reading).await;
+            return self.print_once(&mut source).await;
         }
         let signals = Signals::new()?;
         tokio::select! {
-            followed = self.follow(&mut reading) => followed,
+            result = self.follow(&mut source) => result,
             () = signals.stop() => Ok(()),
         }
     }
 
-    async fn begin(&self, feed: &FoundFeed) -> Result<Reading> {
-        feed.chosen(Some(self.partition))?;
+    async fn open(&self, feed: &Feed) -> Result<LineSource> {
+        feed.selected(Some(self.partition))?;
         let partition = Partition::new(self.partition);
-        let from = self.from.in_partition(feed, partition).await?;
+        let from = self.from.resolve_in(feed, partition).await?;
         let filter = self.categories.filter();
-        Ok(match self.events {
-            false => Reading::Spans(Box::new(feed.reader(partition, from).filter(filter))),
-            true => {
-                let events = feed.store.feed().partition(partition).filter(filter);
-                Reading::Events(Box::new(events.from(from)))
-            }
+        Ok(if self.events {
+            let events = feed.store.feed().partition(partition).filter(filter);
+            LineSource::Events(Box::new(events.from(from)))
+        } else {
+            LineSource::Spans(Box::new(feed.reader(partition, from).filter(filter)))
         })
     }
 
-    async fn print_some(&self, reading: &mut Reading) -> Result {
+    async fn print_once(&self, source: &mut LineSource) -> Result {
         let (mut printed, lines_max) = (0, usize::try_from(self.max).unwrap_or(usize::MAX));
-        while let Some(lines) = self.next(reading).await? {
+        while let Some(lines) = self.next(source).await? {
             let fits = printed == 0 || printed + lines.len() <= lines_max;
             printed += lines.len();
             if !fits || !lines.iter().all(print) {
@@ -102,9 +100,9 @@ impl ReadCommand {
         Ok(())
     }
 
-    async fn follow(&self, reading: &mut Reading) -> Result {
+    async fn follow(&self, source: &mut LineSource) -> Result {
         loop {
-            match self.next(reading).await? {
+            match self.next(source).await? {
                 Some(lines) if lines.iter().all(print) => {}
                 Some(_) => return Ok(()),
                 None => tokio::time::sleep(POLL).await,
@@ -113,14 +111,14 @@ impl ReadCommand {
     }
 
     /// The lines of the next batch; `None` at the tail.
-    async fn next(&self, reading: &mut Reading) -> Result<Option<Vec<String>>> {
-        let lines = match reading {
-            Reading::Spans(reader) => reader.next().await.map_err(broken)?.map(|batch| {
+    async fn next(&self, source: &mut LineSource) -> Result<Option<Vec<String>>> {
+        let lines = match source {
+            LineSource::Spans(reader) => reader.next().await.map_err(feed_failure)?.map(|batch| {
                 let line = |span| self.span_line(batch.checkpoint, span);
                 batch.spans.iter().map(line).collect()
             }),
-            Reading::Events(subscription) => {
-                let batch = subscription.next().await.map_err(broken)?;
+            LineSource::Events(subscription) => {
+                let batch = subscription.next().await.map_err(feed_failure)?;
                 batch.map(|batch| {
                     let streams = batch.streams.iter();
                     let events = streams.flat_map(|(stream, events)| {
@@ -135,20 +133,20 @@ impl ReadCommand {
     }
 
     fn span_line(&self, checkpoint: Checkpoint, span: &Span) -> String {
-        if self.at.output.json {
+        if self.target.output.json {
             let partition = Partition::new(self.partition);
             return json_line(partition, checkpoint, &span.stream, &|w| {
-                write_members!(w; "index": span.start, "types": Each(&span.types, |w, case| w.string(case)));
+                write_members!(w; "index": span.start, "types": AsArray(&span.types, |w, name| w.string(name)));
             });
         }
-        let types: Vec<_> = span.types.iter().map(|case| escaped(case)).collect();
+        let types: Vec<_> = span.types.iter().map(|name| escaped(name)).collect();
         let (stream, types) = (span.stream.as_str(), types.join(", "));
         let checkpoint = checkpoint.to_string();
         format!("{checkpoint:<6}  {stream:<20}  {:>4}  {types}", span.start)
     }
 
     fn event_line(&self, checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
-        if self.at.output.json {
+        if self.target.output.json {
             let partition = Partition::new(self.partition);
             return json_line(partition, checkpoint, stream, &|w| write_event(w, event));
         }

@@ -1,12 +1,12 @@
-//! `floe feed status`: where the feed ends, and how far each group has come.
+//! `floe feed status`: prints the end of each partition, and the progress of each group.
 
 use floe::events::feed::{Checkpoint, Lag, Partition};
 use floe_store::json::Writer;
 
-use super::{FeedArgs, FoundFeed, Member, Result, broken, print};
-use crate::{Each, Output, Table, Text, grouped, object};
+use super::{Feed, FeedArgs, GroupPartition, Result, feed_failure, print};
+use crate::{AsArray, AsText, Output, Table, grouped, object};
 
-/// Tell where the feed ends, and how far each group of consumers has come
+/// Print the end of each partition, and the progress of each consumer group
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -14,51 +14,51 @@ Examples:
   floe feed status --table shop --json \\
       | jq '.groups[] | select(.lag_events > 1000)'
 
-The lag is how many events a group has before it, and for how many seconds the oldest of them has been in the feed. It is \
-counted from the index alone. To find the groups the whole index table is read.")]
+The lag is the number of events that a group has not processed, and the age in seconds of the oldest of them in the feed. It \
+is computed from the index only. The whole index table is read to find the groups.")]
 pub(super) struct Status {
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
-/// How far a group has come in a partition.
-pub(super) struct Standing {
-    pub(super) member: Member,
+/// The progress of a group in a partition.
+pub(super) struct GroupProgress {
+    pub(super) group_partition: GroupPartition,
     pub(super) lag: Lag,
     checkpoint: Checkpoint,
     parked: usize,
 }
 
 impl Status {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
         let mut tails: Vec<(Partition, Checkpoint)> = Vec::new();
         for partition in &feed.partitions {
             tails.push((*partition, feed.tail(*partition).await?));
         }
-        let standings = Standing::of_all(feed, feed.members(None).await?).await?;
-        let table = &self.at.place.table;
+        let progress = GroupProgress::load_all(feed, feed.group_partitions(None).await?).await?;
+        let table = &self.target.events.table;
         let tail = |w: &mut Writer, (partition, tail): &(Partition, Checkpoint)| {
             object!(w;
-                "partition": partition.number(), "epoch": tail.epoch(), "tail": Text(tail)
+                "partition": partition.number(), "epoch": tail.epoch(), "tail": AsText(tail)
             );
         };
         let json = |w: &mut Writer| {
             object!(w;
                 "table": table, "index": format!("{table}-index"),
-                "partitions": Each(&tails, tail), "groups": Each(&standings, Standing::write)
+                "partitions": AsArray(&tails, tail), "groups": AsArray(&progress, GroupProgress::write)
             );
         };
-        let people = || print_status(table, &tails, &standings);
-        self.at.output.either(&json, &people);
+        let text = || print_feed_status(table, &tails, &progress);
+        self.target.output.either(&json, &text);
         Ok(())
     }
 }
 
-fn print_status(table: &str, tails: &[(Partition, Checkpoint)], standings: &[Standing]) {
-    let mut facts = Table::of_facts();
-    facts.fact("events", table);
-    facts.fact("feed", format!("{table}-index"));
-    facts.print();
+fn print_feed_status(table: &str, tails: &[(Partition, Checkpoint)], progress: &[GroupProgress]) {
+    let mut summary = Table::key_value();
+    summary.entry("events", table);
+    summary.entry("feed", format!("{table}-index"));
+    summary.print();
     print("");
     let mut partitions = Table::new(["partition", "epoch", "tail"]);
     for (partition, tail) in tails {
@@ -67,46 +67,46 @@ fn print_status(table: &str, tails: &[(Partition, Checkpoint)], standings: &[Sta
     }
     partitions.print();
     print("");
-    match standings {
+    match progress {
         [] => drop(print("no group has stored a checkpoint")),
-        standings => print_standings(Output { json: false }, standings),
+        progress => print_progress(Output { json: false }, progress),
     }
 }
 
-impl Standing {
-    /// How far these have come.
-    pub(super) async fn of_all(
-        feed: &FoundFeed,
-        members: impl IntoIterator<Item = Member>,
+impl GroupProgress {
+    /// Loads the progress of groups in partitions.
+    pub(super) async fn load_all(
+        feed: &Feed,
+        group_partitions: impl IntoIterator<Item = GroupPartition>,
     ) -> Result<Vec<Self>> {
-        let mut standings = Vec::new();
-        for member in members {
-            let consumer = feed.consumer(&member);
-            standings.push(Self {
-                checkpoint: consumer.checkpoint().await.map_err(broken)?,
-                lag: consumer.lag().await.map_err(broken)?,
-                parked: consumer.parked().await.map_err(broken)?.len(),
-                member,
+        let mut progress = Vec::new();
+        for group_partition in group_partitions {
+            let consumer = feed.consumer(&group_partition);
+            progress.push(Self {
+                checkpoint: consumer.checkpoint().await.map_err(feed_failure)?,
+                lag: consumer.lag().await.map_err(feed_failure)?,
+                parked: consumer.parked().await.map_err(feed_failure)?.len(),
+                group_partition,
             });
         }
-        Ok(standings)
+        Ok(progress)
     }
 
-    fn write(w: &mut Writer, standing: &Self) {
-        let (member, lag) = (&standing.member, &standing.lag);
+    fn write(w: &mut Writer, progress: &Self) {
+        let (group_partition, lag) = (&progress.group_partition, &progress.lag);
         object!(w;
-            "group": member.group, "partition": member.partition.number(),
-            "checkpoint": Text(standing.checkpoint), "lag_events": lag.events,
-            "lag_seconds": lag.age.as_secs(), "parked": standing.parked
+            "group": group_partition.group, "partition": group_partition.partition.number(),
+            "checkpoint": AsText(progress.checkpoint), "lag_events": lag.events,
+            "lag_seconds": lag.age.as_secs(), "parked": progress.parked
         );
     }
 }
 
-/// Prints how far groups have come.
-pub(super) fn print_standings(output: Output, standings: &[Standing]) {
+/// Prints the progress of groups.
+pub(super) fn print_progress(output: Output, progress: &[GroupProgress]) {
     output.rows(
-        standings,
-        |w, standing| Standing::write(w, standing),
+        progress,
+        |w, progress| GroupProgress::write(w, progress),
         Table::new([
             "group",
             "partition",
@@ -115,14 +115,14 @@ pub(super) fn print_standings(output: Output, standings: &[Standing]) {
             "seconds",
             "parked",
         ]),
-        |standing| {
+        |progress| {
             [
-                standing.member.group.clone(),
-                standing.member.partition.to_string(),
-                standing.checkpoint.to_string(),
-                grouped(standing.lag.events),
-                grouped(standing.lag.age.as_secs()),
-                standing.parked.to_string(),
+                progress.group_partition.group.clone(),
+                progress.group_partition.partition.to_string(),
+                progress.checkpoint.to_string(),
+                grouped(progress.lag.events),
+                grouped(progress.lag.age.as_secs()),
+                progress.parked.to_string(),
             ]
         },
     );

@@ -1,13 +1,13 @@
-//! `floe feed tail`: what is appended from now on, as it comes.
+//! `floe feed tail`: follows the feed.
 
 use floe::events::feed::limits::POLL;
 use floe::events::feed::{EventBatch, Partition, Subscription};
 
 use super::event::{json_line, line, write_event};
-use super::{Categories, FeedArgs, FoundFeed, Result, broken, print};
+use super::{Categories, Feed, FeedArgs, Result, feed_failure, print};
 use crate::{Signals, note};
 
-/// Follow what is appended, event by event
+/// Print new events as they enter the feed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,15 +15,14 @@ Examples:
   floe feed tail --table shop --last 10 --once --data ./shop
   floe feed tail --table shop --category Cart --json
 
-A line for each event of every partition: time, stream, index, type and what it says. Events come when `floe indexer` has \
-brought them to the feed. Ctrl-C ends it. With --json each line is an object: partition, checkpoint, stream, index, type, \
-time_ms and the rest, as `floe feed read --events` has them.")]
+Prints a line for each event of every partition: time, stream, index, type and body. Events appear when `floe indexer` has \
+added them to the feed. With --json, each line is an object as in `floe feed read --events --json`. Stop with Ctrl-C.")]
 pub(super) struct Tail {
-    /// Begin with this many of the last events of the feed
+    /// Number of existing events to print first. Default: 0
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
     last: usize,
 
-    /// End at the tail, instead of waiting for more
+    /// Exit at the end of the feed instead of waiting for events
     #[arg(long)]
     once: bool,
 
@@ -31,42 +30,42 @@ pub(super) struct Tail {
     categories: Categories,
 
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
-/// A partition that is followed, and its events.
-type Followed = (Partition, Subscription);
+/// A followed partition, and its subscription.
+type FollowedPartition = (Partition, Subscription);
 
 impl Tail {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
         let signals = Signals::new()?;
         let followed = self.print_last(feed).await?;
         if self.once {
             return Ok(());
         }
-        note("following; Ctrl-C ends it");
+        note("waiting for events; stop with Ctrl-C");
         tokio::select! {
-            followed = self.follow(followed) => followed,
+            result = self.follow(followed) => result,
             () = signals.stop() => Ok(()),
         }
     }
 
-    /// Prints the last events there are, and goes on behind them.
-    async fn print_last(&self, feed: &FoundFeed) -> Result<Vec<Followed>> {
+    /// Prints the last existing events. Returns the subscriptions, positioned after them.
+    async fn print_last(&self, feed: &Feed) -> Result<Vec<FollowedPartition>> {
         let mut followed = Vec::new();
         let mut last: Vec<(u64, String)> = Vec::new();
         for partition in &feed.partitions {
             let events = feed.store.feed().partition(*partition);
             let events = events.filter(self.categories.filter());
             let mut events = match self.last {
-                0 => events.from_tail().await.map_err(broken)?,
+                0 => events.from_tail().await.map_err(feed_failure)?,
                 _ => events.from_start(),
             };
             while self.last > 0
-                && let Some(batch) = events.next().await.map_err(broken)?
+                && let Some(batch) = events.next().await.map_err(feed_failure)?
             {
                 last.extend(self.lines(*partition, &batch));
-                // The order of the time is that of the lines; those before are never printed.
+                // Lines are printed in order of time; earlier ones beyond the requested number can be dropped now.
                 last.sort_by_key(|(time, _)| *time);
                 let cut = last.len().saturating_sub(self.last);
                 last.drain(..cut);
@@ -77,11 +76,11 @@ impl Tail {
         Ok(followed)
     }
 
-    async fn follow(&self, mut followed: Vec<Followed>) -> Result {
+    async fn follow(&self, mut followed: Vec<FollowedPartition>) -> Result {
         loop {
             let mut is_idle = true;
             for (partition, events) in &mut followed {
-                while let Some(batch) = events.next().await.map_err(broken)? {
+                while let Some(batch) = events.next().await.map_err(feed_failure)? {
                     is_idle = false;
                     let lines = self.lines(*partition, &batch);
                     if !lines.iter().all(|(_, line)| print(line)) {
@@ -100,11 +99,12 @@ impl Tail {
         let mut lines = Vec::new();
         for (stream, events) in &batch.streams {
             for event in events {
-                let line = match self.at.output.json {
-                    true => json_line(partition, batch.checkpoint, stream, &|w| {
+                let line = if self.target.output.json {
+                    json_line(partition, batch.checkpoint, stream, &|w| {
                         write_event(w, event);
-                    }),
-                    false => line(stream, event),
+                    })
+                } else {
+                    line(stream, event)
                 };
                 lines.push((event.time.as_millis(), line));
             }

@@ -1,4 +1,4 @@
-//! `floe feed verify`: whether the feed tells every event once, and in the order of its stream.
+//! `floe feed verify`: checks that the feed has every event once, in the order of its stream.
 
 use std::collections::BTreeMap;
 
@@ -6,72 +6,72 @@ use floe::events::feed::Checkpoint;
 use floe::events::{EventStore, StreamName};
 use floe_store::json::Writer;
 
-use super::{Failure, FeedArgs, FoundFeed, Result, broken, print};
+use super::{Failure, Feed, FeedArgs, Result, feed_failure, print};
 use crate::{Table, grouped, object};
 
-/// The most faults that are printed one by one.
+/// Maximum number of faults that are printed in detail.
 const FAULTS_MAX: usize = 100;
 
-/// Check that the feed tells every event once, and in order
+/// Check that the feed has every event once and in order
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe feed verify --table shop --data ./shop
   floe feed verify --table shop --endpoint http://127.0.0.1:8000 --json
 
-It reads the whole feed and compares it with the streams: an event that was told twice or out of its order is a fault, and so \
-is one that was passed over. What was appended and is not in the feed yet is told as behind, which `floe indexer --once` \
-brings. Run it while nobody appends, or what comes meanwhile is told as behind too.
+Reads the whole feed and compares it with the streams. Duplicate, missing and misordered events are faults. Events that were \
+appended but are not in the feed yet are counted as behind; `floe indexer --once` adds them. Run it while no events are \
+appended, otherwise the new events count as behind too.
 
-The exit code is 0 if the feed tells all there is, 3 if it is behind, and 1 if there is a fault.")]
+Exit codes: 0 if the feed is complete; 3 if it is behind; 1 if it has faults.")]
 pub(super) struct Verify {
     #[command(flatten)]
-    pub(super) at: FeedArgs,
+    pub(super) target: FeedArgs,
 }
 
-/// What was found in the feed.
+/// The result of comparing the feed with the streams.
 #[derive(Default)]
-struct Verified {
+struct Verification {
     events: u64,
-    /// The index that must come next of each stream.
+    /// The expected next index of each stream.
     next: BTreeMap<StreamName, u64>,
     faults: Vec<String>,
     faults_total: u64,
-    /// Events that are in streams and not in the feed yet.
+    /// Number of events that are not in the feed yet.
     behind: u64,
 }
 
 impl Verify {
-    pub(super) async fn run(&self, feed: &FoundFeed) -> Result {
-        let mut verified = Verified::default();
+    pub(super) async fn run(&self, feed: &Feed) -> Result {
+        let mut verification = Verification::default();
         for partition in &feed.partitions {
             let mut reader = feed.reader(*partition, Checkpoint::START);
-            while let Some(batch) = reader.next().await.map_err(broken)? {
+            while let Some(batch) = reader.next().await.map_err(feed_failure)? {
                 for span in &batch.spans {
                     let count = u64::try_from(span.types.len()).unwrap_or(0);
-                    verified.span(&span.stream, span.start, count);
+                    verification.span(&span.stream, span.start, count);
                 }
             }
         }
-        verified.compare(&feed.store).await?;
-        let output = self.at.output;
-        output.either(&|w| verified.write(w), &|| verified.print());
-        verified.check()
+        verification.compare(&feed.store).await?;
+        let output = self.target.output;
+        output.either(&|w| verification.write(w), &|| verification.print());
+        verification.check()
     }
 }
 
-impl Verified {
-    /// Compares what the feed has with how many events the streams have.
+impl Verification {
+    /// Compares the number of events in the feed with the versions of the streams.
     async fn compare(&mut self, store: &EventStore) -> Result {
         let mut streams = store.streams(None);
-        while let Some(page) = streams.next_page().await.map_err(broken)? {
+        while let Some(page) = streams.next_page().await.map_err(feed_failure)? {
             for stream in page.iter().filter(|stream| !stream.is_system()) {
-                let version = store.version(stream).await.map_err(broken)?;
+                let version = store.version(stream).await.map_err(feed_failure)?;
                 let found = self.next.get(stream).copied().unwrap_or(0);
                 self.behind += version.saturating_sub(found);
                 if found > version {
                     self.fault(format!(
-                        "the feed tells more than there is: stream={stream} told={found} version={version}"
+                        "the feed has events that are not in the stream: stream={stream} feed={found} version={version}"
                     ));
                 }
             }
@@ -84,11 +84,11 @@ impl Verified {
         let next = self.next.get(stream).copied().unwrap_or(0);
         if start > next {
             self.fault(format!(
-                "events were passed over: stream={stream} from={next} to={start}"
+                "events are missing: stream={stream} from={next} to={start}"
             ));
         } else if start < next {
             self.fault(format!(
-                "events were told twice: stream={stream} from={start} to={next}"
+                "events are duplicated: stream={stream} from={start} to={next}"
             ));
         }
         let end = next.max(start + count);
@@ -103,13 +103,13 @@ impl Verified {
     }
 
     fn print(&self) {
-        let mut facts = Table::of_facts();
+        let mut summary = Table::key_value();
         let streams = u64::try_from(self.next.len()).unwrap_or(0);
-        facts.fact("streams", grouped(streams));
-        facts.fact("events", grouped(self.events));
-        facts.fact("behind", grouped(self.behind));
-        facts.fact("faults", grouped(self.faults_total));
-        facts.print();
+        summary.entry("streams", grouped(streams));
+        summary.entry("events", grouped(self.events));
+        summary.entry("behind", grouped(self.behind));
+        summary.entry("faults", grouped(self.faults_total));
+        summary.print();
         self.faults.iter().for_each(|fault| {
             print(fault);
         });
@@ -126,10 +126,10 @@ impl Verified {
         match (self.faults_total, self.behind) {
             (0, 0) => Ok(()),
             (0, behind) => Err(Failure::unmet(format!(
-                "the feed is behind the streams: events={behind}; `floe indexer --once` brings them"
+                "the feed is behind the streams: events={behind}; `floe indexer --once` adds them"
             ))),
-            (faults, _) => Err(Failure::broken(format!(
-                "the feed does not tell every event once and in order: faults={faults}"
+            (faults, _) => Err(Failure::failed(format!(
+                "the feed has missing, duplicated or misordered events: faults={faults}"
             ))),
         }
     }

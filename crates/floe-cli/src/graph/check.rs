@@ -1,13 +1,13 @@
-//! `floe graph check`: compares entities, edges and entries of indexes, and repairs them if asked.
+//! `floe graph check`: compares entities, edges and index entries, and repairs them on request.
 
 use floe::Db;
-use floe::graph::{Difference, Report};
+use floe::graph::{CheckReport, Difference};
 use floe_store::json::Writer;
 
 use super::{Failure, Prefix, Result};
-use crate::{Each, Opened, Output, Store, Table, Text, grouped, object, print};
+use crate::{AsArray, AsText, OpenStore, Output, Store, Table, grouped, object, print};
 
-/// Compare the three tables of a graph, tell every difference, and repair on request
+/// Compare the three tables of a graph, print every difference, and repair on request
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,18 +15,18 @@ Examples:
   floe graph check --endpoint http://127.0.0.1:8000 --scope library --repair
   floe graph check --data ./data --json | jq '.scopes[].differences[].kind'
 
-Edges are compared with what they join, the numbers that count them with the edges, entries of indexes and claims of unique \
-keys with what the entities tell of them. What was begun in steps and not ended is told, and ended by --repair. The functions \
-of indexes are in your programs: whether an entity tells the right keys, and an entry that is missing, are for \
-Graph::check and Graph::repair there. Run it while nobody writes; it reads the tables whole, and holds one scope in memory.
+Compares edges with the entities at their ends, stored counts with the edges, and index entries and claims of unique keys with \
+the keys recorded on the entities. Interrupted wide changes are reported, and completed by --repair. Index functions are code \
+of your programs: only Graph::check and Graph::repair there can check the recorded keys and recreate missing entries. Run the \
+command while no process writes. It reads the whole tables, and holds one scope in memory.
 
-The exit code is 0 if all agrees, and 1 if differences remain.")]
+Exit codes: 0 if the tables agree; 1 if differences remain.")]
 pub(super) struct Check {
-    /// Make the tables agree, as far as that can be told from them
+    /// Repair all differences that can be repaired from the tables alone
     #[arg(long)]
     repair: bool,
 
-    /// Only this scope [default: all there are]
+    /// Check only this scope [default: all]
     #[arg(long, value_name = "NAME")]
     scope: Option<String>,
 
@@ -40,32 +40,32 @@ pub(super) struct Check {
     pub(super) store: Store,
 }
 
-/// What was found in a scope.
+/// The result of a scope.
 struct Checked {
     scope: String,
-    report: Report,
-    /// What is left after a repair.
+    report: CheckReport,
+    /// The differences that remain after a repair.
     left: Vec<Difference>,
 }
 
 impl Check {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let db = self.prefix.find(&opened.db).await?;
         let scopes = match &self.scope {
             Some(scope) => vec![scope.clone()],
-            None => db.graph_scopes().await.map_err(Failure::broken)?,
+            None => db.graph_scopes().await.map_err(Failure::failed)?,
         };
         let mut all = Vec::new();
         for scope in scopes {
             all.push(self.check(&db, scope).await?);
         }
-        let json = |w: &mut Writer| object!(w; "scopes": Each(&all, write));
-        let people = || print_all(&all, self.repair);
-        self.output.either(&json, &people);
+        let json = |w: &mut Writer| object!(w; "scopes": AsArray(&all, write));
+        let text = || print_all(&all, self.repair);
+        self.output.either(&json, &text);
         let left: usize = all.iter().map(|checked| checked.left.len()).sum();
         match left {
             0 => Ok(()),
-            left => Err(Failure::broken(format!(
+            left => Err(Failure::failed(format!(
                 "the tables of the graph do not agree: differences={left}"
             ))),
         }
@@ -77,9 +77,9 @@ impl Check {
             true => graph.repair().await,
             false => graph.check().await,
         };
-        let report = report.map_err(Failure::broken)?;
+        let report = report.map_err(Failure::failed)?;
         let left = match self.repair && !report.differences.is_empty() {
-            true => graph.check().await.map_err(Failure::broken)?.differences,
+            true => graph.check().await.map_err(Failure::failed)?.differences,
             false => report.differences.clone(),
         };
         Ok(Checked {
@@ -90,11 +90,11 @@ impl Check {
     }
 }
 
-/// Prints the scopes as a table, and below it every difference with its scope before it.
+/// Prints the scopes as a table, then every difference after its scope.
 fn print_all(all: &[Checked], is_repaired: bool) {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
-    let (mut scopes, mut differences) = (Table::new(names), Table::of_facts());
+    let (mut scopes, mut differences) = (Table::new(names), Table::key_value());
     for checked in all {
         let (scope, report, left) = (&checked.scope, &checked.report, &checked.left);
         let mut counts = vec![
@@ -109,7 +109,7 @@ fn print_all(all: &[Checked], is_repaired: bool) {
         for difference in &report.differences {
             let is_left = is_repaired && left.contains(difference);
             let ending = if is_left { " (left)" } else { "" };
-            differences.fact(scope, format!("{difference}{ending}"));
+            differences.entry(scope, format!("{difference}{ending}"));
         }
     }
     scopes.print();
@@ -127,11 +127,11 @@ fn write(w: &mut Writer, checked: &Checked) {
     let report = &checked.report;
     object!(w;
         "scope": checked.scope, "entities": report.entities, "edges": report.edges,
-        "entries": report.entries, "differences": Each(&report.differences, write_difference),
-        "left": Each(&checked.left, write_difference)
+        "entries": report.entries, "differences": AsArray(&report.differences, write_difference),
+        "left": AsArray(&checked.left, write_difference)
     );
 }
 
 fn write_difference(w: &mut Writer, difference: &Difference) {
-    object!(w; "kind": difference.kind(), "text": Text(difference));
+    object!(w; "kind": difference.kind(), "text": AsText(difference));
 }

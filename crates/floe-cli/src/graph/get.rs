@@ -1,11 +1,11 @@
-//! `floe graph get`: an entity.
+//! `floe graph get`: prints an entity.
 
 use floe::graph::{Graph, Node};
 
-use super::{EntityPlace, print_node};
+use super::{EntityArgs, print_node};
 use crate::Result;
 
-/// Get an entity by its scope, its type and its id
+/// Get an entity by scope, type and id
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,12 +16,12 @@ Examples:
 Exit code 3: there is no such entity.")]
 pub(super) struct Get {
     #[command(flatten)]
-    pub(super) entity: EntityPlace,
+    pub(super) entity: EntityArgs,
 }
 
 impl Get {
     pub(super) async fn run(&self, (_, node): (&Graph<'static>, Node)) -> Result {
-        print_node(self.entity.place.at.output, &node);
+        print_node(self.entity.graph.target.output, &node);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! `floe graph lookup`: entities by an index.
+//! `floe graph lookup`: finds entities by an index.
 
 use floe::graph::IndexKey;
 use floe_store::Number;
 
-use super::{GraphPlace, cell_unless_empty};
+use super::{GraphArgs, cell_unless_empty};
 use crate::{Result, Table, object};
 
 /// Find entities by an index
@@ -15,41 +15,41 @@ Examples:
   floe graph lookup library by_tag --prefix-of-key ru --limit 20 --json \\
       --data ./data
 
-Entries are told as the index holds them: the key, the entity, and what the index keeps beside it. The functions of indexes \
-are in your programs, so an index that was never made is as good as empty here.")]
+Prints the stored entries of the index: key, entity, and attributes stored with the entry. An index that was never built has \
+no entries, so the result is empty.")]
 pub(super) struct LookupCommand {
-    /// The scope
+    /// Scope of the graph
     scope: String,
 
-    /// The index
+    /// Name of the index
     index: String,
 
-    /// The key, as text [default: all keys]
+    /// Text key to look up [default: all keys]
     key: Option<String>,
 
-    /// The key, as a number
+    /// Number key to look up
     #[arg(long, value_name = "N", conflicts_with_all = ["key", "prefix_of_key"], value_parser = parse_number)]
     number: Option<Number>,
 
-    /// All keys that begin with this
+    /// Look up all text keys with this prefix
     #[arg(long, value_name = "TEXT", conflicts_with = "key")]
     prefix_of_key: Option<String>,
 
-    /// The last first
+    /// Descending order of keys
     #[arg(long)]
     descending: bool,
 
-    /// The most entries
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
     #[command(flatten)]
-    place: GraphPlace,
+    graph: GraphArgs,
 }
 
 impl LookupCommand {
     pub(super) fn run(&self) -> Result {
-        self.place.run(&self.scope, async |graph| {
+        self.graph.run(&self.scope, async |graph| {
             let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
             let mut lookup = graph.find_stored(&self.index).limit(limit);
             let key = match (&self.key, &self.number) {
@@ -66,7 +66,7 @@ impl LookupCommand {
             if self.descending {
                 lookup = lookup.backward();
             }
-            self.place.at.output.rows(
+            self.graph.target.output.rows(
                 lookup.entries().await?,
                 |w, entry| {
                     object!(w;
@@ -88,5 +88,5 @@ impl LookupCommand {
 }
 
 fn parse_number(text: &str) -> Result<Number, String> {
-    text.parse().map_err(|_| "not a number".to_owned())
+    text.parse().map_err(|_| "expected a number".to_owned())
 }

@@ -1,9 +1,9 @@
-//! `floe graph referrers`: what leads to an entity.
+//! `floe graph referrers`: lists the referrers of an entity.
 
-use super::{EdgesOf, Led};
+use super::{EdgeArgs, LinkedEntity};
 use crate::Result;
 
-/// Tell what leads to an entity
+/// List the subjects with an edge to an entity
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -11,11 +11,10 @@ Examples:
   floe graph referrers library article a-1 --predicate wrote --json \\
       --data ./data
 
-As far as the index of reversed edges knows, which may be a little behind in Amazon DynamoDB. Exit code 3: there is no such \
-entity.")]
+Reads the index of reversed edges, which is eventually consistent in Amazon DynamoDB. Exit code 3: there is no such entity.")]
 pub(super) struct ReferrersCommand {
     #[command(flatten)]
-    edges: EdgesOf,
+    edges: EdgeArgs,
 }
 
 impl ReferrersCommand {
@@ -27,7 +26,7 @@ impl ReferrersCommand {
             }
             let subjects = referrers.subjects().await?.into_iter();
             Ok(subjects
-                .map(|referrer| Led {
+                .map(|referrer| LinkedEntity {
                     other: referrer.edge.subject.clone(),
                     edge: referrer.edge,
                     node: referrer.subject,

@@ -1,19 +1,19 @@
-//! `floe graph related`: what an entity leads to.
+//! `floe graph related`: lists the objects of an entity.
 
-use super::{EdgesOf, Led};
+use super::{EdgeArgs, LinkedEntity};
 use crate::Result;
 
-/// Tell what an entity leads to, in order
+/// List the objects to which an entity has edges, in order
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe graph related library author ann --data ./data
   floe graph related library author ann --predicate wrote --json --data ./data
 
-In the order of the lists. Exit code 3: there is no such entity.")]
+Objects are printed in the stored order of each relation. Exit code 3: there is no such entity.")]
 pub(super) struct RelatedCommand {
     #[command(flatten)]
-    edges: EdgesOf,
+    edges: EdgeArgs,
 }
 
 impl RelatedCommand {
@@ -25,7 +25,7 @@ impl RelatedCommand {
             };
             let related = list.objects().await?.into_iter();
             Ok(related
-                .map(|related| Led {
+                .map(|related| LinkedEntity {
                     other: related.edge.object.clone(),
                     edge: related.edge,
                     node: related.object,

@@ -1,96 +1,96 @@
-//! An import behind a server: the definition of a table is read by the embedded engine, items go out in batches.
+//! Import into a server: parses table definitions with the embedded engine, and puts items in batches.
 
 use std::io::BufRead;
 
 use floe_local::{ImportReport, LocalEngine};
-use floe_store::json::{Malformed, Reader, Unsound, sound_item};
+use floe_store::json::{DecodeError, Malformed, Reader, decode_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{BatchWrite, BatchWriteItem, ListTables};
 use floe_store::{Engine, Item, TableDef};
 
-use crate::{Failure, Opened, Result, describe, missing_table};
+use crate::{Failure, OpenStore, Result, describe, missing_table};
 
-/// Puts all items of the lines, and makes the tables that are missing.
+/// Puts all items of the input, and creates tables that do not exist.
 pub(super) async fn import(
-    opened: &Opened,
+    opened: &OpenStore,
     table: Option<&str>,
     input: impl BufRead,
     report: impl Fn(&ImportReport),
 ) -> Result<ImportReport> {
     let mut importer = Importer {
         opened,
-        named: table,
+        requested_table: table,
         table: None,
-        waiting: Vec::new(),
-        counted: 0,
-        must_end: false,
-        done: ImportReport::default(),
+        pending: Vec::new(),
+        items_in_section: 0,
+        expects_end: false,
+        report: ImportReport::default(),
     };
     if let Some(name) = table {
-        // If it is missing, a line may yet define it.
+        // If it does not exist, the input may define it.
         let found = describe(&opened.db, name).await?;
         importer.table = found.map(|table| table.definition);
     }
     for line in input.lines() {
         let line =
-            line.map_err(|error| Failure::broken(format!("the lines cannot be read: {error}")))?;
-        importer.done.lines += 1;
-        importer.done.bytes += u64::try_from(line.len() + 1).unwrap_or(0);
+            line.map_err(|error| Failure::failed(format!("the input cannot be read: {error}")))?;
+        importer.report.lines += 1;
+        importer.report.bytes += u64::try_from(line.len() + 1).unwrap_or(0);
         if !line.trim().is_empty() {
             importer.line(&line).await?;
         }
-        report(&importer.done);
+        report(&importer.report);
     }
     importer.flush().await?;
     importer.check_ended()?;
-    Ok(importer.done)
+    Ok(importer.report)
 }
 
 struct Importer<'o> {
-    opened: &'o Opened,
-    /// The table that was asked for.
-    named: Option<&'o str>,
-    /// The table that items go into.
+    opened: &'o OpenStore,
+    /// The table of `--table`.
+    requested_table: Option<&'o str>,
+    /// The table of the current section, into which items are put.
     table: Option<TableDef>,
-    /// Items that are not put yet, with their keys.
-    waiting: Vec<(Item, Item)>,
-    /// Items since the last definition.
-    counted: u64,
-    /// Whether a line must yet say how many there are.
-    must_end: bool,
-    done: ImportReport,
+    /// Items that are not sent yet, with their keys.
+    pending: Vec<(Item, Item)>,
+    /// Number of items since the last table definition.
+    items_in_section: u64,
+    /// Whether the last line of the section, with the number of items, is still to come.
+    expects_end: bool,
+    report: ImportReport,
 }
 
-/// What a line is.
+/// A line of the input.
 enum Line {
     Item(Item),
     Table,
     End(Option<u64>),
-    Neither,
+    Unknown,
 }
 
 impl Importer<'_> {
     async fn line(&mut self, line: &str) -> Result {
-        let number = self.done.lines;
-        let read =
-            read(line).map_err(|unsound| Failure::usage(format!("{unsound}: line={number}")))?;
-        match read {
+        let number = self.report.lines;
+        let parsed = parse_line(line)
+            .map_err(|unsound| Failure::usage(format!("{unsound}: line={number}")))?;
+        match parsed {
             Line::Item(item) => self.item(item).await,
             Line::Table => self.table(line).await,
             Line::End(count) => self.end(count),
-            Line::Neither => Err(Failure::usage(format!(
-                "the line has neither Item nor Table nor End: line={number}"
+            Line::Unknown => Err(Failure::usage(format!(
+                "the line has no Item, Table or End: line={number}"
             ))),
         }
     }
 
     async fn item(&mut self, item: Item) -> Result {
-        let number = self.done.lines;
+        let number = self.report.lines;
         let Some(table) = &self.table else {
-            return Err(match self.named {
+            return Err(match self.requested_table {
                 Some(name) => missing_table(name),
                 None => Failure::usage(format!(
-                    "the item belongs to no table: line={number}; name one with --table"
+                    "the item belongs to no table: line={number}; set it with --table"
                 )),
             });
         };
@@ -100,31 +100,31 @@ impl Importer<'_> {
                 table.name
             ))
         })?;
-        // A batch takes each key once.
-        if self.waiting.len() == BATCH_WRITE_ITEMS_MAX
-            || self.waiting.iter().any(|(known, _)| *known == key)
+        // A batch cannot contain a key twice.
+        if self.pending.len() == BATCH_WRITE_ITEMS_MAX
+            || self.pending.iter().any(|(other, _)| *other == key)
         {
             self.flush().await?;
         }
-        self.waiting.push((key, item));
-        self.counted += 1;
+        self.pending.push((key, item));
+        self.items_in_section += 1;
         Ok(())
     }
 
-    /// Takes a definition, and makes the table if it is missing.
+    /// Begins the section of a table, and creates the table if it does not exist.
     async fn table(&mut self, line: &str) -> Result {
         self.flush().await?;
         self.check_ended()?;
-        (self.counted, self.must_end) = (0, true);
-        let mut wanted = definition(line, self.done.lines).await?;
-        if let Some(name) = self.named {
+        (self.items_in_section, self.expects_end) = (0, true);
+        let mut wanted = definition(line, self.report.lines).await?;
+        if let Some(name) = self.requested_table {
             name.clone_into(&mut wanted.name);
         }
         let found = describe(&self.opened.db, &wanted.name).await?;
         match found {
             Some(found) if found.definition.key != wanted.key => {
-                return Err(Failure::broken(format!(
-                    "the table is there with another key: table={}",
+                return Err(Failure::failed(format!(
+                    "the table exists with another key: table={}",
                     wanted.name
                 )));
             }
@@ -133,78 +133,78 @@ impl Importer<'_> {
                 let db = &self.opened.db;
                 db.ensure_definitions(vec![wanted.clone()], floe::model::tables::ENSURE_DEADLINE)
                     .await?;
-                self.done.tables_created.push(wanted.name.clone());
+                self.report.tables_created.push(wanted.name.clone());
             }
         }
         self.table = Some(wanted);
         Ok(())
     }
 
-    /// Checks that the table before has ended, if it must.
+    /// Fails if the current section has no last line.
     fn check_ended(&self) -> Result {
-        match (&self.table, self.must_end) {
+        match (&self.table, self.expects_end) {
             (Some(table), true) => Err(Failure::usage(format!(
-                "the text of the table was cut off, its last line is missing: table={} line={}",
-                table.name, self.done.lines
+                "the input is truncated, the last line of the table is missing: table={} line={}",
+                table.name, self.report.lines
             ))),
             _ => Ok(()),
         }
     }
 
     fn end(&mut self, count: Option<u64>) -> Result {
-        self.must_end = false;
+        self.expects_end = false;
         match count {
-            Some(count) if count != self.counted => Err(Failure::usage(format!(
-                "the lines do not hold all items: expected={count} found={} line={}",
-                self.counted, self.done.lines
+            Some(count) if count != self.items_in_section => Err(Failure::usage(format!(
+                "wrong number of items: expected={count} actual={} line={}",
+                self.items_in_section, self.report.lines
             ))),
             _ => Ok(()),
         }
     }
 
-    /// Puts what waits, until the store has taken all of it.
+    /// Puts the pending items, and retries those that the store did not process.
     async fn flush(&mut self) -> Result {
         let Some(table) = &self.table else {
             return Ok(());
         };
-        let items = std::mem::take(&mut self.waiting);
+        let items = std::mem::take(&mut self.pending);
         let count = items.len();
         let mut batch = BatchWriteItem::new();
         for (_, item) in items {
             batch = batch.put(table.name.as_str(), item);
         }
         while !batch.requests.values().all(Vec::is_empty) {
-            let answer = self.opened.engine().batch_write_item(batch).await?;
+            let response = self.opened.engine().batch_write_item(batch).await?;
             batch = BatchWriteItem::new();
-            let left = answer.unprocessed.into_values().flatten();
-            for write in left {
+            let unprocessed = response.unprocessed.into_values().flatten();
+            for write in unprocessed {
                 if let BatchWrite::Put(item) = write {
                     batch = batch.put(table.name.as_str(), item);
                 }
             }
         }
-        self.done.items += u64::try_from(count).unwrap_or(0);
+        self.report.items += u64::try_from(count).unwrap_or(0);
         Ok(())
     }
 }
 
-fn read(line: &str) -> Result<Line, Unsound> {
+fn parse_line(line: &str) -> Result<Line, DecodeError> {
     let mut reader = Reader::new(line);
     reader.begin_object()?;
-    let mut read = Line::Neither;
+    let mut found = Line::Unknown;
     while let Some(name) = reader.next_name()? {
         match &*name {
-            "Item" => read = Line::Item(sound_item(&mut reader)?),
+            "Item" => found = Line::Item(decode_item(&mut reader)?),
             "Table" => {
                 reader.skip()?;
-                read = Line::Table;
+                found = Line::Table;
             }
-            "End" => read = Line::End(item_count(&mut reader)?),
+            "End" => found = Line::End(item_count(&mut reader)?),
             _ => reader.skip()?,
         }
     }
     reader.finish()?;
-    Ok(read)
+    Ok(found)
 }
 
 fn item_count(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
@@ -219,12 +219,12 @@ fn item_count(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
     Ok(count)
 }
 
-/// The table that a line defines: as an engine in memory makes it.
+/// The table defined by a line. An engine in memory parses it.
 async fn definition(line: &str, number: u64) -> Result<TableDef> {
     let engine = LocalEngine::memory()?;
     let text = format!("{line}\n{{\"End\":{{\"ItemCount\":0}}}}\n");
     engine.import(text.as_bytes()).map_err(|error| {
-        Failure::usage(format!("the table cannot be made, {error}: line={number}"))
+        Failure::usage(format!("invalid table definition, {error}: line={number}"))
     })?;
     let names = engine.list_tables(ListTables::default()).await?.table_names;
     match names.first() {

@@ -1,40 +1,40 @@
-//! `floe item delete`: removes an item.
+//! `floe item delete`: deletes an item.
 
 use floe_store::op::DeleteItem;
 
-use super::{Before, Writing};
-use crate::{Result, with_forms};
+use super::{ReturnOld, WriteArgs};
+use crate::{Result, with_formats};
 
 /// Delete an item
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe item delete orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item delete orders --key @key.json --condition 'quantity = :none' \\
       --values '{\":none\":0}' --old --data ./shop
 
-An item that is not there is as good as deleted. Exit code 3: the condition does not hold."))]
+Deleting an item that does not exist succeeds. Exit code 3: the condition is false."))]
 pub(super) struct Delete {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// The key of the item
+    /// Key of the item
     #[arg(long, value_name = "JSON")]
     key: String,
 
     #[command(flatten)]
-    before: Before,
+    return_old: ReturnOld,
 
     #[command(flatten)]
-    writing: Writing,
+    args: WriteArgs,
 }
 
 impl Delete {
     pub(super) fn run(&self) -> Result {
-        let key = self.writing.input.item("--key", &self.key)?;
+        let key = self.args.input.item("--key", &self.key)?;
         let mut delete = DeleteItem::new(self.table.as_str(), key);
-        delete.condition = self.writing.condition()?;
-        let delete = delete.return_values(self.before.returned());
-        self.writing.run(&self.table, delete.into(), "deleted")
+        delete.condition = self.args.condition()?;
+        let delete = delete.return_values(self.return_old.return_values());
+        self.args.run(&self.table, delete.into(), "deleted")
     }
 }

@@ -1,32 +1,32 @@
-//! `floe item get`: an item by its key.
+//! `floe item get`: prints an item.
 
 use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
-use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_forms};
+use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_formats};
 
 /// Get an item by its key
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe item get orders --key '{\"customer\":\"ada\",\"placed\":1}' --data ./shop
   floe item get orders --key @key.json --projection 'product, quantity' --json \\
       --endpoint http://127.0.0.1:8000
 
-With --json the item is told in DynamoDB's JSON. Exit code 3: there is no such item."))]
+With --json, the item is printed as DynamoDB JSON. Exit code 3: there is no such item."))]
 pub(super) struct Get {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// The key of the item
+    /// Key of the item
     #[arg(long, value_name = "JSON")]
     key: String,
 
-    /// Only these parts of it: product, address.city
+    /// Print only these attributes: product, address.city
     #[arg(long, value_name = "EXPRESSION")]
     projection: Option<String>,
 
-    /// A read that may be a little behind, at half the price
+    /// Read with eventual consistency, at half the capacity
     #[arg(long)]
     eventual: bool,
 
@@ -37,19 +37,19 @@ pub(super) struct Get {
     input: Input,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
 impl Get {
     pub(super) fn run(&self) -> Result {
         let request = self.request()?;
-        self.at.run(async |opened| {
+        self.target.run(async |opened| {
             let key = opened.table(&self.table).await?.definition.key;
             let found = opened.engine().get_item(request).await?.item;
             let item = found.ok_or_else(|| {
                 Failure::unmet(format!("there is no such item: table={}", self.table))
             })?;
-            let output = self.at.output;
+            let output = self.target.output;
             output.either(&|w| write_item(w, &item), &|| print_item(&item, &key));
             Ok(())
         })

@@ -1,13 +1,13 @@
-//! `floe item put`: sets a whole item.
+//! `floe item put`: writes a whole item.
 
 use floe_store::op::PutItem;
 
-use super::{Before, Writing};
-use crate::{Result, with_forms};
+use super::{ReturnOld, WriteArgs};
+use crate::{Result, with_formats};
 
-/// Put an item, in place of the one with the same key
+/// Put an item, replacing the one with the same key
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe item put orders --item '{\"customer\":\"ada\",\"placed\":1,\"product\":\"sled\"}' \\
       --data ./shop
@@ -16,28 +16,28 @@ Examples:
   floe item put tags --item '{\"id\":{\"S\":\"a\"},\"tags\":{\"SS\":[\"x\",\"y\"]}}' \\
       --endpoint http://127.0.0.1:8000
 
-It takes the place of the item with the same key. Exit code 3: the condition does not hold."))]
+Exit code 3: the condition is false."))]
 pub(super) struct Put {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// The item, with its key
+    /// Item to put, including its key
     #[arg(long, value_name = "JSON")]
     item: String,
 
     #[command(flatten)]
-    before: Before,
+    return_old: ReturnOld,
 
     #[command(flatten)]
-    writing: Writing,
+    args: WriteArgs,
 }
 
 impl Put {
     pub(super) fn run(&self) -> Result {
-        let item = self.writing.input.item("--item", &self.item)?;
+        let item = self.args.input.item("--item", &self.item)?;
         let mut put = PutItem::new(self.table.as_str(), item);
-        put.condition = self.writing.condition()?;
-        let put = put.return_values(self.before.returned());
-        self.writing.run(&self.table, put.into(), "put")
+        put.condition = self.args.condition()?;
+        let put = put.return_values(self.return_old.return_values());
+        self.args.run(&self.table, put.into(), "put")
     }
 }

@@ -1,14 +1,14 @@
-//! `floe item update`: changes parts of an item.
+//! `floe item update`: updates attributes of an item.
 
 use clap::{Args, ValueEnum};
 use floe_store::op::{ReturnValues, UpdateItem};
 
-use super::Writing;
-use crate::{Result, with_forms};
+use super::WriteArgs;
+use crate::{Result, with_formats};
 
-/// Change parts of an item
+/// Update attributes of an item
 #[derive(Debug, Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe item update orders --key '{\"customer\":\"ada\",\"placed\":1}' \\
       --update 'SET quantity = quantity + :n REMOVE note' --values '{\":n\":1}' \\
@@ -17,52 +17,52 @@ Examples:
       --names '{\"#s\":\"status\"}' --values '{\":s\":\"sent\"}' \\
       --condition 'attribute_exists(customer)' --data ./shop
 
-The update is DynamoDB's: SET, REMOVE, ADD and DELETE. An item that is not there is made, unless the condition asks for it. \
-Exit code 3: the condition does not hold."))]
+--update takes DynamoDB's update expressions: SET, REMOVE, ADD and DELETE. An item that does not exist is created, unless the \
+condition requires it to exist. Exit code 3: the condition is false."))]
 pub(super) struct Update {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// The key of the item
+    /// Key of the item
     #[arg(long, value_name = "JSON")]
     key: String,
 
-    /// What to change: SET quantity = :n
+    /// Update expression: SET quantity = :n
     #[arg(long, value_name = "EXPRESSION")]
     update: String,
 
-    /// Tell this of the item
+    /// Attributes to print after the update
     #[arg(long = "return", value_name = "WHAT", default_value = "all-new")]
     returned: Returned,
 
     #[command(flatten)]
-    writing: Writing,
+    args: WriteArgs,
 }
 
-/// What is printed of an item that was changed.
+/// The attributes to print after an update.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Returned {
     /// Nothing
     None,
-    /// All of it, as it was
+    /// The whole item before the update
     AllOld,
-    /// All of it, as it is
+    /// The whole item after the update
     AllNew,
-    /// What was changed, as it was
+    /// Updated attributes before the update
     UpdatedOld,
-    /// What was changed, as it is
+    /// Updated attributes after the update
     UpdatedNew,
 }
 
 impl Update {
     pub(super) fn run(&self) -> Result {
         let request = self.request()?;
-        self.writing.run(&self.table, request.into(), "updated")
+        self.args.run(&self.table, request.into(), "updated")
     }
 
     fn request(&self) -> Result<UpdateItem> {
-        let key = self.writing.input.item("--key", &self.key)?;
-        let parsed = self.writing.parse(|parser| parser.update(&self.update));
+        let key = self.args.input.item("--key", &self.key)?;
+        let parsed = self.args.parse(|parser| parser.update(&self.update));
         let (condition, update) = parsed?;
         let mut request = UpdateItem::new(self.table.as_str(), key, update);
         request.condition = condition;

@@ -1,4 +1,4 @@
-//! Items for people: one of them down the page, several as rows of a table.
+//! Items as text: one item as a list of attributes, several as rows of a table.
 
 use floe_store::table::KeySchema;
 use floe_store::{Item, Name};
@@ -7,10 +7,10 @@ use super::Table;
 use super::value::cell;
 use crate::note;
 
-/// The most columns of a table of items; more are named and left out.
+/// Maximum number of columns of a table of items; the names of the others are printed in a note.
 const COLUMNS_MAX: usize = 8;
 
-/// Prints an item, attribute by attribute, those of the key first.
+/// Prints an item as a list of attributes, the key first.
 pub(crate) fn print_item(item: &Item, key: &KeySchema) {
     let mut table = Table::new(["attribute", "type", "value"]);
     for name in ordered(std::slice::from_ref(item), key) {
@@ -21,7 +21,7 @@ pub(crate) fn print_item(item: &Item, key: &KeySchema) {
     table.print();
 }
 
-/// Prints items as rows; `false` if nobody reads them any more.
+/// Prints items as rows. Returns `false` if standard output is closed.
 pub(crate) fn print_items(items: &[Item], key: &KeySchema) -> bool {
     if items.is_empty() {
         return true;
@@ -37,14 +37,14 @@ pub(crate) fn print_items(items: &[Item], key: &KeySchema) -> bool {
     if !left.is_empty() {
         let left: Vec<_> = left.iter().map(|name| name.as_str()).collect();
         note(&format!(
-            "not shown: {}; --projection chooses, --json tells all",
+            "not shown: {}; select with --projection, or use --json",
             left.join(", ")
         ));
     }
     printed
 }
 
-/// The names of all attributes: those of the key, then all others in the order of their names.
+/// The names of all attributes: those of the key, then all others sorted.
 fn ordered(items: &[Item], key: &KeySchema) -> Vec<Name> {
     let has = |name: &Name| items.iter().any(|item| item.contains(name));
     let keys = key.attributes().map(|attribute| &attribute.name);

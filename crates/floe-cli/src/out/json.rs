@@ -1,14 +1,14 @@
-//! Results for programs: objects, whose members are written by their types.
+//! JSON output: objects whose members are written by their types.
 
 use std::fmt::Display;
 
 use floe_store::Item;
 use floe_store::json::{Writer, write_item};
 
-/// What a member of an object can be.
+/// A value of a member of an object.
 pub(crate) trait Json {
-    /// Whether there is a value. A member without one is left out.
-    fn is_there(&self) -> bool {
+    /// Whether there is a value. Members without one are omitted.
+    fn is_present(&self) -> bool {
         true
     }
 
@@ -18,11 +18,11 @@ pub(crate) trait Json {
 /// The members of an object, by name.
 pub(crate) type Members<'m> = &'m [(&'m str, &'m dyn Json)];
 
-/// The text of something.
-pub(crate) struct Text<T>(pub(crate) T);
+/// A value written as a string, by its `Display`.
+pub(crate) struct AsText<T>(pub(crate) T);
 
-/// Elements, each written as this says.
-pub(crate) struct Each<'e, T>(pub(crate) &'e [T], pub(crate) fn(&mut Writer, &T));
+/// A slice written as an array, each element by the function.
+pub(crate) struct AsArray<'e, T>(pub(crate) &'e [T], pub(crate) fn(&mut Writer, &T));
 
 /// The members of an object: `members!["name": value, ..]`.
 macro_rules! members {
@@ -47,27 +47,27 @@ macro_rules! write_members {
 
 pub(crate) use {members, object, write_members};
 
-/// Writes these members of an object, as far as they have values.
+/// Writes the members that have values.
 pub(crate) fn write(w: &mut Writer, members: Members<'_>) {
-    for (name, value) in members.iter().filter(|(_, value)| value.is_there()) {
+    for (name, value) in members.iter().filter(|(_, value)| value.is_present()) {
         value.write(w.name(name));
     }
 }
 
-impl<T: Display> Json for Text<T> {
+impl<T: Display> Json for AsText<T> {
     fn write(&self, w: &mut Writer) {
         w.string(&self.0.to_string());
     }
 }
 
-impl<T> Json for Each<'_, T> {
+impl<T> Json for AsArray<'_, T> {
     fn write(&self, w: &mut Writer) {
         w.array(|w| self.0.iter().for_each(|element| (self.1)(w, element)));
     }
 }
 
 impl<T: Json> Json for Option<T> {
-    fn is_there(&self) -> bool {
+    fn is_present(&self) -> bool {
         self.is_some()
     }
 
@@ -85,8 +85,8 @@ impl<T: Json> Json for Vec<T> {
 }
 
 impl<T: Json + ?Sized> Json for &T {
-    fn is_there(&self) -> bool {
-        (**self).is_there()
+    fn is_present(&self) -> bool {
+        (**self).is_present()
     }
 
     fn write(&self, w: &mut Writer) {
@@ -94,7 +94,7 @@ impl<T: Json + ?Sized> Json for &T {
     }
 }
 
-/// Says how values of a type are written.
+/// Implements [`Json`] for types.
 macro_rules! json {
     ($($type:ty: $value:ident, $w:ident => $write:expr;)*) => {$(
         impl Json for $type {

@@ -1,6 +1,6 @@
-//! What commands print: aligned [tables](table) for people, lines of JSON for programs, bars while something takes long.
+//! The output of commands: aligned [tables](table) as text, or lines of JSON, and progress bars.
 //!
-//! Results go to the standard output, notes and errors to the standard error. So `floe … --json | jq` always works.
+//! Results are written to standard output, notes and errors to standard error, so that `floe … --json | jq` always works.
 
 pub(super) mod items;
 pub(super) mod json;
@@ -17,24 +17,25 @@ use indicatif::HumanCount;
 use json::Members;
 pub(super) use table::Table;
 
-/// How the result is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Output {
-    /// As JSON, for programs
+    /// Print JSON instead of text
     #[arg(long)]
     pub(super) json: bool,
 }
 
 impl Output {
-    /// Prints one of two forms of a result.
-    pub(super) fn either(self, json: &dyn Fn(&mut Writer), people: &dyn Fn()) {
-        match self.json {
-            true => drop(print_json(json)),
-            false => people(),
+    /// Prints a result as JSON or as text.
+    pub(super) fn either(self, json: &dyn Fn(&mut Writer), text: &dyn Fn()) {
+        if self.json {
+            print_json(json);
+        } else {
+            text();
         }
     }
 
-    /// Prints a result: an object of these members, or a line for people.
+    /// Prints a result as a JSON object with these members, or as a line of text.
     pub(super) fn line(self, members: Members<'_>, line: &dyn Display) {
         let json = |w: &mut Writer| w.object(|w| json::write(w, members));
         self.either(&json, &|| {
@@ -42,7 +43,7 @@ impl Output {
         });
     }
 
-    /// Prints rows: each as JSON, or all in this table for people.
+    /// Prints rows, each as a line of JSON, or all as a text table.
     pub(super) fn rows<T, C: Display, const N: usize>(
         self,
         rows: impl IntoIterator<Item = T>,
@@ -51,9 +52,10 @@ impl Output {
         cells: impl Fn(&T) -> [C; N],
     ) {
         for row in rows {
-            match self.json {
-                true => drop(print_json(&|w| json(w, &row))),
-                false => table.row(cells(&row)),
+            if self.json {
+                print_json(&|w| json(w, &row));
+            } else {
+                table.row(cells(&row));
             }
         }
         if !self.json {
@@ -62,7 +64,7 @@ impl Output {
     }
 }
 
-/// Prints a line of output; `false` if nobody reads it any more.
+/// Prints a line to standard output. Returns `false` if it is closed.
 pub(super) fn print(line: impl AsRef<[u8]>) -> bool {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout
@@ -72,19 +74,19 @@ pub(super) fn print(line: impl AsRef<[u8]>) -> bool {
     printed.is_ok()
 }
 
-/// Prints what a function writes as one line of JSON; `false` if nobody reads it any more.
+/// Prints a line of JSON to standard output. Returns `false` if it is closed.
 pub(super) fn print_json(write: &dyn Fn(&mut Writer)) -> bool {
     let mut writer = Writer::with_capacity(256);
     write(&mut writer);
     print(writer.into_bytes())
 }
 
-/// A number for people: in groups of three digits.
+/// Formats a number with thousands separators.
 pub(super) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// Bytes for people.
+/// Formats a number of bytes with a unit.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
     let unit = UNITS.iter().find(|(_, size)| count >= *size);
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_printed_as_people_read_them() {
+    fn numbers_have_separators_and_bytes_have_units() {
         for (number, printed) in [
             (0, "0"),
             (999, "999"),

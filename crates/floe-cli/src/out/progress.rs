@@ -1,4 +1,4 @@
-//! How far something is that takes long: a bar on a terminal, a line per step elsewhere.
+//! Progress of long commands: a bar on a terminal, otherwise a line per step.
 
 use std::io::IsTerminal;
 
@@ -6,39 +6,39 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::note;
 
-/// How far something is of which the end is known.
+/// The template if the total is known.
 const BAR: &str = "{msg} {wide_bar} {percent}% {eta}";
-/// How far something is of which it is not.
+/// The template if the total is unknown.
 const COUNT: &str = "{spinner} {msg} {human_pos}";
 
-/// What is being done, and how far it is.
+/// The progress of a command.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Only on a terminal.
+    /// `None` unless standard error is a terminal.
     bar: Option<ProgressBar>,
-    is_for_people: bool,
+    is_visible: bool,
     step: String,
 }
 
 impl Progress {
-    /// Begins. A program is shown nothing.
-    pub(crate) fn new(is_for_people: bool) -> Self {
-        let is_seen = is_for_people && std::io::stderr().is_terminal();
+    /// Starts. Nothing is shown unless `is_visible`.
+    pub(crate) fn new(is_visible: bool) -> Self {
+        let has_bar = is_visible && std::io::stderr().is_terminal();
         Self {
-            bar: is_seen.then(|| ProgressBar::new_spinner().with_style(style(COUNT))),
-            is_for_people,
+            bar: has_bar.then(|| ProgressBar::new_spinner().with_style(style(COUNT))),
+            is_visible,
             step: String::new(),
         }
     }
 
-    /// Says what is being done, where that is one step: without a bar, the result is the line for it.
+    /// Sets the message of the bar. Prints no line without a bar: for commands of one step, the result is printed instead.
     pub(crate) fn only_step(&self, step: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(step.to_owned());
         }
     }
 
-    /// Says what is being done now.
+    /// Begins a step: sets the message of the bar, or prints a line.
     pub(crate) fn step(&mut self, step: &str) {
         if self.step == step {
             return;
@@ -46,17 +46,17 @@ impl Progress {
         step.clone_into(&mut self.step);
         match &self.bar {
             Some(bar) => bar.set_message(step.to_owned()),
-            None if self.is_for_people => note(step),
+            None if self.is_visible => note(step),
             None => {}
         }
     }
 
-    /// Says how far that is, of how much if that is known.
-    pub(crate) fn at(&self, done: u64, all: Option<u64>) {
+    /// Sets the position, and the total if it is known.
+    pub(crate) fn at(&self, done: u64, total: Option<u64>) {
         let Some(bar) = &self.bar else { return };
-        match all.filter(|all| *all > 0) {
-            Some(all) if bar.length() != Some(all) => {
-                bar.set_length(all);
+        match total.filter(|total| *total > 0) {
+            Some(total) if bar.length() != Some(total) => {
+                bar.set_length(total);
                 bar.set_style(style(BAR));
             }
             None if bar.length().is_some() => {
@@ -68,7 +68,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Takes the bar away, before the result is printed.
+    /// Removes the bar, before the result is printed.
     pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

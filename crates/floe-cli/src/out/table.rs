@@ -1,26 +1,25 @@
-//! A table for people: a line of names, and rows whose columns line up below them. On a terminal it is made to fit, by
-//! cutting the widest columns of text.
+//! Text tables with aligned columns. On a terminal, the widest text columns are truncated to fit its width.
 
 use std::fmt::Display;
 
 use super::print;
 
-/// The most letters of a cell, so that one long value does not push the others out of sight.
+/// Maximum number of characters of a cell, so that a long value does not push other columns off the screen.
 const CELL_MAX: usize = 60;
 
-/// A column is not cut to less, however narrow the terminal.
+/// Minimum width of a truncated column.
 const COLUMN_MIN: usize = 10;
 
-/// What stands between columns.
+/// The separator of columns.
 const GAP: &str = "  ";
 
-/// Rows of cells. Columns of numbers end at the same place, all others begin at the same place.
+/// A table. Columns of numbers are right-aligned, others left-aligned.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     names: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Whether the first column is never cut.
-    is_first_whole: bool,
+    /// Whether the first column is never truncated.
+    keeps_first_column: bool,
 }
 
 impl Table {
@@ -31,15 +30,17 @@ impl Table {
         }
     }
 
-    /// Names on the left, what they stand for on the right, and no line above them.
-    pub(crate) fn of_facts() -> Self {
+    /// A list of keys and values, without a header.
+    pub(crate) fn key_value() -> Self {
         Self::default()
     }
 
-    /// As [`new`](Self::new), with a first column that is shown whole: other commands are given what stands there.
-    pub(crate) fn named<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+    /// Like [`new`](Self::new), but never truncates the first column: its values are arguments of other commands.
+    pub(crate) fn with_whole_first_column<N: Into<String>>(
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
         Self {
-            is_first_whole: true,
+            keeps_first_column: true,
             ..Self::new(names)
         }
     }
@@ -47,33 +48,36 @@ impl Table {
     pub(crate) fn row<C: Display>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells = cells.into_iter().map(|cell| escaped(&cell.to_string()));
         let cells = cells.enumerate().map(|(at, cell)| {
-            let is_whole = at == 0 && self.is_first_whole;
-            if is_whole { cell } else { cut(&cell, CELL_MAX) }
+            let is_whole = at == 0 && self.keeps_first_column;
+            if is_whole {
+                cell
+            } else {
+                truncate(&cell, CELL_MAX)
+            }
         });
         self.rows.push(cells.collect());
     }
 
-    /// Whether it has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// A name and what it stands for.
-    pub(crate) fn fact(&mut self, name: &str, value: impl Display) {
+    /// Adds a key and its value.
+    pub(crate) fn entry(&mut self, name: &str, value: impl Display) {
         self.rows
             .push(vec![name.to_owned(), escaped(&value.to_string())]);
     }
 
-    /// A name and what it stands for, if that is anything.
-    pub(crate) fn fact_if_any(&mut self, name: &str, value: Option<impl Display>) {
+    /// Adds a key and its value, if there is one.
+    pub(crate) fn entry_if_some(&mut self, name: &str, value: Option<impl Display>) {
         if let Some(value) = value {
-            self.fact(name, value);
+            self.entry(name, value);
         }
     }
 
-    /// Prints it; `false` if nobody reads it any more.
+    /// Prints the table. Returns `false` if standard output is closed.
     pub(crate) fn print(&self) -> bool {
-        self.lines(columns_of_terminal()).into_iter().all(print)
+        self.lines(terminal_width()).into_iter().all(print)
     }
 
     fn lines(&self, width_max: Option<usize>) -> Vec<String> {
@@ -81,7 +85,11 @@ impl Table {
         let count = self.rows.iter().chain(named).map(Vec::len).max();
         let mut columns: Vec<Column> = (0..count.unwrap_or(0)).map(|at| self.column(at)).collect();
         if let (Some(width_max), Some(_)) = (width_max, named) {
-            fit(&mut columns, width_max, usize::from(self.is_first_whole));
+            fit(
+                &mut columns,
+                width_max,
+                usize::from(self.keeps_first_column),
+            );
         }
         let lines = named.into_iter().chain(&self.rows);
         lines.map(|cells| line(cells, &columns)).collect()
@@ -98,7 +106,7 @@ impl Table {
             is_number: !self.names.is_empty()
                 && filled.peek().is_some()
                 && filled.all(|cell| is_number(cell)),
-            is_moment: moments.all(|cell| is_moment(cell)),
+            is_timestamp: moments.all(|cell| is_timestamp(cell)),
         }
     }
 }
@@ -106,23 +114,23 @@ impl Table {
 struct Column {
     width: usize,
     is_number: bool,
-    /// Whether it is of moments, which are of no use when they are cut.
-    is_moment: bool,
+    /// Whether all cells are timestamps, which are useless when truncated.
+    is_timestamp: bool,
 }
 
 impl Column {
-    const fn can_be_cut(&self) -> bool {
-        !self.is_number && !self.is_moment && self.width > COLUMN_MIN
+    const fn can_be_truncate(&self) -> bool {
+        !self.is_number && !self.is_timestamp && self.width > COLUMN_MIN
     }
 }
 
-/// Makes columns of text narrower, the widest first, until a line is no longer than this.
+/// Narrows text columns, the widest first, until lines fit into `width_max`.
 fn fit(columns: &mut [Column], width_max: usize, whole: usize) {
     let gaps = columns.len().saturating_sub(1) * GAP.len();
     let mut width = gaps + columns.iter().map(|column| column.width).sum::<usize>();
     while width > width_max {
         let texts = columns.iter_mut().skip(whole);
-        let texts = texts.filter(|column| column.can_be_cut());
+        let texts = texts.filter(|column| column.can_be_truncate());
         let Some(widest) = texts.max_by_key(|column| column.width) else {
             return;
         };
@@ -131,8 +139,8 @@ fn fit(columns: &mut [Column], width_max: usize, whole: usize) {
     }
 }
 
-/// How many columns the terminal has, if the standard output is one.
-fn columns_of_terminal() -> Option<usize> {
+/// The width of the terminal, if standard output is one.
+fn terminal_width() -> Option<usize> {
     #[cfg(unix)]
     {
         use std::io::IsTerminal;
@@ -153,11 +161,12 @@ fn line(cells: &[String], columns: &[Column]) -> String {
         if at > 0 {
             line.push_str(GAP);
         }
-        let cell = cut(cell, column.width);
+        let cell = truncate(cell, column.width);
         let gap = " ".repeat(column.width.saturating_sub(width(&cell)));
-        match column.is_number {
-            true => line.extend([gap, cell]),
-            false => line.extend([cell, gap]),
+        if column.is_number {
+            line.extend([gap, cell]);
+        } else {
+            line.extend([cell, gap]);
         }
     }
     line.truncate(line.trim_end().len());
@@ -172,26 +181,27 @@ fn is_number(cell: &str) -> bool {
     cell.parse::<f64>().is_ok() || cell.replace(',', "").parse::<f64>().is_ok()
 }
 
-fn is_moment(cell: &str) -> bool {
-    let mut letters = cell.chars();
-    letters.all(|letter| letter.is_ascii_digit() || "-: ".contains(letter))
+fn is_timestamp(cell: &str) -> bool {
+    let mut chars = cell.chars();
+    chars.all(|c| c.is_ascii_digit() || "-: ".contains(c))
 }
 
-/// Text of at most so many letters.
-fn cut(text: &str, letters_max: usize) -> String {
-    match text.char_indices().nth(letters_max) {
+/// Truncates text to `chars_max` characters.
+fn truncate(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
-        Some(_) => text.chars().take(letters_max - 1).chain(['…']).collect(),
+        Some(_) => text.chars().take(chars_max - 1).chain(['…']).collect(),
     }
 }
 
-/// Text without what would end the line, or what a terminal would obey.
+/// Escapes control characters, which would break lines or control the terminal.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter.is_control() {
-            true => shown.extend(letter.escape_default()),
-            false => shown.push(letter),
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
         }
     }
     shown
@@ -202,27 +212,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_fits_a_terminal_by_cutting_the_widest_text() {
-        let mut table = Table::named(["id", "n", "why"]);
-        table.row(["an id that is long", "7", "somebody has not been told"]);
+    fn widest_text_column_is_truncated_to_the_terminal_width() {
+        let mut table = Table::with_whole_first_column(["id", "n", "why"]);
+        table.row(["an id that is long", "7", "the connection was refused"]);
         table.row(["b", "12", "x"]);
         assert_eq!(
             table.lines(Some(40)),
             [
                 "id                   n  why",
-                "an id that is long   7  somebody has no…",
+                "an id that is long   7  the connection …",
                 "b                   12  x"
             ]
         );
         let narrow = table.lines(Some(10));
         assert_eq!(
             narrow.get(1).map(String::as_str),
-            Some("an id that is long   7  somebody …")
+            Some("an id that is long   7  the conne…")
         );
     }
 
     #[test]
-    fn columns_line_up_and_numbers_end_together() {
+    fn text_is_left_aligned_and_numbers_right_aligned() {
         let mut table = Table::new(["name", "items", "key"]);
         table.row(["orders", "1,024", "id"]);
         table.row(["a", "7", "customer"]);
@@ -237,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_cell_reaches_the_terminal_as_a_command() {
+    fn control_characters_are_escaped() {
         let mut table = Table::new(["v"]);
         table.row(["a\nb\u{1b}[31m"]);
         table.row(["é".repeat(61)]);
@@ -248,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_rows_is_its_names() {
+    fn table_without_rows_prints_its_header() {
         assert_eq!(Table::new(["a", "b"]).lines(None), ["a  b"]);
-        assert!(Table::of_facts().lines(None).is_empty());
+        assert!(Table::key_value().lines(None).is_empty());
     }
 }

@@ -1,9 +1,9 @@
-//! Values for people: text as it is, everything else as plain JSON.
+//! Values as text: strings unchanged, everything else as plain JSON.
 
 use floe_store::json::Writer;
 use floe_store::{Item, Set, Value};
 
-/// The value in a cell.
+/// The cell of a value.
 pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::S(text) => text.as_str().to_owned(),
@@ -30,7 +30,7 @@ fn write_plain_item(w: &mut Writer, item: &Item) {
     });
 }
 
-/// Plain JSON does not know sets and bytes: the first become arrays, the second base 64.
+/// Plain JSON has no sets and bytes: sets become arrays, bytes become base 64.
 fn write_plain(w: &mut Writer, value: &Value) {
     match value {
         Value::S(text) => w.string(text),

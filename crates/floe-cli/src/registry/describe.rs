@@ -1,9 +1,9 @@
-//! `floe registry describe`: the description of a registry, as `--schema` takes it.
+//! `floe registry describe`: prints the description of a registry.
 
-use super::{Found, RegistryPlace};
+use super::{RegistryArgs, RegistryContext};
 use crate::{Result, Table, print};
 
-/// Tell all that is known of a registry
+/// Describe a registry
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -12,36 +12,36 @@ Examples:
   floe registry latest Layer region=eu package=numpy --schema layer.json \\
       --region eu-west-1
 
-With --json it is the description itself, in the words of #[derive(Registry)], as --schema takes it.")]
+With --json, prints the description itself, as accepted by --schema. It has the attributes of #[derive(Registry)].")]
 pub(super) struct Describe {
     #[command(flatten)]
-    pub(super) place: RegistryPlace,
+    pub(super) registry: RegistryArgs,
 }
 
 impl Describe {
-    pub(super) async fn run(&self, (schema, _): Found<'_>) -> Result {
-        if self.place.at.output.json {
+    pub(super) async fn run(&self, (schema, _): RegistryContext<'_>) -> Result {
+        if self.registry.target.output.json {
             print(schema.describe().trim_end());
             return Ok(());
         }
-        let mut facts = Table::of_facts();
-        facts.fact("registry", schema.name);
-        facts.fact("table", schema.table);
-        facts.fact("group", schema.group_text());
-        facts.fact(
+        let mut summary = Table::key_value();
+        summary.entry("registry", schema.name);
+        summary.entry("table", schema.table);
+        summary.entry("group", schema.group_text());
+        summary.entry(
             "version",
             format!("{}…, number in {}", schema.version_prefix, schema.version),
         );
-        facts.fact("latest", schema.latest);
-        facts.fact_if_any("status", schema.status);
-        facts.fact_if_any("expires", schema.expires);
-        facts.fact_if_any("retention", schema.retention_text());
-        facts.fact_if_any("legacy keys", schema.legacy_keys.then_some("yes"));
+        summary.entry("latest", schema.latest);
+        summary.entry_if_some("status", schema.status);
+        summary.entry_if_some("expires", schema.expires);
+        summary.entry_if_some("retention", schema.retention_text());
+        summary.entry_if_some("legacy keys", schema.legacy_keys.then_some("yes"));
         for index in schema.indexes {
             let field = schema.group.get(index.field).map_or("", |field| field.name);
-            facts.fact("index", format!("{} by {field}", index.name));
+            summary.entry("index", format!("{} by {field}", index.name));
         }
-        facts.print();
+        summary.print();
         print("");
         let mut fields = Table::new(["field", "attribute", "kind", ""]);
         for field in schema.fields {

@@ -1,10 +1,10 @@
-//! `floe registry get`: a version by its number, or by an alias.
+//! `floe registry get`: prints a version by number or alias.
 
 use super::print::print_version;
-use super::{Called, GroupPlace};
+use super::{GroupArgs, GroupContext};
 use crate::{Failure, Result};
 
-/// Get a version by its number, or by an alias
+/// Get a version by number or alias
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -12,26 +12,25 @@ Examples:
   floe registry get Layer region=eu package=numpy --alias lts --json \\
       --data ./layers | jq .item
 
-A version that is gone is told as well, with the moment since when it is. Exit code 3: there is no such version, or no such \
-alias.")]
+Deleted versions are printed too, with the time of deletion. Exit code 3: there is no such version or alias.")]
 pub(super) struct Get {
-    /// The number
+    /// Number of the version
     #[arg(long, value_name = "N", required_unless_present = "alias")]
     version: Option<u64>,
 
-    /// The alias that leads to it
+    /// Alias of the version
     #[arg(long, value_name = "NAME", conflicts_with = "version")]
     alias: Option<String>,
 
     #[command(flatten)]
-    pub(super) group: GroupPlace,
+    pub(super) group: GroupArgs,
 }
 
 impl Get {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result {
-        let (output, alias) = (self.group.place.at.output, self.alias.as_deref());
-        let (versions, group) = (called.versions, called.group);
-        let (found, asked) = match (self.version, alias.unwrap_or_default()) {
+    pub(super) async fn run(&self, context: GroupContext<'_>) -> Result {
+        let (output, alias) = (self.group.registry.target.output, self.alias.as_deref());
+        let (versions, group) = (context.versions, context.group);
+        let (found, selector) = match (self.version, alias.unwrap_or_default()) {
             (Some(number), _) => {
                 let found = versions.version(group, number).await?;
                 (found, format!("version={number}"))
@@ -43,11 +42,11 @@ impl Get {
         };
         let version = found.ok_or_else(|| {
             Failure::unmet(format!(
-                "{} {asked}",
-                called.unmet("there is no such version")
+                "{} {selector}",
+                context.unmet("there is no such version")
             ))
         })?;
-        print_version(output, called.schema, &version);
+        print_version(output, context.schema, &version);
         Ok(())
     }
 }

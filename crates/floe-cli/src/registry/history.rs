@@ -1,10 +1,10 @@
-//! `floe registry history`: all versions of a group.
+//! `floe registry history`: prints all versions of a group.
 
 use super::print::print_versions;
-use super::{Called, GroupPlace};
+use super::{GroupArgs, GroupContext};
 use crate::{Result, note};
 
-/// Tell all versions of a group, also those that are gone
+/// List all versions of a group, including deleted ones
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -14,28 +14,28 @@ Examples:
   floe registry history Layer region=eu package=numpy --json --data ./layers \\
       | jq 'select(.deleted_ms == null)'
 
-Those that are gone are told too: `until` is when they went, or are to go. Exit code 3: nothing was ever published in the group.")]
+The column `until` has the time of deletion or expiry. Exit code 3: no version of the group was ever published.")]
 pub(super) struct HistoryCommand {
-    /// The newest first
+    /// Print the newest version first
     #[arg(long)]
     newest_first: bool,
 
-    /// The most versions
+    /// Maximum number of versions
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     max: u32,
 
     #[command(flatten)]
-    pub(super) group: GroupPlace,
+    pub(super) group: GroupArgs,
 }
 
 impl HistoryCommand {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+    pub(super) async fn run(&self, context: GroupContext<'_>) -> Result {
         let max = usize::try_from(self.max).unwrap_or(usize::MAX);
         let (mut found, mut after) = (Vec::new(), None::<String>);
         loop {
-            let mut history = called
+            let mut history = context
                 .versions
-                .history(called.group)
+                .history(context.group)
                 .limit(max - found.len());
             if self.newest_first {
                 history = history.newest_first();
@@ -51,12 +51,19 @@ impl HistoryCommand {
             }
         }
         if found.is_empty() {
-            return Err(called.unmet("nothing was published"));
+            return Err(context.unmet("no version was published"));
         }
-        print_versions(self.group.place.at.output, called.schema, &found, false);
+        print_versions(
+            self.group.registry.target.output,
+            context.schema,
+            &found,
+            false,
+        );
         if after.is_some() {
             let count = found.len();
-            note(&format!("there are more: versions={count}; see --max"));
+            note(&format!(
+                "there are more versions: printed={count}; increase --max"
+            ));
         }
         Ok(())
     }

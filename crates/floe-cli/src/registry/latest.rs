@@ -1,30 +1,30 @@
-//! `floe registry latest` and `floe registry deployed`: what is in use.
+//! `floe registry latest` and `floe registry deployed`: print deployed versions.
 
 use clap::Args;
 
 use super::print::{print_version, print_versions};
-use super::{Called, Found, GroupPlace};
+use super::{GroupArgs, GroupContext, RegistryContext};
 use crate::Result;
 
-/// Tell the latest version of a group, or of all groups that have a name
+/// Print the latest version of a group, or of all groups with given key fields
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   floe registry latest Layer region=eu package=numpy --data ./layers
-  # of all regions
+  # the latest versions of all regions
   floe registry latest Layer package=numpy --data ./layers
-  # of all groups, where they are one partition
+  # the latest versions of all groups, if their pointers share a partition
   floe registry latest Build --json --data ./layers | jq .version
 
-With all names of the group it is one version. With some of them it is one of each group that has these names, for which \
-there must be an index by one of them. Without any it is one of each group, if the partition key is the version. Exit code \
-3: the group has no latest version.")]
+With all key fields, prints the latest version of the group. With some of them, prints the latest version of each matching \
+group, which needs an index by one of the fields. Without any, prints the latest version of every group, if the partition key is \
+the version. Exit code 3: the group has no latest version.")]
 pub(super) struct Latest {
     #[command(flatten)]
-    pub(super) group: GroupPlace,
+    pub(super) group: GroupArgs,
 }
 
-/// Tell all versions that are deployed in the groups that have a name
+/// List the deployed versions of all groups with given key fields
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,36 +32,39 @@ Examples:
   floe registry deployed Layer package=numpy --json \\
       --endpoint http://127.0.0.1:8000
 
-The latest and the deprecated, as far as the index knows. There must be an index by one of the names that are given.")]
+Prints latest and deprecated versions. Reads an index by one of the given fields, which must exist and is eventually consistent \
+in Amazon DynamoDB.")]
 pub(super) struct Deployed {
     #[command(flatten)]
-    pub(super) group: GroupPlace,
+    pub(super) group: GroupArgs,
 }
 
 impl Latest {
-    pub(super) async fn run(&self, (schema, versions): Found<'_>) -> Result {
+    pub(super) async fn run(&self, (schema, versions): RegistryContext<'_>) -> Result {
         let names = self.group.pairs();
         let found = versions.latest_named(&names).await?;
         match (names.len() >= schema.group.len(), found.first()) {
-            (true, Some(version)) => print_version(self.group.place.at.output, schema, version),
+            (true, Some(version)) => {
+                print_version(self.group.registry.target.output, schema, version)
+            }
             (true, None) => {
-                let called = Called {
+                let context = GroupContext {
                     schema,
                     versions,
                     group: &versions.group(&names)?,
                 };
-                return Err(called.unmet("there is no latest version"));
+                return Err(context.unmet("there is no latest version"));
             }
-            (false, _) => print_versions(self.group.place.at.output, schema, &found, true),
+            (false, _) => print_versions(self.group.registry.target.output, schema, &found, true),
         }
         Ok(())
     }
 }
 
 impl Deployed {
-    pub(super) async fn run(&self, (schema, versions): Found<'_>) -> Result {
+    pub(super) async fn run(&self, (schema, versions): RegistryContext<'_>) -> Result {
         let found = versions.deployed_named(&self.group.pairs()).await?;
-        print_versions(self.group.place.at.output, schema, &found, true);
+        print_versions(self.group.registry.target.output, schema, &found, true);
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
-//! `floe registry list`: which registries there are.
+//! `floe registry list`: lists the registries of a store.
 
 use floe::registry::RegistrySchema;
 
 use super::described;
-use crate::{Opened, Result, StoreArgs, Table, object};
+use crate::{OpenStore, Result, StoreArgs, Table, object};
 
-/// Tell which registries there are, and what forms their groups
+/// List the registries of a store, with the key fields of their groups
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,20 +13,20 @@ Examples:
   floe registry list --table klayers --json --endpoint http://127.0.0.1:8000 \\
       | jq -r .registry
 
-Those are told whose description is kept in their table, as `ensure_registries` does.")]
+Lists registries whose description is stored in their table, which `ensure_registries` does.")]
 pub(super) struct List {
-    /// Only of this table [default: of all]
+    /// Table to list [default: all]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
 impl List {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let all = described(opened, self.table.as_deref()).await?;
-        self.at.output.rows(
+        self.target.output.rows(
             all,
             |w, schema| {
                 object!(w;
@@ -46,7 +46,7 @@ impl List {
     }
 }
 
-/// The names of the fields of a group.
+/// The names of the key fields of a group.
 fn group(schema: &RegistrySchema) -> Vec<&'static str> {
     schema.group.iter().map(|field| field.name).collect()
 }

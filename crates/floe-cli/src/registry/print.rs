@@ -1,33 +1,33 @@
-//! Versions for people, one down the page or several as rows, and for programs.
+//! Prints versions: one as a list of fields, several as rows, or as JSON.
 
 use floe::registry::schema::RegistryField;
 use floe::registry::{RegistrySchema, Version};
 use floe_store::json::Writer;
 use floe_store::{Item, Timestamp};
 
-use crate::{Output, Table, cell, moment, object, print_json};
+use crate::{Output, Table, cell, object, print_json, utc};
 
 /// Prints a version.
 pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &Version<Item>) {
     output.either(&|w| write(w, version), &|| {
-        let mut facts = Table::of_facts();
-        facts.fact("version", version.number);
-        facts.fact("status", status(version));
-        facts.fact_if_any("published", version.published.map(moment::text));
-        facts.fact_if_any("expires", expires(version).map(moment::text));
-        facts.fact_if_any("deleted", version.deleted.map(moment::text));
-        facts.fact_if_any("held by", is_held(version).then(|| held(version)));
+        let mut summary = Table::key_value();
+        summary.entry("version", version.number);
+        summary.entry("status", status(version));
+        summary.entry_if_some("published", version.published.map(utc::date_time));
+        summary.entry_if_some("expires", expires(version).map(utc::date_time));
+        summary.entry_if_some("deleted", version.deleted.map(utc::date_time));
+        summary.entry_if_some("held by", is_held(version).then(|| held(version)));
         let hash = version.hash.as_ref().filter(|hash| !hash.is_empty());
-        facts.fact_if_any("hash", hash);
+        summary.entry_if_some("hash", hash);
         for field in schema.fields {
             let value = version.value.get(field.attribute);
-            facts.fact_if_any(field.name, value.map(cell));
+            summary.entry_if_some(field.name, value.map(cell));
         }
-        facts.print();
+        summary.print();
     });
 }
 
-/// Prints versions, with the names of their groups if they are of several.
+/// Prints versions, with the key fields of their groups if `with_group`.
 pub(super) fn print_versions(
     output: Output,
     schema: &RegistrySchema,
@@ -49,7 +49,7 @@ pub(super) fn print_versions(
             Box::new(move |version| of(version).unwrap_or_default()),
         )
     };
-    let published = |version: &Version<Item>| version.published.map(moment::text);
+    let published = |version: &Version<Item>| version.published.map(utc::date_time);
     let mut columns: Vec<Column> = Vec::new();
     columns.extend(names.into_iter().filter(|_| with_group).map(field));
     columns.push(("version", Box::new(|version| version.number.to_string())));
@@ -59,7 +59,7 @@ pub(super) fn print_versions(
         Box::new(move |version| published(version).unwrap_or_default()),
     ));
     if versions.iter().any(|version| until(version).is_some()) {
-        let until = |version: &Version<Item>| until(version).map(moment::day);
+        let until = |version: &Version<Item>| until(version).map(utc::date);
         columns.push((
             "until",
             Box::new(move |version| until(version).unwrap_or_default()),
@@ -76,10 +76,10 @@ pub(super) fn print_versions(
     table.print();
 }
 
-/// A column: its name, and the cell of a version.
+/// A column: its name, and its cell for a version.
 type Column = (&'static str, Box<dyn Fn(&Version<Item>) -> String>);
 
-/// When it went, or is to go.
+/// The time of deletion or expiry.
 fn until(version: &Version<Item>) -> Option<Timestamp> {
     version.deleted.or_else(|| expires(version))
 }
@@ -90,9 +90,9 @@ const fn is_held(version: &Version<Item>) -> bool {
 
 fn status(version: &Version<Item>) -> &'static str {
     match (version.status, version.is_deployed()) {
-        (_, false) => "gone",
+        (_, false) => "deleted",
         (Some(status), true) => status.as_str(),
-        (None, true) => "there",
+        (None, true) => "deployed",
     }
 }
 
@@ -101,7 +101,7 @@ fn expires(version: &Version<Item>) -> Option<Timestamp> {
     secs.map(|secs| Timestamp::from_millis(secs.saturating_mul(1000)))
 }
 
-/// What keeps it from expiring.
+/// The pin and aliases that keep the version from expiring.
 fn held(version: &Version<Item>) -> String {
     let pin = version.is_pinned.then_some("pin");
     let aliases = version.aliases.iter().map(String::as_str);

@@ -1,30 +1,30 @@
-//! `floe registry publish`: the next version of a group.
+//! `floe registry publish`: publishes the next version of a group.
 
 use floe::registry::RegistrySchema;
 use floe_store::{Item, Number, Value};
 
-use super::GroupPlace;
-use crate::{Failure, Input, Result, members, with_forms};
+use super::GroupArgs;
+use crate::{Failure, Input, Result, members, with_formats};
 
 /// Publish an item as the next version of its group
 #[derive(Debug, clap::Args)]
-#[command(after_help = with_forms("\
+#[command(after_help = with_formats("\
 Examples:
   floe registry publish Layer region=eu package=numpy --item '{\"arn\":\"arn:3\"}' \\
       --data ./layers
   floe registry publish Layer --item @layer.json --if-changed --json \\
       --data ./layers | jq .version
 
-The item has the attributes of the fields, as they are stored; names of the group may be given before it instead. It is \
-checked against the description: all fields that are not optional, of their kinds, and nothing else. It gets the next \
-number and the same hash as a program would give it, and is the latest; the version that was is deprecated, all in one \
-commit. What a program checks besides, as the range of a number, is in the program."))]
+The item has the stored attributes of all fields; key fields may be given as arguments instead. It is validated against the \
+description: required fields, types, and no other attributes. It gets the next number and the same hash as from a program, and \
+becomes the latest version; the previous one is deprecated, all in one commit. Constraints in the program's code, such as \
+number ranges, are not checked."))]
 pub(super) struct Publish {
-    /// What is published: the attributes of its fields
+    /// Item to publish: the stored attributes of its fields
     #[arg(long, value_name = "JSON")]
     item: String,
 
-    /// Leave it if the latest version has the same content, by its hash
+    /// Publish only if the hash differs from that of the latest version
     #[arg(long)]
     if_changed: bool,
 
@@ -32,23 +32,22 @@ pub(super) struct Publish {
     input: Input,
 
     #[command(flatten)]
-    group: GroupPlace,
+    group: GroupArgs,
 }
 
 impl Publish {
     pub(super) fn run(&self) -> Result {
         let item = self.input.item("--item", &self.item)?;
-        self.group.place.run(async |(schema, versions)| {
-            let item = self.with_names(schema, item)?;
-            let (number, is_new) = match self.if_changed {
-                true => {
-                    let published = versions.publish_if_changed(&item).await?;
-                    (published.number(), published.is_new())
-                }
-                false => (versions.publish(&item).await?, true),
+        self.group.registry.run(async |(schema, versions)| {
+            let item = self.with_key_fields(schema, item)?;
+            let (number, is_new) = if self.if_changed {
+                let published = versions.publish_if_changed(&item).await?;
+                (published.number(), published.is_new())
+            } else {
+                (versions.publish(&item).await?, true)
             };
             let done = if is_new { "published" } else { "unchanged" };
-            self.group.place.at.output.line(
+            self.group.registry.target.output.line(
                 members!["version": number, "published": is_new],
                 &format_args!("{done}: version {number}"),
             );
@@ -56,18 +55,18 @@ impl Publish {
         })
     }
 
-    /// The item, with the names that were given before it.
-    fn with_names(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item> {
+    /// Adds the key fields of the arguments to the item.
+    fn with_key_fields(&self, schema: &RegistrySchema, mut item: Item) -> Result<Item> {
         for (name, text) in &self.group.names {
             let mut fields = schema.group.iter();
             let field = fields.find(|field| field.name == name || field.attribute == name);
             let field = field.ok_or_else(|| {
                 Failure::usage(format!(
-                    "the name is none of the group: name={name} group={}",
+                    "the field does not belong to the group: name={name} group={}",
                     schema.group_text()
                 ))
             })?;
-            // Whether it is one is checked with all other fields.
+            // Text that is not a number is rejected later, with all other fields.
             let number = text
                 .parse::<Number>()
                 .ok()
@@ -75,7 +74,7 @@ impl Publish {
             let value = number.map_or_else(|| Value::from(text.as_str()), Value::N);
             if item.insert(field.attribute, value).is_some() {
                 return Err(Failure::usage(format!(
-                    "the name stands in --item as well: name={name}"
+                    "the field is also in --item: field={name}"
                 )));
             }
         }

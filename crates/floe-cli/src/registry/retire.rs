@@ -1,39 +1,40 @@
-//! `floe registry retire`: takes a version back.
+//! `floe registry retire`: retires a version.
 
-use super::{Called, Numbered};
+use super::{GroupContext, VersionArgs};
 use crate::{Result, members};
 
-/// Retire a version: it is not deployed any more, and stays in the history
+/// Retire a version: it is no longer deployed, but stays in the history
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe registry retire Layer region=eu package=numpy --version 3 --data ./layers
 
-It leaves the lists of what is deployed, and stays in the history with the moment of its deletion. If it was the latest, the \
-newest before it that is still deployed is the latest again. To retire what is gone changes nothing. Exit code 3: there is \
-no such version, or an alias leads to it.")]
+The version is removed from the list of deployed versions, and stays in the history with the time of deletion. If it was the \
+latest, the newest older version that is still deployed becomes the latest. Retiring a deleted version changes nothing. Exit \
+code 3: there is no such version, or it has an alias.")]
 pub(super) struct Retire {
     #[command(flatten)]
-    pub(super) version: Numbered,
+    pub(super) version: VersionArgs,
 }
 
 impl Retire {
-    pub(super) async fn run(&self, called: Called<'_>) -> Result {
+    pub(super) async fn run(&self, context: GroupContext<'_>) -> Result {
         let version = self.version.version;
-        let (versions, group) = (called.versions, called.group);
+        let (versions, group) = (context.versions, context.group);
         let is_changed = versions.retire(group, version).await?;
         let latest = versions.latest(group).await?.map(|latest| latest.number);
-        let done = match is_changed {
-            true => "retired",
-            false => "gone already",
+        let done = if is_changed {
+            "retired"
+        } else {
+            "already deleted"
         };
-        let left = latest.map_or_else(
+        let latest_text = latest.map_or_else(
             || "there is no latest version".to_owned(),
             |latest| format!("the latest is version {latest}"),
         );
-        self.version.group.place.at.output.line(
+        self.version.group.registry.target.output.line(
             members!["version": version, "retired": is_changed, "latest": latest],
-            &format_args!("{done}: version {version}; {left}"),
+            &format_args!("{done}: version {version}; {latest_text}"),
         );
         Ok(())
     }

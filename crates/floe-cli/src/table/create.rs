@@ -1,4 +1,4 @@
-//! `floe table create`: makes a table.
+//! `floe table create`: creates a table.
 
 use clap::{Args, ValueEnum};
 use floe_store::TableDef;
@@ -7,7 +7,7 @@ use floe_store::table::{KeyKind, Projection, StreamView};
 use super::describe;
 use crate::{Failure, IfMissing, Result, StoreArgs};
 
-/// Make a table, with its key, its indexes, its change stream and its expiry
+/// Create a table with its key, indexes, change stream and expiry
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,49 +16,49 @@ Examples:
       --stream new-and-old-images --endpoint http://127.0.0.1:8000
   floe table create sessions --key id:S --expires until --data ./shop --new
 
-The types of keys are S (text), N (number) and B (bytes). An index holds all attributes; the first attribute of its key \
-is the partition, the second, if there is one, the order. Tables are paid for by the request. Amazon DynamoDB takes some \
-seconds to make one: `floe table describe` tells when it is active.")]
+Key types are S (text), N (number) and B (bytes). The first attribute of an index key is the partition key, the optional second \
+the sort key. Indexes project all attributes. Tables use on-demand billing. Amazon DynamoDB takes some seconds to create a \
+table: `floe table describe` prints its status.")]
 pub(super) struct Create {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// The partition key and its type
+    /// Partition key and its type
     #[arg(long, value_name = "NAME:TYPE", value_parser = parse_attribute)]
     key: Attribute,
 
-    /// The sort key and its type
+    /// Sort key and its type
     #[arg(long, value_name = "NAME:TYPE", value_parser = parse_attribute)]
     sort: Option<Attribute>,
 
-    /// A global index and its key; may be given several times
+    /// Global index and its key; can be repeated
     #[arg(long, value_name = "INDEX=NAME:TYPE[,NAME:TYPE]", value_parser = parse_index)]
     index: Vec<Index>,
 
-    /// A local index and its sort key; may be given several times
+    /// Local index and its sort key; can be repeated
     #[arg(long, value_name = "INDEX=NAME:TYPE", value_parser = parse_local_index)]
     local_index: Vec<Index>,
 
-    /// Keep a change stream with these images
+    /// Enable a change stream with these images
     #[arg(long, value_name = "IMAGES", value_enum)]
     stream: Option<View>,
 
-    /// Remove items when the moment in this attribute has come, in seconds since 1970
+    /// Attribute with the expiry time of items, in seconds since 1970
     #[arg(long, value_name = "NAME")]
     expires: Option<String>,
 
-    /// Make the directory a store, if there is none in it
+    /// Create a store if the directory holds none
     #[arg(long, requires = "data")]
     new: bool,
 
     #[command(flatten)]
-    at: StoreArgs,
+    target: StoreArgs,
 }
 
-/// An attribute of a key, and its type.
+/// A key attribute and its type.
 type Attribute = (String, KeyKind);
 
-/// An index: its name, and the attributes of its key.
+/// An index: its name, and its key attributes. The partition of a local index is its sort key.
 #[derive(Clone, Debug)]
 struct Index {
     name: String,
@@ -66,7 +66,7 @@ struct Index {
     sort: Option<Attribute>,
 }
 
-/// Which images a change stream keeps.
+/// The images in a change stream.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum View {
     /// Only the key
@@ -82,10 +82,10 @@ enum View {
 impl Create {
     pub(super) fn run(&self) -> Result {
         let definition = self.definition()?;
-        let missing = IfMissing::made(self.new);
-        self.at.store.run_or(missing, async |opened| {
+        let missing = IfMissing::create_if(self.new);
+        self.target.store.run_or(missing, async |opened| {
             let table = opened.engine().create_table(definition.into()).await?;
-            describe::print_table(self.at.output, opened, &table);
+            describe::print_table(self.target.output, opened, &table);
             Ok(())
         })
     }
@@ -121,15 +121,15 @@ impl Create {
     }
 }
 
-/// An attribute of a key: `placed:N`.
+/// Parses a key attribute: `placed:N`.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
     let (name, kind) = text.rsplit_once(':').unwrap_or((text, ""));
     let kind = KeyKind::from_name(kind).filter(|_| !name.is_empty());
     kind.map(|kind| (name.to_owned(), kind))
-        .ok_or_else(|| "not a name and a type, such as id:S (S, N or B)".to_owned())
+        .ok_or_else(|| "expected a name and a type (S, N or B), such as id:S".to_owned())
 }
 
-/// An index: `by_product=product:S,quantity:N`.
+/// Parses an index: `by_product=product:S,quantity:N`.
 fn parse_index(text: &str) -> Result<Index, String> {
     let (name, key) = text.split_once('=').unwrap_or(("", text));
     let (partition, sort) = match key.split_once(',') {
@@ -137,7 +137,9 @@ fn parse_index(text: &str) -> Result<Index, String> {
         None => (key, None),
     };
     if name.is_empty() {
-        return Err("not an index and its key, such as by_product=product:S,quantity:N".to_owned());
+        return Err(
+            "expected an index and its key, such as by_product=product:S,quantity:N".to_owned(),
+        );
     }
     Ok(Index {
         name: name.to_owned(),
@@ -146,11 +148,11 @@ fn parse_index(text: &str) -> Result<Index, String> {
     })
 }
 
-/// A local index: `by_total=total:N`.
+/// Parses a local index: `by_total=total:N`.
 fn parse_local_index(text: &str) -> Result<Index, String> {
     let index = parse_index(text)?;
     match index.sort {
         None => Ok(index),
-        Some(_) => Err("a local index has a sort key alone, such as by_total=total:N".to_owned()),
+        Some(_) => Err("a local index has only a sort key, such as by_total=total:N".to_owned()),
     }
 }

@@ -1,35 +1,35 @@
-//! `floe table delete`: removes a table with all that is in it.
+//! `floe table delete`: deletes a table and all its items.
 
-use crate::{Opened, Result, StoreArgs, confirm, grouped, members};
+use crate::{OpenStore, Result, StoreArgs, confirm, grouped, members};
 
-/// Delete a table with all that is in it
+/// Delete a table and all its items
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   floe table delete orders --data ./shop
   floe table delete orders --endpoint http://127.0.0.1:8000 --yes
 
-It asks before. Without a terminal to ask at, nothing is deleted unless --yes is given.")]
+The deletion must be confirmed: at the terminal, or with --yes.")]
 pub(super) struct Delete {
-    /// The table
+    /// Name of the table
     table: String,
 
-    /// Delete it without asking
+    /// Delete without confirmation
     #[arg(long)]
     yes: bool,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
 impl Delete {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let name = &self.table;
         let items = opened.table(name).await?.item_count;
-        let what = format!("deleting table={name} items={}", grouped(items));
-        confirm(self.yes, &what, "nothing was deleted")?;
+        let action = format!("deleting table={name} items={}", grouped(items));
+        confirm(self.yes, &action, "nothing was deleted")?;
         opened.engine().delete_table(name.clone()).await?;
-        self.at.output.line(
+        self.target.output.line(
             members!["deleted": *name, "items": items],
             &format_args!("deleted: table={name} items={}", grouped(items)),
         );

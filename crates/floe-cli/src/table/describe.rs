@@ -1,14 +1,14 @@
-//! `floe table describe`: all that is known of a table.
+//! `floe table describe`: describes a table.
 
-use floe_server::json::{Moment, write_table};
+use floe_server::json::{TableLifecycle, write_table};
 use floe_store::table::{
     Billing, IndexDef, IndexDescription, IndexKind, Projection, TableDescription,
 };
 
 use super::key_text;
-use crate::{Opened, Output, Result, StoreArgs, Table, bytes, grouped};
+use crate::{OpenStore, Output, Result, StoreArgs, Table, bytes, grouped};
 
-/// Tell all that is known of a table
+/// Describe a table
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,65 +16,65 @@ Examples:
   floe table describe orders --endpoint http://127.0.0.1:8000 --json \\
       | jq .TableStatus
 
-With --json it is described as DynamoDB's DescribeTable does.")]
+With --json, prints the table as DynamoDB's DescribeTable does.")]
 pub(super) struct Describe {
-    /// The table
+    /// Name of the table
     table: String,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
 impl Describe {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let table = opened.table(&self.table).await?;
-        print_table(self.at.output, opened, &table);
+        print_table(self.target.output, opened, &table);
         Ok(())
     }
 }
 
-/// Prints a table as it stands.
-pub(super) fn print_table(output: Output, opened: &Opened, table: &TableDescription) {
-    let moment = Moment::Life(opened.engine().now());
-    output.either(&|w| write_table(w, table, moment), &|| print_facts(table));
+/// Prints the description of a table.
+pub(super) fn print_table(output: Output, opened: &OpenStore, table: &TableDescription) {
+    let lifecycle = TableLifecycle::Active(opened.engine().now());
+    output.either(&|w| write_table(w, table, lifecycle), &|| print_text(table));
 }
 
-/// Describes a table to people.
-fn print_facts(table: &TableDescription) {
+/// Prints the description of a table as text.
+fn print_text(table: &TableDescription) {
     let definition = &table.definition;
-    let mut facts = Table::of_facts();
-    facts.fact("table", &definition.name);
-    facts.fact("status", table.status.as_str().to_lowercase());
-    facts.fact("key", key_text(&definition.key));
-    facts.fact("items", grouped(table.item_count));
-    facts.fact("size", bytes(table.size_bytes));
-    facts.fact("paid", billing(definition.billing));
-    facts.fact_if_any("stream", definition.stream.map(|view| view.as_str()));
-    facts.fact_if_any("expires by", definition.ttl_attribute.as_ref());
-    let deletion = definition.deletion_protection.then_some("refused");
-    facts.fact_if_any("deletion", deletion);
+    let mut summary = Table::key_value();
+    summary.entry("table", &definition.name);
+    summary.entry("status", table.status.as_str().to_lowercase());
+    summary.entry("key", key_text(&definition.key));
+    summary.entry("items", grouped(table.item_count));
+    summary.entry("size", bytes(table.size_bytes));
+    summary.entry("billing", billing(definition.billing));
+    summary.entry_if_some("stream", definition.stream.map(|view| view.as_str()));
+    summary.entry_if_some("expires", definition.ttl_attribute.as_ref());
+    let protected = definition.deletion_protection.then_some("on");
+    summary.entry_if_some("deletion protection", protected);
     for (key, value) in &definition.tags {
-        facts.fact("tag", format!("{key}={value}"));
+        summary.entry("tag", format!("{key}={value}"));
     }
     for index in &definition.indexes {
-        let found = table.indexes.iter().find(|known| known.name == index.name);
-        facts.fact("index", index_text(index, found));
+        let found = table.indexes.iter().find(|other| other.name == index.name);
+        summary.entry("index", index_text(index, found));
     }
-    facts.fact("arn", &table.arn);
-    facts.print();
+    summary.entry("arn", &table.arn);
+    summary.print();
 }
 
 fn billing(billing: Billing) -> String {
     match billing {
-        Billing::OnDemand => "by the request".to_owned(),
+        Billing::OnDemand => "on demand".to_owned(),
         Billing::Provisioned(throughput) => format!(
-            "by the hour: reads={} writes={}",
+            "provisioned: reads={} writes={}",
             throughput.read, throughput.write
         ),
     }
 }
 
-/// An index: its name, its key, what it copies, and how much is in it.
+/// The text of an index: name, key, projection, status and number of items.
 fn index_text(index: &IndexDef, found: Option<&IndexDescription>) -> String {
     let kind = match index.kind {
         IndexKind::Global => "global",
@@ -85,7 +85,7 @@ fn index_text(index: &IndexDef, found: Option<&IndexDescription>) -> String {
         Projection::KeysOnly => "keys only".to_owned(),
         Projection::Include(names) => {
             let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
-            format!("with {}", names.join(", "))
+            format!("includes {}", names.join(", "))
         }
     };
     let mut text = format!(

@@ -1,11 +1,11 @@
-//! `floe table list`: the tables of a store, and how much is in them.
+//! `floe table list`: lists the tables of a store.
 
 use floe_store::op::ListTables;
 
 use super::key_text;
-use crate::{Opened, Result, StoreArgs, Table, bytes, grouped, members, object};
+use crate::{OpenStore, Result, StoreArgs, Table, bytes, grouped, members, object};
 
-/// List the tables, with their keys and how much is in them
+/// List tables, with their keys, numbers of items and sizes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,28 +13,28 @@ Examples:
   floe table list --endpoint http://127.0.0.1:8000 --names
   floe table list --data ./shop --json | jq -r 'select(.items > 1000) | .table'
 
-Each table is asked for what is in it, which takes a request; --names leaves that out. Amazon DynamoDB counts items and \
-bytes every six hours, a directory knows them at any time.")]
+Sends one request per table, unless --names is given. Amazon DynamoDB updates the numbers of items and bytes about every six \
+hours; those of a directory are always current.")]
 pub(super) struct List {
-    /// Only their names, one per line
+    /// Print only the names, one per line
     #[arg(long)]
     names: bool,
 
     #[command(flatten)]
-    pub(super) at: StoreArgs,
+    pub(super) target: StoreArgs,
 }
 
 impl List {
-    pub(super) async fn run(&self, opened: &Opened) -> Result {
+    pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let names = names(opened).await?;
         if self.names {
             for name in &names {
-                self.at.output.line(members!["table": *name], name);
+                self.target.output.line(members!["table": *name], name);
             }
             return Ok(());
         }
         let tables = opened.tables(&names).await?;
-        self.at.output.rows(
+        self.target.output.rows(
             tables,
             |w, table| {
                 let definition = &table.definition;
@@ -48,7 +48,7 @@ impl List {
                     "stream": definition.stream.map(|view| view.as_str())
                 );
             },
-            Table::named(["table", "key", "items", "size", "indexes", "stream"]),
+            Table::with_whole_first_column(["table", "key", "items", "size", "indexes", "stream"]),
             |table| {
                 let definition = &table.definition;
                 [
@@ -68,8 +68,8 @@ impl List {
     }
 }
 
-/// The names of all tables, in their order.
-pub(crate) async fn names(opened: &Opened) -> Result<Vec<String>> {
+/// The names of all tables, sorted.
+pub(crate) async fn names(opened: &OpenStore) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut request = ListTables::default();
     loop {

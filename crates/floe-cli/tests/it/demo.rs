@@ -1,42 +1,45 @@
-//! `floe demo`, and the commands that it shows: events, feed and graph. And what shells and `man` are told.
+//! `floe demo`, the commands that it prints, `floe events`, `floe bench`, completions and man pages.
 
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::world::{Running, Store, run};
+use crate::support::{Running, Store, run};
 
-/// A store that the demo has filled.
+/// A store filled by the demo.
 fn shop() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop").to_str().unwrap().to_owned();
-    let told = run(&["demo", "--no-serve", "--data", &path])
-        .succeeded()
+    let printed = run(&["demo", "--no-serve", "--data", &path])
+        .assert_success()
         .stdout;
-    assert!(told.starts_with("A shop was filled in "), "{told}");
+    assert!(printed.starts_with("Filled a shop in "), "{printed}");
     assert!(
-        told.contains("\nmodels      5 products, 8 purchases"),
-        "{told}"
-    );
-    assert!(told.contains("refused     100 tents: "), "{told}");
-    assert!(
-        told.contains("\nregistry    2 versions of the price list"),
-        "{told}"
+        printed.contains("\nmodels      5 products, 8 purchases"),
+        "{printed}"
     );
     assert!(
-        told.contains("floe registry history PriceList market=north --data "),
-        "{told}"
+        printed.contains("rejected    buying 100 tents: "),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("\nregistry    2 versions of the price list"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("floe registry history PriceList market=north --data "),
+        "{printed}"
     );
     (folder, path)
 }
 
 fn prints(path: &str, arguments: &[&str]) -> String {
     run(&[arguments, &["--data", path]].concat())
-        .succeeded()
+        .assert_success()
         .stdout
 }
 
 #[test]
-fn the_demo_fills_a_store_that_every_command_can_look_at() {
+fn demo_store_can_be_read_with_every_command() {
     let (_folder, path) = shop();
     assert_eq!(
         prints(
@@ -106,11 +109,11 @@ fn the_demo_fills_a_store_that_every_command_can_look_at() {
         "{got}"
     );
     let none = run(&[
-        "graph", "get", "shop", "customer", "nobody", "--data", &path,
+        "graph", "get", "shop", "customer", "missing", "--data", &path,
     ]);
-    none.failed(
+    none.assert_failure(
         3,
-        &["there is no such entity: scope=shop type=customer id=nobody"],
+        &["there is no such entity: scope=shop type=customer id=missing"],
     );
     prints(&path, &["graph", "check"]);
     let latest = prints(&path, &["registry", "latest", "PriceList", "market=north"]);
@@ -135,21 +138,21 @@ fn the_demo_fills_a_store_that_every_command_can_look_at() {
     let history = prints(&path, &["registry", "history", "PriceList", "market=north"]);
     assert_eq!(history.lines().count(), 3, "{history}");
     let again = run(&["demo", "--no-serve", "--data", &path]);
-    again.failed(1, &["the directory is not empty"]);
+    again.assert_failure(1, &["the directory is not empty"]);
 }
 
 #[test]
-fn the_demo_serves_what_it_has_filled() {
+fn demo_serves_the_filled_store() {
     let mut demo = Running::start(&["demo", "--listen", "0"]);
     let mut endpoint = String::new();
     while !demo.line.starts_with("floe: serving DynamoDB on ") {
         demo.line = demo.next_line();
-        assert!(!demo.line.is_empty(), "the demo has ended");
+        assert!(!demo.line.is_empty(), "the demo exited");
         if let Some((_, rest)) = demo.line.split_once("--endpoint ") {
             endpoint = rest.split_whitespace().next().unwrap().to_owned();
         }
     }
-    let listed = run(&["scan", "Product", "--count", "--endpoint", &endpoint]).succeeded();
+    let listed = run(&["scan", "Product", "--count", "--endpoint", &endpoint]).assert_success();
     assert_eq!(listed.stdout, "5\n");
     assert_eq!(demo.stop(Signal::INT).code, Some(0));
 }
@@ -160,7 +163,7 @@ fn events_are_appended_read_and_pruned() {
         let append = ["events", "append", "Cart-1", "--type"];
         store
             .run(&[&append[..], &["Added"]].concat())
-            .failed(1, &["there is no such table: table=events"]);
+            .assert_failure(1, &["there is no such table: table=events"]);
         let body = r#"{"sku":"tea"}"#;
         assert_eq!(
             store.prints(
@@ -173,7 +176,7 @@ fn events_are_appended_read_and_pruned() {
             "appended: stream=Cart-1 version=1\n"
         );
         let again = store.run(&[&append[..], &["Added", "--expect", "new"]].concat());
-        again.failed(3, &["the stream is at another version", "actual=1"]);
+        again.assert_failure(3, &["the stream is at another version", "actual=1"]);
         assert_eq!(
             store.json(&[&append[..], &["Paid", "--expect", "1"]].concat()),
             [json!({"stream": "Cart-1", "version": 2})]
@@ -188,40 +191,42 @@ fn events_are_appended_read_and_pruned() {
             json!({"sku": "tea"})
         );
         let prune = ["events", "prune", "Cart-1", "--before", "1"];
-        store.run(&prune).failed(2, &["nothing was deleted"]);
+        store
+            .run(&prune)
+            .assert_failure(2, &["nothing was deleted"]);
         assert_eq!(
             store.prints(&[&prune[..], &["--yes"]].concat()),
             "pruned: stream=Cart-1 deleted=1 deferred=0 lowest=1\n"
         );
         store
             .run(&["events", "read", "Cart-2"])
-            .failed(3, &["there is no such stream"]);
-        // What was pruned is told by no feed that is made afterwards, and what follows is behind until it is indexed.
+            .assert_failure(3, &["there is no such stream"]);
+        // A feed created after pruning has no pruned events, and later events are behind until they are indexed.
         store.prints(&["indexer", "--once"]);
         assert_eq!(store.json(&["feed", "verify"])[0]["faults_total"], 0);
         store.prints(&[&append[..], &["Sent"]].concat());
-        store.run(&["feed", "verify", "--json"]).behind();
+        store.run(&["feed", "verify", "--json"]).assert_behind();
         store
             .run(&["feed", "lag", "--group", "none"])
-            .failed(3, &["there is no such group"]);
+            .assert_failure(3, &["there is no such group"]);
     }
 }
 
-impl crate::world::Ended {
-    /// The feed was found to be behind, and to tell the rest.
+impl crate::support::ProgramOutput {
+    /// The feed is one event behind and has no faults.
     #[track_caller]
-    fn behind(self) {
+    fn assert_behind(self) {
         assert_eq!(self.code, Some(3), "{self:?}");
-        let told: serde_json::Value = serde_json::from_str(&self.stdout).unwrap();
+        let printed: serde_json::Value = serde_json::from_str(&self.stdout).unwrap();
         assert_eq!(
-            (&told["behind"], &told["faults_total"]),
+            (&printed["behind"], &printed["faults_total"]),
             (&json!(1), &json!(0))
         );
     }
 }
 
 #[test]
-fn the_benchmark_measures_and_leaves_nothing_behind() {
+fn bench_removes_its_store() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let measured = run(&[
@@ -234,7 +239,7 @@ fn the_benchmark_measures_and_leaves_nothing_behind() {
         "4",
         "--json",
     ])
-    .succeeded();
+    .assert_success();
     let lines: Vec<serde_json::Value> = measured
         .stdout
         .lines()
@@ -253,9 +258,9 @@ fn the_benchmark_measures_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn shells_and_man_know_every_command() {
+fn completions_and_man_pages_are_written() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let text = run(&["completions", shell]).succeeded().stdout;
+        let text = run(&["completions", shell]).assert_success().stdout;
         assert!(text.contains("checkpoint"), "{shell}");
         if shell == "bash" {
             let file = tempfile::NamedTempFile::new().unwrap();
@@ -268,7 +273,7 @@ fn shells_and_man_know_every_command() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    run(&["man", folder.path().to_str().unwrap()]).succeeded();
+    run(&["man", folder.path().to_str().unwrap()]).assert_success();
     for page in std::fs::read_dir(folder.path()).unwrap() {
         let page = page.unwrap().path();
         let text = std::fs::read_to_string(&page).unwrap();

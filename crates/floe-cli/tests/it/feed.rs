@@ -1,46 +1,46 @@
 //! `floe feed`.
 
 use floe::Error;
-use floe::events::feed::{Consumer, Handled, Partition};
+use floe::events::feed::{FeedConsumer, Handled, Partition};
 use floe::events::{EventData, Expected, Recorded, StreamName};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::world::{Ended, Running, append, block_on, connected, run, with_store};
+use crate::support::{ProgramOutput, Running, append, block_on, connected, run, with_store};
 
 /// A directory with a feed of three batches: `Cart-1`, `Cart-2` with `Order-1`, `Cart-1`.
-struct World(TempDir);
+struct FeedFixture(TempDir);
 
-impl World {
+impl FeedFixture {
     fn new() -> Self {
-        let world = Self(tempfile::tempdir().unwrap());
+        let feed = Self(tempfile::tempdir().unwrap());
         for appends in [
             &[("Cart-1", &[r#"{"n":1}"#, "{\n}"][..])][..],
             &[("Cart-2", &["{}"]), ("Order-1", &["not JSON"])],
             &[("Cart-1", &["{}"])],
         ] {
-            with_store(world.0.path(), async |store| {
+            with_store(feed.0.path(), async |store| {
                 for (stream, bodies) in appends {
                     append(&store, stream, bodies).await;
                 }
             });
-            world.run("indexer", &["--once"]).succeeded();
+            feed.run("indexer", &["--once"]).assert_success();
         }
-        world
+        feed
     }
 
-    fn run(&self, command: &str, arguments: &[&str]) -> Ended {
+    fn run(&self, command: &str, arguments: &[&str]) -> ProgramOutput {
         let mut words: Vec<&str> = command.split(' ').collect();
         words.extend(["--table", "shop", "--data", self.0.path().to_str().unwrap()]);
         words.extend(arguments);
         run(&words)
     }
 
-    /// What a command prints, by lines.
+    /// The lines that a command prints.
     fn lines(&self, command: &str, arguments: &[&str]) -> Vec<String> {
-        let ended = self.run(command, arguments).succeeded();
-        ended.stdout.lines().map(str::to_owned).collect()
+        let output = self.run(command, arguments).assert_success();
+        output.stdout.lines().map(str::to_owned).collect()
     }
 
     fn json(&self, command: &str, arguments: &[&str]) -> Vec<Value> {
@@ -49,10 +49,10 @@ impl World {
         lines.iter().map(parse).collect()
     }
 
-    /// Lets a group handle everything but `Cart-1` from its second event on.
+    /// Runs a group whose handler fails at `Cart-1` from its second event on.
     fn consume(&self, group: &str) {
         with_store(self.0.path(), async |store| {
-            let consumer = Consumer::new(store, group, Partition::FIRST).tries_max(1);
+            let consumer = FeedConsumer::new(store, group, Partition::FIRST).tries_max(1);
             let handle = async |stream: StreamName, events: Vec<Recorded>| {
                 let is_bad = |event: &Recorded| stream.as_str() == "Cart-1" && event.index > 0;
                 match events.iter().position(is_bad) {
@@ -66,12 +66,12 @@ impl World {
     }
 }
 
-const STANDINGS: &str = "group  partition  checkpoint  events behind  seconds  parked";
+const PROGRESS_HEADER: &str = "group  partition  checkpoint  events behind  seconds  parked";
 
 #[test]
-fn the_status_tells_how_far_each_group_has_come() {
-    let world = World::new();
-    let lines = world.lines("feed status", &[]);
+fn status_prints_the_progress_of_each_group() {
+    let feed = FeedFixture::new();
+    let lines = feed.lines("feed status", &[]);
     let partitions = [
         "events  shop",
         "feed    shop-index",
@@ -82,16 +82,15 @@ fn the_status_tells_how_far_each_group_has_come() {
     ];
     assert_eq!(lines[..6], partitions);
     assert_eq!(lines[6..], ["no group has stored a checkpoint"]);
-    world.consume("mail");
-    world
-        .run(
-            "feed checkpoint",
-            &["--group", "late", "--set", "0@1", "--yes"],
-        )
-        .succeeded();
-    let lines = world.lines("feed status", &[]);
+    feed.consume("mail");
+    feed.run(
+        "feed checkpoint",
+        &["--group", "late", "--set", "0@1", "--yes"],
+    )
+    .assert_success();
+    let lines = feed.lines("feed status", &[]);
     assert_eq!(lines[..6], partitions);
-    assert_eq!(lines[6], STANDINGS);
+    assert_eq!(lines[6], PROGRESS_HEADER);
     let late = "late           0  0@1                     3  ";
     assert!(
         lines[7].starts_with(late) && lines[7].ends_with("  0"),
@@ -99,8 +98,8 @@ fn the_status_tells_how_far_each_group_has_come() {
     );
     let done = "mail           0  0@3                     0        0       1";
     assert_eq!(lines[8..], [done]);
-    let mut status = world.json("feed status", &["--json"]);
-    // How long ago the oldest came depends on the machine.
+    let mut status = feed.json("feed status", &["--json"]);
+    // The age of the oldest event depends on the machine.
     let age = status[0]["groups"][0]["lag_seconds"].take();
     assert!(age.is_u64(), "{age}");
     let group = |group: &str, checkpoint: &str, lag: u32, age: Option<u64>, parked: u32| {
@@ -117,11 +116,11 @@ fn the_status_tells_how_far_each_group_has_come() {
 }
 
 #[test]
-fn what_is_parked_is_told_with_the_reason() {
-    let world = World::new();
-    assert_eq!(world.lines("feed parked", &[]), [""; 0]);
-    world.consume("mail");
-    let parked = world.lines("feed parked", &[]);
+fn parked_streams_are_listed_with_their_errors() {
+    let feed = FeedFixture::new();
+    assert_eq!(feed.lines("feed parked", &[]), [""; 0]);
+    feed.consume("mail");
+    let parked = feed.lines("feed parked", &[]);
     assert_eq!(parked.len(), 2);
     assert_eq!(parked[0], "group  partition  stream  from  to  reason");
     let expected = "mail           0  Cart-1     1   3  ";
@@ -129,54 +128,55 @@ fn what_is_parked_is_told_with_the_reason() {
         parked[1].starts_with(expected) && parked[1].contains(r#"no "room""#),
         "{parked:?}"
     );
-    let parked = world.json("feed parked", &["--json", "--group", "mail"]);
+    let parked = feed.json("feed parked", &["--json", "--group", "mail"]);
     assert_eq!(parked[0]["stream"], "Cart-1");
     assert_eq!(
         (&parked[0]["index"], &parked[0]["end"]),
         (&json!(1), &json!(3))
     );
-    assert_eq!(world.lines("feed parked", &["--group", "other"]), [""; 0]);
+    assert_eq!(feed.lines("feed parked", &["--group", "other"]), [""; 0]);
 }
 
 #[test]
-fn a_checkpoint_is_moved_if_that_is_meant() {
-    let world = World::new();
-    world.consume("mail");
+fn checkpoint_is_moved_only_if_confirmed() {
+    let feed = FeedFixture::new();
+    feed.consume("mail");
     let show = ["--group", "mail"];
     let moved = |to: &str| {
         let arguments = [&show[..], &["--set", to, "--yes"]].concat();
-        let ended = world.run("feed checkpoint", &arguments).succeeded();
-        (ended.stderr, ended.stdout)
+        let output = feed.run("feed checkpoint", &arguments).assert_success();
+        (output.stderr, output.stdout)
     };
-    let tells = |shown: &str, checkpoint: &str, lag: u32| {
-        let place =
-            format!("{STANDINGS}\nmail           0  {checkpoint}                     {lag}  ");
+    let check = |shown: &str, checkpoint: &str, lag: u32| {
+        let expected = format!(
+            "{PROGRESS_HEADER}\nmail           0  {checkpoint}                     {lag}  "
+        );
         assert!(
-            shown.starts_with(&place) && shown.ends_with("  1\n"),
+            shown.starts_with(&expected) && shown.ends_with("  1\n"),
             "{shown}"
         );
     };
-    let (asked, shown) = moved("0@1");
+    let (stderr, shown) = moved("0@1");
     assert_eq!(
-        asked,
+        stderr,
         "floe: moving group=mail partition=0 from=0@3 to=0@1\n"
     );
-    tells(&shown, "0@1", 3);
-    tells(&moved("start").1, "0@0", 5);
-    tells(&moved("tail").1, "0@3", 0);
-    // A number is a checkpoint as it is stored.
-    tells(&moved("2").1, "0@2", 1);
+    check(&shown, "0@1", 3);
+    check(&moved("start").1, "0@0", 5);
+    check(&moved("tail").1, "0@3", 0);
+    // A number is a checkpoint in its stored form.
+    check(&moved("2").1, "0@2", 1);
 
     for (arguments, words) in [
         (&["--set", "start"][..], &["nothing was moved", "--yes"][..]),
         (
             &["--set", "0@4", "--yes"],
-            &["after the end of the feed", "place=0@4 tail=0@3"],
+            &["after the end of the feed", "checkpoint=0@4 tail=0@3"],
         ),
         (&["--set", "1@0", "--yes"], &["after the end of the feed"]),
         (
             &["--set", "soon", "--yes"],
-            &["not a place, such as 1@57, start or tail"],
+            &["expected a checkpoint such as 1@57, start or tail"],
         ),
         (&["--yes"], &["--set"]),
         (
@@ -185,36 +185,38 @@ fn a_checkpoint_is_moved_if_that_is_meant() {
         ),
     ] {
         let arguments = [&show[..], arguments].concat();
-        world.run("feed checkpoint", &arguments).failed(2, words);
+        feed.run("feed checkpoint", &arguments)
+            .assert_failure(2, words);
     }
-    let shown = world.lines("feed checkpoint", &show).join("\n") + "\n";
-    tells(&shown, "0@2", 1);
-    let json = world.json("feed checkpoint", &["--group", "mail", "--json"]);
+    let shown = feed.lines("feed checkpoint", &show).join("\n") + "\n";
+    check(&shown, "0@2", 1);
+    let json = feed.json("feed checkpoint", &["--group", "mail", "--json"]);
     assert_eq!(json[0]["checkpoint"], "0@2");
-    world
-        .run("feed checkpoint", &["--group", "a_b"])
-        .failed(2, &["it has no _"]);
+    feed.run("feed checkpoint", &["--group", "a_b"])
+        .assert_failure(2, &["cannot be empty or contain _"]);
 }
 
 #[test]
-fn a_place_is_one_of_a_partition() {
+fn setting_a_checkpoint_requires_a_partition() {
     let folder = tempfile::tempdir().unwrap();
     with_store(folder.path(), async |store| {
         for id in 0..8 {
             append(&store, &format!("Cart-{id}"), &["{}"]).await;
         }
     });
-    let world = World(folder);
-    world
-        .run("indexer", &["--once", "--partitions", "2"])
-        .succeeded();
+    let feed = FeedFixture(folder);
+    feed.run("indexer", &["--once", "--partitions", "2"])
+        .assert_success();
     let set = ["--group", "mail", "--yes", "--set"];
-    let refused = world.run("feed checkpoint", &[&set[..], &["0@1"]].concat());
-    refused.failed(
+    let refused = feed.run("feed checkpoint", &[&set[..], &["0@1"]].concat());
+    refused.assert_failure(
         2,
-        &["a place is one of a partition: partitions=2", "--partition"],
+        &[
+            "a checkpoint belongs to one partition: partitions=2",
+            "--partition",
+        ],
     );
-    let all = world.lines("feed checkpoint", &[&set[..], &["tail"]].concat());
+    let all = feed.lines("feed checkpoint", &[&set[..], &["tail"]].concat());
     let tail = |line: &&String| line.contains("  0@1                     0  ");
     assert_eq!(
         (all.len(), all.iter().filter(tail).count()),
@@ -222,26 +224,26 @@ fn a_place_is_one_of_a_partition() {
         "{all:?}"
     );
     let one = [&set[..], &["0@0", "--partition", "1"]].concat();
-    let one = world.lines("feed checkpoint", &one);
+    let one = feed.lines("feed checkpoint", &one);
     assert!(one[1].starts_with("mail           1  0@0  "), "{one:?}");
     let both: usize = ["0", "1"]
-        .map(|partition| world.lines("feed read", &["--partition", partition]).len())
+        .map(|partition| feed.lines("feed read", &["--partition", partition]).len())
         .iter()
         .sum();
     assert_eq!(both, 8);
 }
 
 #[test]
-fn a_feed_is_read_as_lines() {
-    let world = World::new();
-    let lines = world.lines("feed read", &["--from", "0@1"]);
+fn read_prints_spans_and_events() {
+    let feed = FeedFixture::new();
+    let lines = feed.lines("feed read", &["--from", "0@1"]);
     let expected = [
         "0@2     Cart-2                   0  Added",
         "0@2     Order-1                  0  Added",
         "0@3     Cart-1                   2  Added",
     ];
     assert_eq!(lines, expected);
-    let spans = world.json("feed read", &["--json"]);
+    let spans = feed.json("feed read", &["--json"]);
     let span = |checkpoint: &str, stream: &str, index: u32, count: usize| {
         json!({"partition": 0, "checkpoint": checkpoint, "stream": stream, "index": index,
             "types": vec!["Added"; count]})
@@ -253,11 +255,11 @@ fn a_feed_is_read_as_lines() {
         span("0@3", "Cart-1", 2, 1),
     ];
     assert_eq!(spans, expected);
-    let some = |arguments: &[&str]| world.json("feed read", &[arguments, &["--json"]].concat());
+    let some = |arguments: &[&str]| feed.json("feed read", &[arguments, &["--json"]].concat());
     assert_eq!(some(&["--from", "0@2"]), expected[3..]);
     assert_eq!(some(&["--from", "tail"]), [Value::Null; 0]);
     assert_eq!(some(&["--category", "Order"]), expected[2..3]);
-    // Batches stay whole.
+    // Batches are never split.
     assert_eq!(some(&["--max", "1"]), expected[..1]);
     assert_eq!(some(&["--max", "2"]), expected[..1]);
     assert_eq!(some(&["--max", "3"]), expected[..3]);
@@ -283,21 +285,19 @@ fn a_feed_is_read_as_lines() {
         event("0@3", "Cart-1", 2, json!({"data": {}})),
     ];
     assert_eq!(events, expected);
-    world
-        .run("feed read", &["--partition", "1"])
-        .failed(2, &["partition=1"]);
-    world
-        .run("feed read", &["--from", "x"])
-        .failed(2, &["not a place"]);
+    feed.run("feed read", &["--partition", "1"])
+        .assert_failure(2, &["partition=1"]);
+    feed.run("feed read", &["--from", "x"])
+        .assert_failure(2, &["expected a checkpoint"]);
 }
 
 #[test]
-fn a_feed_is_followed_until_one_is_told_to_stop() {
+fn follow_prints_new_events_until_stopped() {
     let (_server, endpoint) = Running::server();
     let arguments = ["--endpoint", &endpoint, "--table", "shop"];
     let index = || {
         let once = [&["indexer", "--once"][..], &arguments].concat();
-        run(&once).succeeded();
+        run(&once).assert_success();
     };
     block_on(async {
         let store = connected(&endpoint).await;
@@ -313,11 +313,11 @@ fn a_feed_is_followed_until_one_is_told_to_stop() {
     });
     index();
     assert!(following.next_line().contains("Cart-2"));
-    following.stop(Signal::INT).succeeded();
+    following.stop(Signal::INT).assert_success();
 }
 
 #[test]
-fn events_are_told_with_what_comes_beside_them() {
+fn events_are_printed_with_metadata_and_correlation() {
     let folder = tempfile::tempdir().unwrap();
     with_store(folder.path(), async |store| {
         let event = EventData::new("Added", "{}").meta(r#"{"by":"me"}"#);
@@ -325,9 +325,9 @@ fn events_are_told_with_what_comes_beside_them() {
         let stream = StreamName::parse("Cart-1").unwrap();
         store.append(&stream, Expected::New, [event]).await.unwrap();
     });
-    let world = World(folder);
-    world.run("indexer", &["--once"]).succeeded();
-    let event = &world.json("feed read", &["--events", "--json"])[0];
+    let feed = FeedFixture(folder);
+    feed.run("indexer", &["--once"]).assert_success();
+    let event = &feed.json("feed read", &["--events", "--json"])[0];
     assert_eq!(event["meta"], json!({"by": "me"}));
     assert_eq!(
         (&event["correlation_id"], &event["causation_id"]),
@@ -336,29 +336,28 @@ fn events_are_told_with_what_comes_beside_them() {
 }
 
 #[test]
-fn without_a_feed_there_is_nothing_to_tell() {
+fn missing_feed_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     with_store(folder.path(), async |_| ());
-    let world = World(folder);
+    let feed = FeedFixture(folder);
     for command in ["feed status", "feed parked", "feed read"] {
         let words = [
-            "there is no index table: table=shop-index",
-            "`floe indexer` makes it",
+            "there is no feed: the index table does not exist: table=shop-index",
+            "`floe indexer` creates it",
         ];
-        world.run(command, &[]).failed(1, &words);
+        feed.run(command, &[]).assert_failure(1, &words);
     }
-    let help = run(&["feed", "--help"]).succeeded().stdout;
+    let help = run(&["feed", "--help"]).assert_success().stdout;
     for word in ["status", "checkpoint", "parked", "read", "epoch@offset"] {
         assert!(help.contains(word), "{help}");
     }
     assert_eq!(run(&["feed"]).code, Some(2));
 }
 
-/// What others keep under the same category is theirs.
 #[test]
-fn checkpoints_of_other_programs_are_passed_over() {
-    let world = World::new();
-    with_store(world.0.path(), async |store| {
+fn checkpoints_of_other_programs_are_ignored() {
+    let feed = FeedFixture::new();
+    with_store(feed.0.path(), async |store| {
         let index = store.feed_index();
         for name in ["0_mail", "0_7", "a_b_c"] {
             let stream = StreamName::parse(&format!("$ReaderCheckpoint-{name}")).unwrap();
@@ -369,9 +368,12 @@ fn checkpoints_of_other_programs_are_passed_over() {
                 .unwrap();
         }
     });
-    world.consume("mail");
-    let ended = world.run("feed status", &[]).succeeded();
-    assert_eq!(ended.stdout.lines().count(), 8, "{ended:?}");
-    assert!(ended.stderr.contains("$ReaderCheckpoint-0_7"), "{ended:?}");
-    world.run("feed parked", &[]).succeeded();
+    feed.consume("mail");
+    let output = feed.run("feed status", &[]).assert_success();
+    assert_eq!(output.stdout.lines().count(), 8, "{output:?}");
+    assert!(
+        output.stderr.contains("$ReaderCheckpoint-0_7"),
+        "{output:?}"
+    );
+    feed.run("feed parked", &[]).assert_success();
 }

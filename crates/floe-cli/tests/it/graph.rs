@@ -8,7 +8,7 @@ use floe_store::op::{DeleteItem, PutItem};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::world::{Ended, Running, block_on, run, with_db};
+use crate::support::{ProgramOutput, Running, block_on, run, with_db};
 
 fn schema() -> GraphSchema {
     let by_name = IndexDef::new("by_name", "author", 1, |author, emit| {
@@ -21,7 +21,7 @@ fn schema() -> GraphSchema {
         .index_def(by_name.unique())
 }
 
-/// Two authors who like each other, in each of two scopes.
+/// Creates two authors who like each other in each of two scopes.
 async fn fill(db: &Db) {
     db.ensure_graph().await.unwrap();
     for scope in ["one", "two"] {
@@ -40,8 +40,8 @@ async fn link(graph: &Graph<'_>, from: &str, to: &str) {
     list.link(&("author", to)).await.unwrap();
 }
 
-/// Removes an author of the first scope behind the back of the graph, and an entry of the second.
-async fn spoil(db: &Db) {
+/// Deletes an author of the first scope and an index entry of the second directly in the tables.
+async fn damage(db: &Db) {
     let entity = Item::new()
         .with("_id", "b")
         .with("_scope_type_key", "one:author");
@@ -54,22 +54,22 @@ async fn spoil(db: &Db) {
     db.engine().write_item(delete.into()).await.unwrap();
 }
 
-struct World(TempDir);
+struct GraphFixture(TempDir);
 
-impl World {
+impl GraphFixture {
     fn new() -> Self {
-        let world = Self(tempfile::tempdir().unwrap());
-        world.with(fill);
-        world
+        let fixture = Self(tempfile::tempdir().unwrap());
+        fixture.with(fill);
+        fixture
     }
 
-    fn with<T>(&self, work: impl AsyncFnOnce(&Db) -> T) -> T {
+    fn with<T>(&self, run: impl AsyncFnOnce(&Db) -> T) -> T {
         with_db(self.0.path(), async |db| {
-            work(&db.with_graph(schema())).await
+            run(&db.with_graph(schema())).await
         })
     }
 
-    fn check(&self, arguments: &[&str]) -> Ended {
+    fn check(&self, arguments: &[&str]) -> ProgramOutput {
         let path = self.0.path().to_str().unwrap();
         let words = ["graph", "check", "--prefix", "lib_", "--data", path];
         run(&[&words, arguments].concat())
@@ -77,63 +77,71 @@ impl World {
 }
 
 #[test]
-fn tables_that_agree_are_told_by_scope() {
-    let world = World::new();
-    let ended = world.check(&[]).succeeded();
+fn consistent_graph_has_no_differences() {
+    let fixture = GraphFixture::new();
+    let output = fixture.check(&[]).assert_success();
     assert_eq!(
-        ended.stdout,
+        output.stdout,
         "scope  entities  edges  entries  differences\n\
          one           2      2        2            0\n\
          two           2      2        2            0\n"
     );
-    let ended = world.check(&["--scope", "two", "--repair"]).succeeded();
+    let output = fixture
+        .check(&["--scope", "two", "--repair"])
+        .assert_success();
     assert_eq!(
-        ended.stdout,
+        output.stdout,
         "scope  entities  edges  entries  differences  left\n\
          two           2      2        2            0     0\n"
     );
 }
 
 #[test]
-fn differences_are_told_and_what_can_be_is_repaired() {
-    let world = World::new();
-    world.with(spoil);
-    let ended = world.check(&[]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+fn differences_are_printed_and_repaired_where_possible() {
+    let fixture = GraphFixture::new();
+    fixture.with(damage);
+    let output = fixture.check(&[]);
+    assert_eq!(output.code, Some(1), "{output:?}");
     for line in [
         "one           1      2        2            4",
-        "one  an edge leads from nothing: subject=author:b predicate=likes object=author:a",
-        "one  an edge leads to nothing: subject=author:a predicate=likes object=author:b",
-        "one  an entry is one too many: entity=author:b index=by_name key=Bob",
-        "one  a unique key is held in vain: entity=author:b index=by_name key=Bob",
-        "two  an entry is missing or wrong: entity=author:a index=by_name key=Ann",
+        "one  the subject of an edge does not exist: subject=author:b predicate=likes object=author:a",
+        "one  the object of an edge does not exist: subject=author:a predicate=likes object=author:b",
+        "one  no index function emits an entry: entity=author:b index=by_name key=Bob",
+        "one  a unique key is claimed by an entity that does not have it: entity=author:b index=by_name key=Bob",
+        "two  an index entry is missing or wrong: entity=author:a index=by_name key=Ann",
     ] {
         assert!(
-            ended.stdout.lines().any(|told| told == line),
-            "{line}: {ended:?}"
+            output.stdout.lines().any(|printed| printed == line),
+            "{line}: {output:?}"
         );
     }
-    let last = ended.stderr.lines().last().unwrap();
-    assert!(last.contains("do not agree: differences="), "{ended:?}");
-    // Telling changes nothing.
-    assert_eq!(world.check(&[]).stdout, ended.stdout);
-    world.check(&["--scope", "one", "--repair"]).succeeded();
-    world.check(&["--scope", "one"]).succeeded();
-    // The function of the index is not known here: the entry is for a program that has it.
-    let ended = world.check(&["--repair"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let left = "two  an entry is missing or wrong: entity=author:a index=by_name key=Ann (left)";
-    assert!(ended.stdout.lines().any(|told| told == left), "{ended:?}");
-    world.with(async |db| db.graph("two").repair().await.unwrap());
-    world.check(&[]).succeeded();
-    let kept = world.with(async |db| db.graph("one").check().await.unwrap());
+    let last = output.stderr.lines().last().unwrap();
+    assert!(last.contains("do not agree: differences="), "{output:?}");
+    // A check changes nothing.
+    assert_eq!(fixture.check(&[]).stdout, output.stdout);
+    fixture
+        .check(&["--scope", "one", "--repair"])
+        .assert_success();
+    fixture.check(&["--scope", "one"]).assert_success();
+    // The command does not have the index function, so only a program can recreate the entry.
+    let output = fixture.check(&["--repair"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let left =
+        "two  an index entry is missing or wrong: entity=author:a index=by_name key=Ann (left)";
+    assert!(
+        output.stdout.lines().any(|printed| printed == left),
+        "{output:?}"
+    );
+    fixture.with(async |db| db.graph("two").repair().await.unwrap());
+    fixture.check(&[]).assert_success();
+    let kept = fixture.with(async |db| db.graph("one").check().await.unwrap());
     assert_eq!((kept.entities, kept.edges, kept.entries), (1, 0, 1));
 }
 
 #[test]
-fn what_was_begun_in_steps_is_told_and_ended() {
-    let world = World::new();
-    world.with(async |db| {
+fn interrupted_deletion_is_printed_and_completed() {
+    let fixture = GraphFixture::new();
+    fixture.with(async |db| {
         let graph = db.graph("one");
         let note = Item::new()
             .with("_id", "_leaving")
@@ -145,10 +153,10 @@ fn what_was_begun_in_steps_is_told_and_ended() {
         db.engine().write_item(put.into()).await.unwrap();
         assert_eq!(graph.check().await.unwrap().differences.len(), 1);
     });
-    let ended = world.check(&["--json", "--scope", "one"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let told: Value = serde_json::from_str(ended.stdout.trim()).unwrap();
-    let scope = &told["scopes"][0];
+    let output = fixture.check(&["--json", "--scope", "one"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let printed: Value = serde_json::from_str(output.stdout.trim()).unwrap();
+    let scope = &printed["scopes"][0];
     assert_eq!(
         (&scope["scope"], &scope["entities"]),
         (&"one".into(), &2.into())
@@ -156,23 +164,26 @@ fn what_was_begun_in_steps_is_told_and_ended() {
     assert_eq!(scope["differences"][0]["kind"], "extra_intent");
     assert_eq!(
         scope["left"][0]["text"],
-        "a deletion is noted in vain: entity=author:z"
+        "needless record of a deletion: entity=author:z"
     );
-    let ended = world.check(&["--json", "--repair"]).succeeded();
-    let told: Value = serde_json::from_str(ended.stdout.trim()).unwrap();
-    assert_eq!(told["scopes"][0]["left"], serde_json::json!([]));
-    assert_eq!(told["scopes"][0]["differences"][0]["kind"], "extra_intent");
-    world.check(&[]).succeeded();
+    let output = fixture.check(&["--json", "--repair"]).assert_success();
+    let printed: Value = serde_json::from_str(output.stdout.trim()).unwrap();
+    assert_eq!(printed["scopes"][0]["left"], serde_json::json!([]));
+    assert_eq!(
+        printed["scopes"][0]["differences"][0]["kind"],
+        "extra_intent"
+    );
+    fixture.check(&[]).assert_success();
 }
 
 #[test]
-fn a_graph_behind_a_server_is_checked() {
+fn graph_on_a_server_is_checked() {
     let (_server, endpoint) = Running::server();
     block_on(async {
         let db = Db::connect(ConnectOptions::local(&endpoint)).await.unwrap();
         let db = db.with_graph(schema());
         fill(&db).await;
-        spoil(&db).await;
+        damage(&db).await;
     });
     let words = [
         "graph",
@@ -182,25 +193,27 @@ fn a_graph_behind_a_server_is_checked() {
         "--endpoint",
         &endpoint,
     ];
-    let ended = run(&words);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert_eq!(ended.stdout.lines().count(), 3 + 1 + 5, "{ended:?}");
+    let output = run(&words);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert_eq!(output.stdout.lines().count(), 3 + 1 + 5, "{output:?}");
     let scope = ["--scope", "one", "--repair"];
-    run(&[&words[..], &scope].concat()).succeeded();
+    run(&[&words[..], &scope].concat()).assert_success();
 }
 
 #[test]
-fn a_place_without_a_graph_is_refused() {
+fn store_without_a_graph_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     with_db(folder.path(), async |_| ());
     let path = folder.path().to_str().unwrap();
-    let ended = run(&["graph", "check", "--data", path]);
-    ended.failed(
+    let output = run(&["graph", "check", "--data", path]);
+    output.assert_failure(
         1,
         &["there is no graph", "table=entities_master", "--prefix"],
     );
-    run(&["graph", "check", "--data", "/nowhere"]).failed(1, &["no such directory"]);
-    run(&["graph", "check", "--scop", "x"]).failed(2, &["--scop"]);
-    let world = World::new();
-    world.check(&["--scope", ""]).failed(1, &["scope"]);
+    run(&["graph", "check", "--data", "/nowhere"]).assert_failure(1, &["no such directory"]);
+    run(&["graph", "check", "--scop", "x"]).assert_failure(2, &["--scop"]);
+    let fixture = GraphFixture::new();
+    fixture
+        .check(&["--scope", ""])
+        .assert_failure(1, &["scope"]);
 }

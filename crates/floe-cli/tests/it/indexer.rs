@@ -8,10 +8,10 @@ use floe_store::op::CreateTable;
 use floe_store::table::{KeyKind, StreamView, TableDef};
 use rustix::process::Signal;
 
-use crate::world::{Running, append, block_on, connected, run, with_db, with_store};
+use crate::support::{Running, append, block_on, connected, run, with_db, with_store};
 
 #[test]
-fn it_catches_up_with_a_directory() {
+fn once_catches_up_and_exits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     with_store(folder.path(), async |store| {
@@ -19,20 +19,20 @@ fn it_catches_up_with_a_directory() {
         append(&store, "Cart-2", &["{}"]).await;
     });
     let index = ["indexer", "--data", path, "--table", "shop", "--once"];
-    let first = run(&index).succeeded();
+    let first = run(&index).assert_success();
     assert_eq!(first.stdout, "floe: caught up: events=3 records=2\n");
     let (lines, lag) = first.stderr.trim_end().rsplit_once(" lag=").unwrap();
     assert!(lag.ends_with('s'), "{lag}");
-    let expected = "floe: there is no index table yet, it is made: table=shop-index\n\
+    let expected = "floe: creating the index table: table=shop-index\n\
                     floe: indexed events=3 records=2 at=0@1";
     assert_eq!(lines, expected);
-    let again = run(&index).succeeded();
+    let again = run(&index).assert_success();
     assert_eq!(again.stdout, "floe: caught up: events=0 records=0\n");
     assert_eq!(again.stderr, "");
 }
 
 #[test]
-fn it_keeps_up_with_a_server_until_it_is_told_to_stop() {
+fn indexer_follows_a_server_until_stopped() {
     let (_server, endpoint) = Running::server();
     let arguments = ["--endpoint", &endpoint, "--table", "shop"];
     for signal in [Signal::TERM, Signal::INT] {
@@ -54,23 +54,25 @@ fn it_keeps_up_with_a_server_until_it_is_told_to_stop() {
                 .await
                 .unwrap();
             let read = format!(r#""index":{},"types""#, version - 2);
-            let is_told = || {
+            let is_in_feed = || {
                 let spans = ["0", "1"].map(|partition| {
                     let read = ["feed", "read", "--json", "--partition", partition];
-                    run(&[&read[..], &arguments].concat()).succeeded().stdout
+                    run(&[&read[..], &arguments].concat())
+                        .assert_success()
+                        .stdout
                 });
                 spans.concat().contains(&read)
             };
-            while !is_told() {}
+            while !is_in_feed() {}
         });
-        let ended = indexer.stop(signal).succeeded();
-        let last = ended.stderr.lines().last().unwrap();
-        assert!(last.starts_with("floe: stopped: events="), "{ended:?}");
+        let output = indexer.stop(signal).assert_success();
+        let last = output.stderr.lines().last().unwrap();
+        assert!(last.starts_with("floe: stopped: events="), "{output:?}");
     }
 }
 
 #[test]
-fn two_may_run_at_once_under_any_name() {
+fn concurrent_indexers_do_not_duplicate_events() {
     let (_server, endpoint) = Running::server();
     let arguments = ["--endpoint", &endpoint, "--table", "shop"];
     block_on(async {
@@ -91,19 +93,19 @@ fn two_may_run_at_once_under_any_name() {
             "{}",
             running.line
         );
-        running.end().succeeded();
+        running.end().assert_success();
     }
     let read = [
         &["feed", "read", "--json", "--events", "--max", "1000"][..],
         &arguments,
     ]
     .concat();
-    let events = run(&read).succeeded().stdout;
+    let events = run(&read).assert_success().stdout;
     assert_eq!(events.lines().count(), 40, "{events}");
 }
 
-/// Makes a table, with a change stream of this view if there is one.
-fn make_table(path: &std::path::Path, name: &str, key: &str, view: Option<StreamView>) {
+/// Creates a table, with a change stream if `view` is given.
+fn create_table(path: &std::path::Path, name: &str, key: &str, view: Option<StreamView>) {
     with_db(path, async |db| {
         let mut table = TableDef::builder(name, key, KeyKind::S).sort_key("i", KeyKind::N);
         if let Some(view) = view {
@@ -115,68 +117,68 @@ fn make_table(path: &std::path::Path, name: &str, key: &str, view: Option<Stream
 }
 
 #[test]
-fn what_cannot_be_indexed_is_told_with_what_to_do() {
+fn table_that_cannot_be_indexed_is_rejected_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    make_table(folder.path(), "unwatched", "p", None);
-    make_table(folder.path(), "keys", "p", Some(StreamView::KeysOnly));
-    make_table(folder.path(), "models", "id", Some(StreamView::NewImage));
+    create_table(folder.path(), "unwatched", "p", None);
+    create_table(folder.path(), "keys", "p", Some(StreamView::KeysOnly));
+    create_table(folder.path(), "models", "id", Some(StreamView::NewImage));
     let index = |table| run(&["indexer", "--data", path, "--table", table, "--once"]);
-    index("nothing").failed(1, &["there is no such table: table=nothing; see --table"]);
-    index("unwatched").failed(
+    index("nothing").assert_failure(1, &["there is no such table: table=nothing; check --table"]);
+    index("unwatched").assert_failure(
         1,
         &[
             "the table has no change stream: table=unwatched",
             "NEW_IMAGE",
         ],
     );
-    index("keys").failed(1, &["has no new images: table=keys view=KEYS_ONLY"]);
-    index("models").failed(1, &["the table is none of events", "table=models"]);
-    index("a b").failed(2, &["a b"]);
-    // Nothing was made on the way.
+    index("keys").assert_failure(1, &["has no new images: table=keys view=KEYS_ONLY"]);
+    index("models").assert_failure(1, &["not an event table", "table=models"]);
+    index("a b").assert_failure(2, &["a b"]);
+    // No index table was created.
     with_db(folder.path(), async |db| {
         let tables = db.engine().list_tables(Default::default()).await.unwrap();
         assert_eq!(tables.table_names, ["keys", "models", "unwatched"]);
     });
     let missing = ["indexer", "--data", "/nowhere/at/all", "--once"];
-    run(&missing).failed(1, &["there is no such directory: path=/nowhere/at/all"]);
+    run(&missing).assert_failure(1, &["there is no such directory: path=/nowhere/at/all"]);
 }
 
 #[test]
-fn a_directory_in_use_is_told_with_the_way_around() {
+fn directory_in_use_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let _server = Running::start(&["serve", "--data", path, "--listen", "0"]);
-    let ended = run(&["indexer", "--data", path, "--once"]);
-    ended.failed(1, &["say --endpoint instead of --data"]);
+    let output = run(&["indexer", "--data", path, "--once"]);
+    output.assert_failure(1, &["use --endpoint instead of --data"]);
 }
 
 #[test]
-fn the_number_of_partitions_stays() {
+fn number_of_partitions_cannot_be_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     with_store(folder.path(), async |store| {
         append(&store, "Cart-1", &["{}"]).await;
     });
     let index = ["indexer", "--data", path, "--table", "shop", "--once"];
-    run(&[&index[..], &["--partitions", "3"]].concat()).succeeded();
+    run(&[&index[..], &["--partitions", "3"]].concat()).assert_success();
     let other = run(&[&index[..], &["--partitions", "2"]].concat());
-    other.failed(2, &["partitions=3 asked=2", "leave --partitions out"]);
-    run(&index).succeeded();
-    run(&[&index[..], &["--partitions", "3"]].concat()).succeeded();
+    other.assert_failure(2, &["partitions=3 requested=2", "omit --partitions"]);
+    run(&index).assert_success();
+    run(&[&index[..], &["--partitions", "3"]].concat()).assert_success();
 }
 
 #[test]
-fn wrong_arguments_are_told_in_a_line() {
+fn usage_error_is_reported_in_one_line() {
     for (arguments, words) in [
         (&["--batch-max", "0"][..], "1..=10000"),
         (&["--batch-max", "10001"], "1..=10000"),
         (&["--poll", "soon"], "not a duration, such as 500ms"),
         (&["--partitions", "0"], "0"),
-        (&["--name", "a_b"], "it has no _"),
+        (&["--name", "a_b"], "cannot be empty or contain _"),
         (
             &["--endpoint", "here"],
-            "not an address, such as http://127.0.0.1:8000",
+            "expected a URL, such as http://127.0.0.1:8000",
         ),
         (
             &["--data", ".", "--endpoint", "http://x"],
@@ -184,11 +186,11 @@ fn wrong_arguments_are_told_in_a_line() {
         ),
         (&["--data", ".", "--region", "x"], "cannot be used with"),
     ] {
-        let ended = run(&[&["indexer"][..], arguments].concat());
-        ended.failed(2, &[words, "see floe indexer --help"]);
-        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        let output = run(&[&["indexer"][..], arguments].concat());
+        output.assert_failure(2, &[words, "see floe indexer --help"]);
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     }
-    let help = run(&["indexer", "--help"]).succeeded().stdout;
+    let help = run(&["indexer", "--help"]).assert_success().stdout;
     for word in [
         "--accept-trimmed",
         "--table-prefix",
@@ -200,13 +202,13 @@ fn wrong_arguments_are_told_in_a_line() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
-    let ended = run(&["indexer", "--endpoint", "http://127.0.0.1:9", "--once"]);
-    ended.failed(1, &["127.0.0.1:9"]);
+fn unreachable_server_is_reported() {
+    let output = run(&["indexer", "--endpoint", "http://127.0.0.1:9", "--once"]);
+    output.assert_failure(1, &["127.0.0.1:9"]);
 }
 
 #[test]
-fn it_tells_figures_to_prometheus_and_to_no_page() {
+fn metrics_are_exposed_to_prometheus_but_not_to_web_pages() {
     let (_server, endpoint) = Running::server();
     block_on(async {
         let store = connected(&endpoint).await;
@@ -214,11 +216,11 @@ fn it_tells_figures_to_prometheus_and_to_no_page() {
         append(&store, "Cart-2", &["{}"]).await;
     });
     let arguments = ["indexer", "--endpoint", &endpoint, "--table", "shop"];
-    let figures = ["--metrics", "0", "--poll", "10ms"];
-    let mut indexer = Running::start(&[&arguments[..], &figures].concat());
+    let metrics = ["--metrics", "0", "--poll", "10ms"];
+    let mut indexer = Running::start(&[&arguments[..], &metrics].concat());
     let address = indexer
         .line
-        .strip_prefix("floe: figures on http://")
+        .strip_prefix("floe: metrics on http://")
         .unwrap();
     let address = address.strip_suffix("/metrics\n").unwrap().to_owned();
     assert!(
@@ -226,31 +228,31 @@ fn it_tells_figures_to_prometheus_and_to_no_page() {
             .next_line()
             .starts_with("floe: indexing shop into shop-index")
     );
-    let ask = |host: &str| {
+    let get_metrics = |host: &str| {
         let mut connection = TcpStream::connect(&address).unwrap();
         let request = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         connection.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        connection.read_to_string(&mut response).unwrap();
+        response
     };
-    let is_told = |line: &str| {
-        let answer = ask(&address);
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        answer.lines().any(|told| told == line)
+    let has_line = |line: &str| {
+        let response = get_metrics(&address);
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        response.lines().any(|printed| printed == line)
     };
-    while !is_told(r#"floe_indexer_events_total{table="shop",indexer="0"} 3"#) {}
-    assert!(is_told(
+    while !has_line(r#"floe_indexer_events_total{table="shop",indexer="0"} 3"#) {}
+    assert!(has_line(
         r#"floe_indexer_records_total{table="shop",indexer="0"} 2"#
     ));
-    assert!(is_told(
+    assert!(has_line(
         r#"floe_indexer_failures_total{table="shop",indexer="0"} 0"#
     ));
-    assert!(is_told(
+    assert!(has_line(
         r#"floe_indexer_epoch{table="shop",indexer="0",partition="0"} 0"#
     ));
-    assert!(ask(&address).contains("floe_indexer_lag_seconds{"));
-    let page = ask("evil.example.com");
+    assert!(get_metrics(&address).contains("floe_indexer_lag_seconds{"));
+    let page = get_metrics("evil.example.com");
     assert!(page.starts_with("HTTP/1.1 403"), "{page}");
-    indexer.stop(Signal::TERM).succeeded();
+    indexer.stop(Signal::TERM).assert_success();
 }

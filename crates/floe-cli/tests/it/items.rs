@@ -1,13 +1,13 @@
-//! `floe table`, `floe item`, `floe query` and `floe scan`, on a directory and behind a server.
+//! `floe table`, `floe item`, `floe query`, `floe scan` and `floe changes tail`, on a directory and on a server.
 
 use serde_json::json;
 
-use crate::world::Store;
+use crate::support::Store;
 
 const ADA: &str = r#"{"customer":"ada","placed":1}"#;
 
 #[test]
-fn tables_are_made_listed_described_and_deleted() {
+fn tables_are_created_listed_described_and_deleted() {
     for store in Store::both() {
         let store = store.with_orders();
         assert_eq!(
@@ -24,16 +24,16 @@ fn tables_are_made_listed_described_and_deleted() {
         );
         let described = store.prints(&["table", "describe", "orders"]);
         let begins =
-            "table   orders\nstatus  active\nkey     customer (S), placed (N)\nitems   3\n";
+            "table    orders\nstatus   active\nkey      customer (S), placed (N)\nitems    3\n";
         assert!(described.starts_with(begins), "{described}");
-        let index = "index   by_product: global, by product (S), quantity (N), all attributes, active, 3 items\n";
+        let index = "index    by_product: global, by product (S), quantity (N), all attributes, active, 3 items\n";
         assert!(described.contains(index), "{described}");
         let described = store.json(&["table", "describe", "orders"]);
         assert_eq!(described[0]["KeySchema"][1]["AttributeName"], "placed");
 
         store
             .run(&["table", "delete", "orders"])
-            .failed(2, &["nothing was deleted", "--yes"]);
+            .assert_failure(2, &["nothing was deleted", "--yes"]);
         assert_eq!(store.prints(&["table", "list", "--names"]), "orders\n");
         assert_eq!(
             store.prints(&["table", "delete", "orders", "--yes"]),
@@ -44,7 +44,7 @@ fn tables_are_made_listed_described_and_deleted() {
 }
 
 #[test]
-fn a_table_has_what_was_asked_for() {
+fn created_table_has_the_requested_options() {
     for store in Store::both() {
         let options = [
             "--key",
@@ -68,14 +68,14 @@ fn a_table_has_what_was_asked_for() {
             "by_size"
         );
         let described = store.prints(&["table", "describe", "things"]);
-        assert!(described.contains("expires by  until\n"), "{described}");
+        assert!(described.contains("expires  until\n"), "{described}");
         let again = store.run(&["table", "create", "things", "--key", "id:S"]);
-        again.failed(1, &["already exists"]);
+        again.assert_failure(1, &["already exists"]);
     }
 }
 
 #[test]
-fn items_are_put_got_updated_and_deleted() {
+fn items_are_put_read_updated_and_deleted() {
     for store in Store::both() {
         let store = store.with_orders();
         let ada = ["--key", ADA];
@@ -126,12 +126,12 @@ fn items_are_put_got_updated_and_deleted() {
             "--values",
             r#"{":q":9}"#,
         ];
-        let refused = store.run(&[&["item", "delete", "orders"][..], &ada, &condition].concat());
-        refused.failed(3, &["the condition does not hold"]);
+        let rejected = store.run(&[&["item", "delete", "orders"][..], &ada, &condition].concat());
+        rejected.assert_failure(3, &["the condition is false"]);
         let old = store.json(&[&["item", "delete", "orders", "--old"][..], &ada].concat());
         assert_eq!(old[0]["item"]["quantity"], json!({"N": "3"}));
         let gone = store.run(&[&["item", "get", "orders"][..], &ada].concat());
-        gone.failed(3, &["there is no such item: table=orders"]);
+        gone.assert_failure(3, &["there is no such item: table=orders"]);
         let sets = r#"{"customer":{"S":"bo"},"placed":{"N":"1"},"tags":{"SS":["a","b"]}}"#;
         assert_eq!(
             store.prints(&["item", "put", "orders", "--item", sets]),
@@ -141,7 +141,7 @@ fn items_are_put_got_updated_and_deleted() {
 }
 
 #[test]
-fn items_are_found_page_by_page() {
+fn pages_are_resumed_at_their_cursors() {
     for store in Store::both() {
         let store = store.with_orders();
         let query = [
@@ -161,7 +161,7 @@ fn items_are_found_page_by_page() {
         );
         assert_eq!(store.prints(&[&of_ada[..], &["--count"]].concat()), "3\n");
 
-        // A filter, a projection that leaves the key out, and one item per call.
+        // A filter, a projection without the key, and pages of one item.
         let sleds = [
             &query[..],
             &[
@@ -199,12 +199,14 @@ fn items_are_found_page_by_page() {
         let second = store.json(&[&by_index[..], &["--cursor", &cursor]].concat());
         assert_eq!(second[0]["items"][0]["quantity"], json!({"N": "2"}));
 
-        let scanned = store.run(&["scan", "orders", "--limit", "2"]).succeeded();
+        let scanned = store
+            .run(&["scan", "orders", "--limit", "2"])
+            .assert_success();
         assert_eq!(scanned.stdout.lines().count(), 3, "{scanned:?}");
         assert!(
             scanned
                 .stderr
-                .contains("items=2 read=2; go on with --cursor "),
+                .contains("items=2 read=2; resume with --cursor "),
             "{scanned:?}"
         );
         assert_eq!(store.prints(&["scan", "orders", "--all", "--count"]), "3\n");
@@ -217,7 +219,7 @@ fn items_are_found_page_by_page() {
 }
 
 #[test]
-fn changes_are_told_in_their_order() {
+fn changes_are_printed_in_order() {
     for store in Store::both() {
         let create = ["table", "create", "things", "--key", "id:S"];
         store.prints(&[&create[..], &["--stream", "new-and-old-images"]].concat());
@@ -226,21 +228,21 @@ fn changes_are_told_in_their_order() {
         }
         store.prints(&["item", "delete", "things", "--key", r#"{"id":"a"}"#]);
         let tail = ["changes", "tail", "things", "--once", "--from-start"];
-        let told = store.json(&tail);
-        let kinds: Vec<_> = told.iter().map(|change| &change["kind"]).collect();
+        let printed = store.json(&tail);
+        let kinds: Vec<_> = printed.iter().map(|change| &change["kind"]).collect();
         assert_eq!(kinds, ["INSERT", "MODIFY", "REMOVE"]);
-        assert_eq!(told[1]["old"]["n"], json!({"N": "1"}));
-        assert_eq!(told[1]["new"]["n"], json!({"N": "2"}));
-        let told = store.prints(&tail);
-        let second = told.lines().nth(1).unwrap();
+        assert_eq!(printed[1]["old"]["n"], json!({"N": "1"}));
+        assert_eq!(printed[1]["new"]["n"], json!({"N": "2"}));
+        let printed = store.prints(&tail);
+        let second = printed.lines().nth(1).unwrap();
         assert!(
             second.ends_with("  MODIFY  {\"id\":\"a\"}  {\"n\":2}"),
-            "{told}"
+            "{printed}"
         );
         assert_eq!(store.prints(&["changes", "tail", "things", "--once"]), "");
         store.prints(&["table", "create", "still", "--key", "id:S"]);
-        let ended = store.run(&["changes", "tail", "still", "--once"]);
-        ended.failed(
+        let output = store.run(&["changes", "tail", "still", "--once"]);
+        output.assert_failure(
             1,
             &["the table has no change stream: table=still", "--stream"],
         );

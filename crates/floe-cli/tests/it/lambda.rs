@@ -1,4 +1,4 @@
-//! The program as a custom runtime of AWS Lambda, on an interface of Lambda that the test plays.
+//! The program as a custom runtime of AWS Lambda. The test plays Lambda's runtime API.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use floe::events::EventStore;
 use serde_json::{Value, json};
 
-use crate::world::{Ended, Running, append, block_on, connected, floe, run, spawn};
+use crate::support::{ProgramOutput, Running, append, block_on, connected, floe, run, spawn};
 
-/// The interface between Lambda and a runtime.
+/// Lambda's runtime API.
 struct Lambda(TcpListener);
 
-/// What a runtime has asked or told.
+/// A request of the runtime.
 #[derive(Debug)]
 struct Request {
     line: String,
@@ -26,7 +26,7 @@ impl Lambda {
         Self(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// A function with this environment, started as Lambda does: without arguments.
+    /// Starts a function with this environment as Lambda does, without arguments.
     fn start(&self, environment: &[(&str, &str)]) -> Function {
         let mut command: Command = floe(&[]);
         let address = self.0.local_addr().unwrap().to_string();
@@ -63,41 +63,41 @@ impl Lambda {
         }
     }
 
-    /// Hands out an event, and waits for what is said of it.
+    /// Delivers an event, and waits for the function's next request.
     fn invoke(&self, event: &str) -> Request {
-        let asked = self.request();
+        let poll = self.request();
         assert_eq!(
-            asked.line,
+            poll.line,
             "get /2018-06-01/runtime/invocation/next http/1.1"
         );
         let head = "Lambda-Runtime-Aws-Request-Id: Id-7\r\nLambda-Runtime-Deadline-Ms: 1\r\n";
-        asked.answer("200 OK", head, event);
+        poll.respond("200 OK", head, event);
         self.request()
     }
 
-    /// Hands out an event that is answered, and gives the answer.
-    fn answered(&self, event: &str) -> Value {
-        let told = self.invoke(event);
+    /// Delivers an event that succeeds. Returns the response.
+    fn response(&self, event: &str) -> Value {
+        let posted = self.invoke(event);
         assert_eq!(
-            told.line, "post /2018-06-01/runtime/invocation/id-7/response http/1.1",
-            "{told:?}"
+            posted.line, "post /2018-06-01/runtime/invocation/id-7/response http/1.1",
+            "{posted:?}"
         );
-        told.json()
+        posted.json()
     }
 
-    /// Hands out an event that fails, and gives the reason.
-    fn refused(&self, event: &str) -> String {
-        let told = self.invoke(event);
+    /// Delivers an event that fails. Returns the error message.
+    fn error(&self, event: &str) -> String {
+        let posted = self.invoke(event);
         assert_eq!(
-            told.line,
+            posted.line,
             "post /2018-06-01/runtime/invocation/id-7/error http/1.1"
         );
-        told.error()
+        posted.error()
     }
 }
 
 impl Request {
-    fn answer(mut self, status: &str, headers: &str, body: &str) {
+    fn respond(mut self, status: &str, headers: &str, body: &str) {
         let length = body.len();
         let text = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
         self.stream.write_all(text.as_bytes()).unwrap();
@@ -105,7 +105,7 @@ impl Request {
 
     fn json(self) -> Value {
         let json = serde_json::from_str(&self.body).unwrap();
-        self.answer("202 Accepted", "", "");
+        self.respond("202 Accepted", "", "");
         json
     }
 
@@ -118,16 +118,16 @@ impl Request {
     }
 }
 
-/// A program that Lambda has started; killed when it is dropped.
+/// A running function; killed when dropped.
 struct Function(Option<Child>);
 
 impl Function {
-    fn end(mut self) -> Ended {
+    fn wait(mut self) -> ProgramOutput {
         let mut child = self.0.take().unwrap();
         let mut stderr = String::new();
         let mut pipe = child.stderr.take().unwrap();
         pipe.read_to_string(&mut stderr).unwrap();
-        Ended {
+        ProgramOutput {
             code: child.wait().unwrap().code(),
             stdout: String::new(),
             stderr,
@@ -144,7 +144,7 @@ impl Drop for Function {
     }
 }
 
-/// What Lambda would make of the changes of a table.
+/// The event that Lambda would create for the streams of a table.
 async fn event(store: &EventStore) -> String {
     let mut records = Vec::new();
     for stream in store.streams(None).collect().await.unwrap() {
@@ -168,7 +168,7 @@ async fn event(store: &EventStore) -> String {
 }
 
 #[test]
-fn changes_that_lambda_brings_are_in_the_feed() {
+fn changes_from_lambda_enter_the_feed() {
     let (_server, endpoint) = Running::server();
     let event = block_on(async {
         let store = connected(&endpoint).await;
@@ -185,17 +185,17 @@ fn changes_that_lambda_brings_are_in_the_feed() {
     ];
     let function = lambda.start(&environment);
     let all = json!({"batchItemFailures": []});
-    assert_eq!(lambda.answered(&event), all);
-    assert_eq!(lambda.answered(&event), all, "it is sent again");
+    assert_eq!(lambda.response(&event), all);
+    assert_eq!(lambda.response(&event), all, "redelivered");
     let poison = event.replace(r#"{"S":"Cart-2"}"#, r#"{"NULL":true}"#);
-    let reason = lambda.refused(&poison);
+    let reason = lambda.error(&poison);
     assert!(
-        reason.contains("is none of a stream, it has no name"),
+        reason.contains("invalid change record of an events table, no stream name"),
         "{reason}"
     );
-    let reason = lambda.refused("{");
+    let reason = lambda.error("{");
     assert!(reason.starts_with("the event is not JSON: "), "{reason}");
-    assert_eq!(lambda.answered(r#"{"Records":[]}"#), all);
+    assert_eq!(lambda.response(r#"{"Records":[]}"#), all);
 
     let read = [
         "feed",
@@ -206,16 +206,16 @@ fn changes_that_lambda_brings_are_in_the_feed() {
         "--table",
         "shop",
     ];
-    let told = run(&read).succeeded().stdout;
-    assert_eq!(told.lines().count(), 2, "{told}");
-    // Who cannot ask any more has nothing to do.
+    let printed = run(&read).assert_success().stdout;
+    assert_eq!(printed.lines().count(), 2, "{printed}");
+    // The function exits when the runtime API is gone.
     drop(lambda);
-    let ended = function.end();
-    ended.failed(1, &["Lambda does not answer", "/invocation/next"]);
+    let output = function.wait();
+    output.assert_failure(1, &["Lambda does not answer", "/invocation/next"]);
 }
 
 #[test]
-fn the_first_change_that_failed_is_reported_if_that_is_asked_for() {
+fn first_failed_change_is_reported_on_request() {
     let (_server, endpoint) = Running::server();
     let event = block_on(async {
         let store = connected(&endpoint).await;
@@ -236,12 +236,12 @@ fn the_first_change_that_failed_is_reported_if_that_is_asked_for() {
     let mut poison = records;
     poison["Records"][1]["dynamodb"]["NewImage"]["a"] = json!({"S": "1"});
     let failed = json!({"batchItemFailures": [{"itemIdentifier": "200"}]});
-    assert_eq!(lambda.answered(&poison.to_string()), failed);
-    assert_eq!(lambda.answered(&event), json!({"batchItemFailures": []}));
+    assert_eq!(lambda.response(&poison.to_string()), failed);
+    assert_eq!(lambda.response(&event), json!({"batchItemFailures": []}));
 }
 
 #[test]
-fn a_function_that_cannot_begin_says_so() {
+fn initialization_failure_is_reported() {
     let (_server, endpoint) = Running::server();
     block_on(async {
         connected(&endpoint).await;
@@ -249,9 +249,9 @@ fn a_function_that_cannot_begin_says_so() {
     let lambda = Lambda::new();
     let environment = [("FLOE_ENDPOINT", endpoint.as_str()), ("FLOE_TABLE", "shop")];
     let function = lambda.start(&environment);
-    let told = lambda.request();
-    assert_eq!(told.line, "post /2018-06-01/runtime/init/error http/1.1");
-    let reason = told.error();
+    let posted = lambda.request();
+    assert_eq!(posted.line, "post /2018-06-01/runtime/init/error http/1.1");
+    let reason = posted.error();
     assert!(reason.contains("shop-index"), "{reason}");
-    function.end().failed(1, &["shop-index"]);
+    function.wait().assert_failure(1, &["shop-index"]);
 }

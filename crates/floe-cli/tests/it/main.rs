@@ -1,5 +1,5 @@
-//! The program `floe`, started as a user starts it: on a directory, behind a server, and in AWS Lambda; and the commands
-//! of the book.
+//! Runs the program `floe` as a user does: on a directory, on a server, and in AWS Lambda. Also runs the commands of the
+//! book.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,5 +24,5 @@ mod refusals;
 mod registry;
 mod secrets;
 mod serve;
+mod support;
 mod transfer;
-mod world;

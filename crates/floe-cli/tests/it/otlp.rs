@@ -1,4 +1,4 @@
-//! The export of the program `floe`, to a collector that the test plays.
+//! OpenTelemetry export of the program `floe`, to a collector that the test plays.
 
 #[path = "../../../floe/tests/telemetry/collector.rs"]
 mod collector;
@@ -10,20 +10,20 @@ use std::process::{Child, Command};
 use collector::{CollectorServer, contains};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::{self, run_command, spawn};
+use crate::support::{self, run_command, spawn};
 
 fn floe(arguments: &[&str], collector: &str) -> Command {
-    let mut command = world::floe(arguments);
+    let mut command = support::floe(arguments);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector);
     command
 }
 
-/// A program that is killed when it is dropped.
+/// A running program; killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have exited already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -37,7 +37,7 @@ impl Running {
         line
     }
 
-    /// Tells it to stop, and what it has said to people.
+    /// Stops the program. Returns its standard error.
     fn stop(mut self) -> String {
         kill_process(Pid::from_child(&self.0), Signal::TERM).unwrap();
         let mut stderr = String::new();
@@ -62,9 +62,9 @@ fn call(address: &str, operation: &str, body: &str) -> String {
          x-amz-date: 20260101T000000Z\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
     );
     connection.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    answer
+    let mut response = String::new();
+    connection.read_to_string(&mut response).unwrap();
+    response
 }
 
 const TABLE: &str = r#"{"TableName":"things","BillingMode":"PAY_PER_REQUEST",
@@ -72,7 +72,7 @@ const TABLE: &str = r#"{"TableName":"things","BillingMode":"PAY_PER_REQUEST",
     "KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}"#;
 
 #[test]
-fn a_server_exports_its_requests_and_says_so() {
+fn server_exports_spans_and_metrics() {
     let collector = CollectorServer::start(200);
     let arguments = ["serve", "--memory", "--listen", "0"];
     let mut server = Running(spawn(floe(&arguments, &collector.url())));
@@ -86,11 +86,11 @@ fn a_server_exports_its_requests_and_says_so() {
         .unwrap();
     assert!(call(address, "CreateTable", TABLE).contains("TableDescription"));
     let put = r#"{"TableName":"things","Item":{"id":{"S":"hunter2"}}}"#;
-    let answer = call(address, "PutItem", put);
-    assert!(answer.ends_with("{}"), "{answer}");
+    let response = call(address, "PutItem", put);
+    assert!(response.ends_with("{}"), "{response}");
     let stderr = server.stop();
-    let said = format!("floe: telemetry is exported: endpoint={}", collector.url());
-    assert_eq!(stderr.lines().next(), Some(said.as_str()));
+    let note = format!("floe: telemetry is exported: endpoint={}", collector.url());
+    assert_eq!(stderr.lines().next(), Some(note.as_str()));
     let traces = collector.posted("/v1/traces");
     let has = |text: &str| traces.iter().any(|posted| contains(&posted.body, text));
     for text in [
@@ -113,17 +113,17 @@ fn a_server_exports_its_requests_and_says_so() {
 }
 
 #[test]
-fn an_indexer_exports_its_steps() {
+fn indexer_exports_spans_and_metrics() {
     let collector = CollectorServer::start(200);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    // The demo leaves streams of events behind.
+    // The demo creates an event table.
     let demo = ["demo", "--no-serve", "--data", path];
-    run_command(floe(&demo, &collector.url())).succeeded();
+    run_command(floe(&demo, &collector.url())).assert_success();
     let arguments = ["indexer", "--data", path, "--once"];
     let mut indexer = floe(&arguments, &collector.url());
     indexer.env("OTEL_SERVICE_NAME", "the-indexer");
-    run_command(indexer).succeeded();
+    run_command(indexer).assert_success();
     let traces = collector.posted("/v1/traces");
     let has = |text: &str| traces.iter().any(|posted| contains(&posted.body, text));
     assert!(has("the-indexer") && has("floe.feed.records"));
@@ -133,10 +133,10 @@ fn an_indexer_exports_its_steps() {
 }
 
 #[test]
-fn a_collector_that_is_down_is_told_at_the_end_and_holds_nobody() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let down = format!("http://{}", nobody.local_addr().unwrap());
-    drop(nobody);
+fn unreachable_collector_is_reported_and_delays_no_request() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let down = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
     let arguments = ["serve", "--memory", "--listen", "0"];
     let mut server = Running(spawn(floe(&arguments, &down)));
     let line = server.first_line();

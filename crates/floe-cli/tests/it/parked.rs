@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use floe::changes::{Change, Consumer, Failure, Pattern, Router, consumer};
+use floe::changes::{Change, ChangeConsumer, Failure, Pattern, Router, consumer};
 use floe::{Db, Model};
 
-use crate::world::{run, with_db};
+use crate::support::{run, with_db};
 
 #[derive(Model)]
 #[model(table = "orders", stream)]
@@ -16,7 +16,7 @@ struct Order {
     n: u32,
 }
 
-/// A consumer whose handler counts what it is given, and fails for good where it is told to.
+/// Runs a consumer whose handler counts its calls, or fails permanently. Returns the count.
 async fn consume(db: &Db, fails: bool) -> u32 {
     let (handled, fails) = (
         Arc::new(AtomicU32::new(0)),
@@ -33,13 +33,13 @@ async fn consume(db: &Db, fails: bool) -> u32 {
             Ok(())
         }
     });
-    let consumer = Consumer::new(db, "mailer", router).table("orders");
+    let consumer = ChangeConsumer::new(db, "mailer", router).table("orders");
     consumer.run_until_caught_up().await.unwrap();
     counted.load(Ordering::Relaxed)
 }
 
 #[test]
-fn what_is_parked_is_told_replayed_and_discarded() {
+fn dead_letters_are_listed_replayed_and_discarded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop");
     let handled = with_db(&path, async |db| {
@@ -58,13 +58,15 @@ fn what_is_parked_is_told_replayed_and_discarded() {
     let data = path.to_str().unwrap();
     let floe = |words: &[&str]| run(&[&["changes"], words, &["--data", data]].concat());
 
-    let told = floe(&["parked", "mailer"]).succeeded().stdout;
-    assert_eq!(told.lines().count(), 3, "{told}");
+    let printed = floe(&["parked", "mailer"]).assert_success().stdout;
+    assert_eq!(printed.lines().count(), 3, "{printed}");
     assert!(
-        told.contains("  INSERT      1         matching  no such customer"),
-        "{told}"
+        printed.contains("  INSERT         1          matching  no such customer"),
+        "{printed}"
     );
-    let json = floe(&["parked", "mailer", "--json"]).succeeded().stdout;
+    let json = floe(&["parked", "mailer", "--json"])
+        .assert_success()
+        .stdout;
     let parked: Vec<serde_json::Value> = json
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -74,15 +76,15 @@ fn what_is_parked_is_told_replayed_and_discarded() {
         .map(|parked| parked["id"].as_str().unwrap())
         .collect();
     assert_eq!(parked[0]["error"], "no such customer");
-    assert_eq!(floe(&["parked", "nobody"]).succeeded().stdout, "");
+    assert_eq!(floe(&["parked", "other"]).assert_success().stdout, "");
 
-    let discarded = floe(&["discard", "mailer", ids[0]]).succeeded().stdout;
+    let discarded = floe(&["discard", "mailer", ids[0]]).assert_success().stdout;
     assert_eq!(discarded, format!("discarded: id={}\n", ids[0]));
-    floe(&["discard", "mailer", ids[0]]).failed(3, &["no such change is parked"]);
-    floe(&["replay", "mailer", "orders"]).failed(2, &["not the id of a parked change"]);
-    floe(&["replay", "mailer"]).failed(2, &["ID"]);
-    let asked = floe(&["replay", "mailer", "--all"]).succeeded().stdout;
-    assert_eq!(asked, "asked: items=1\n");
+    floe(&["discard", "mailer", ids[0]]).assert_failure(3, &["there is no such dead letter"]);
+    floe(&["replay", "mailer", "orders"]).assert_failure(2, &["invalid dead letter id: id=orders"]);
+    floe(&["replay", "mailer"]).assert_failure(2, &["ID"]);
+    let requested = floe(&["replay", "mailer", "--all"]).assert_success().stdout;
+    assert_eq!(requested, "replay requested: items=1\n");
     assert_eq!(with_db(&path, async |db| consume(&db, false).await), 1);
-    assert_eq!(floe(&["parked", "mailer"]).succeeded().stdout, "");
+    assert_eq!(floe(&["parked", "mailer"]).assert_success().stdout, "");
 }

@@ -1,4 +1,4 @@
-//! Files and directories that the program makes: private to the user, whatever the umask is.
+//! New files and directories are private to the user, whatever the umask is.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 
 use crate::serve::Serving;
-use crate::world::{Ended, run_command};
+use crate::support::{ProgramOutput, run_command};
 
-/// Everything below a directory, and the directory itself.
+/// A directory and everything below it.
 fn tree(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     if path.is_dir() {
@@ -20,7 +20,7 @@ fn tree(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Directories are 0700, and files 0600.
+/// Checks that directories have mode 0700, and files 0600.
 #[track_caller]
 fn check_private(path: &Path) {
     let found = tree(path);
@@ -32,7 +32,7 @@ fn check_private(path: &Path) {
     assert!(!found.is_empty());
 }
 
-/// The program, started by a shell that lets everybody read and write what it makes.
+/// The program, started by a shell whose umask grants all permissions to all users.
 fn floe(arguments: &[&str]) -> Command {
     let mut command = Command::new("/bin/sh");
     command
@@ -46,7 +46,7 @@ fn floe(arguments: &[&str]) -> Command {
     command
 }
 
-fn run(arguments: &[&str]) -> Ended {
+fn run(arguments: &[&str]) -> ProgramOutput {
     run_command(floe(arguments))
 }
 
@@ -57,10 +57,10 @@ fn stores_backups_and_exports_are_private() {
     let text = |name: &str| path(name).to_str().unwrap().to_owned();
     let (data, backup) = (text("data"), text("backup"));
     let (again, export) = (text("again"), text("export"));
-    run(&["demo", "--no-serve", "--data", &data]).succeeded();
-    run(&["backup", &backup, "--data", &data]).succeeded();
-    run(&["restore", &backup, "--data", &again]).succeeded();
-    run(&["export", "Product", "--to", &export, "--data", &data]).succeeded();
+    run(&["demo", "--no-serve", "--data", &data]).assert_success();
+    run(&["backup", &backup, "--data", &data]).assert_success();
+    run(&["restore", &backup, "--data", &again]).assert_success();
+    run(&["export", "Product", "--to", &export, "--data", &data]).assert_success();
     for name in ["data", "backup", "again", "export"] {
         check_private(&path(name));
     }

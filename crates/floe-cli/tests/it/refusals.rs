@@ -1,61 +1,67 @@
-//! Every command, called wrongly and in the wrong place: one line, the right exit code, nothing changed.
+//! Every command with wrong arguments and on wrong stores: fails with one line and the right exit code, and changes nothing.
 //!
-//! Which commands there are is asked of the program itself, so that none can be forgotten here.
+//! The list of commands comes from the program itself, so that none can be missing here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::world::{Ended, Store, run};
+use crate::support::{ProgramOutput, Store, run};
 
 const KEY: &str = r#"{"id":"a"}"#;
 
-/// Where a command finds the store.
+/// The stores that a command accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
-    /// In a directory, or behind a server; an empty one lacks what it asks for.
-    Store,
-    /// The same, and there is something to do in an empty store.
-    AnyStore,
-    /// In a directory alone.
+enum StoreKind {
+    /// A directory or a server. Fails on an empty store.
+    Filled,
+    /// A directory or a server. Succeeds on an empty store.
+    Any,
+    /// A directory only.
     Directory,
-    /// It takes no store, or makes one.
-    Alone,
+    /// No store, or a new one.
+    None,
 }
 
-/// A command, with what it must be given besides the place.
+/// A command with its arguments, without the store.
 struct Case {
     words: &'static [&'static str],
-    place: Where,
+    store: StoreKind,
 }
 
-const fn case(place: Where, words: &'static [&'static str]) -> Case {
-    Case { words, place }
+const fn case(store: StoreKind, words: &'static [&'static str]) -> Case {
+    Case { words, store }
 }
 
 /// Every command.
 const CASES: &[Case] = &[
-    case(Where::Alone, &["demo", "--no-serve"]),
-    case(Where::Alone, &["serve", "--listen", "0"]),
-    case(Where::AnyStore, &["table", "list"]),
-    case(Where::Store, &["table", "describe", "nothing"]),
+    case(StoreKind::None, &["demo", "--no-serve"]),
+    case(StoreKind::None, &["serve", "--listen", "0"]),
+    case(StoreKind::Any, &["table", "list"]),
+    case(StoreKind::Filled, &["table", "describe", "nothing"]),
     case(
-        Where::AnyStore,
+        StoreKind::Any,
         &["table", "create", "made", "--key", "id:S"],
     ),
-    case(Where::Store, &["table", "delete", "nothing", "--yes"]),
-    case(Where::Store, &["item", "get", "nothing", "--key", KEY]),
-    case(Where::Store, &["item", "put", "nothing", "--item", KEY]),
+    case(StoreKind::Filled, &["table", "delete", "nothing", "--yes"]),
+    case(StoreKind::Filled, &["item", "get", "nothing", "--key", KEY]),
     case(
-        Where::Store,
+        StoreKind::Filled,
+        &["item", "put", "nothing", "--item", KEY],
+    ),
+    case(
+        StoreKind::Filled,
         &[
             "item", "update", "nothing", "--key", KEY, "--update", "REMOVE a",
         ],
     ),
-    case(Where::Store, &["item", "delete", "nothing", "--key", KEY]),
     case(
-        Where::Store,
+        StoreKind::Filled,
+        &["item", "delete", "nothing", "--key", KEY],
+    ),
+    case(
+        StoreKind::Filled,
         &[
             "query",
             "nothing",
@@ -65,57 +71,57 @@ const CASES: &[Case] = &[
             r#"{":i":"a"}"#,
         ],
     ),
-    case(Where::Store, &["scan", "nothing"]),
-    case(Where::Store, &["events", "read", "Cart-1"]),
+    case(StoreKind::Filled, &["scan", "nothing"]),
+    case(StoreKind::Filled, &["events", "read", "Cart-1"]),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["events", "append", "Cart-1", "--type", "Added"],
     ),
-    case(Where::Store, &["events", "stats"]),
+    case(StoreKind::Filled, &["events", "stats"]),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["events", "prune", "Cart-1", "--before", "1", "--yes"],
     ),
-    case(Where::Store, &["feed", "status"]),
-    case(Where::Store, &["feed", "checkpoint", "--group", "g"]),
-    case(Where::Store, &["feed", "parked"]),
-    case(Where::Store, &["feed", "read"]),
-    case(Where::Store, &["feed", "tail"]),
-    case(Where::Store, &["feed", "lag"]),
-    case(Where::Store, &["feed", "verify"]),
-    case(Where::Store, &["indexer", "--once"]),
-    case(Where::Store, &["graph", "get", "s", "t", "i"]),
-    case(Where::Store, &["graph", "related", "s", "t", "i"]),
-    case(Where::Store, &["graph", "referrers", "s", "t", "i"]),
-    case(Where::Store, &["graph", "lookup", "s", "by_x", "k"]),
-    case(Where::Store, &["graph", "check"]),
-    case(Where::AnyStore, &["registry", "list"]),
-    case(Where::Store, &["registry", "describe", "None"]),
-    case(Where::Store, &["registry", "latest", "None", "a=b"]),
-    case(Where::Store, &["registry", "deployed", "None", "a=b"]),
+    case(StoreKind::Filled, &["feed", "status"]),
+    case(StoreKind::Filled, &["feed", "checkpoint", "--group", "g"]),
+    case(StoreKind::Filled, &["feed", "parked"]),
+    case(StoreKind::Filled, &["feed", "read"]),
+    case(StoreKind::Filled, &["feed", "tail"]),
+    case(StoreKind::Filled, &["feed", "lag"]),
+    case(StoreKind::Filled, &["feed", "verify"]),
+    case(StoreKind::Filled, &["indexer", "--once"]),
+    case(StoreKind::Filled, &["graph", "get", "s", "t", "i"]),
+    case(StoreKind::Filled, &["graph", "related", "s", "t", "i"]),
+    case(StoreKind::Filled, &["graph", "referrers", "s", "t", "i"]),
+    case(StoreKind::Filled, &["graph", "lookup", "s", "by_x", "k"]),
+    case(StoreKind::Filled, &["graph", "check"]),
+    case(StoreKind::Any, &["registry", "list"]),
+    case(StoreKind::Filled, &["registry", "describe", "None"]),
+    case(StoreKind::Filled, &["registry", "latest", "None", "a=b"]),
+    case(StoreKind::Filled, &["registry", "deployed", "None", "a=b"]),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["registry", "get", "None", "a=b", "--version", "1"],
     ),
-    case(Where::Store, &["registry", "history", "None", "a=b"]),
+    case(StoreKind::Filled, &["registry", "history", "None", "a=b"]),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["registry", "publish", "None", "--item", KEY],
     ),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["registry", "retire", "None", "a=b", "--version", "1"],
     ),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["registry", "pin", "None", "a=b", "--version", "1"],
     ),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &["registry", "unpin", "None", "a=b", "--version", "1"],
     ),
     case(
-        Where::Store,
+        StoreKind::Filled,
         &[
             "registry",
             "alias",
@@ -127,36 +133,36 @@ const CASES: &[Case] = &[
             "1",
         ],
     ),
-    case(Where::Store, &["changes", "tail", "nothing"]),
-    case(Where::Store, &["changes", "parked", "nobody"]),
-    case(Where::Store, &["changes", "replay", "nobody", "--all"]),
-    case(Where::Store, &["changes", "discard", "nobody", "t/i/1"]),
-    case(Where::AnyStore, &["tables", "--format", "json"]),
-    case(Where::Store, &["export", "nothing"]),
+    case(StoreKind::Filled, &["changes", "tail", "nothing"]),
+    case(StoreKind::Filled, &["changes", "parked", "other"]),
+    case(StoreKind::Filled, &["changes", "replay", "other", "--all"]),
+    case(StoreKind::Filled, &["changes", "discard", "other", "t/i/1"]),
+    case(StoreKind::Any, &["tables", "--format", "json"]),
+    case(StoreKind::Filled, &["export", "nothing"]),
     case(
-        Where::AnyStore,
+        StoreKind::Any,
         &["import", "--from", "/dev/null", "--table", "nothing"],
     ),
-    case(Where::Directory, &["backup", "/dev/null/copy"]),
-    case(Where::Alone, &["restore", "/nowhere/at/all"]),
-    case(Where::Directory, &["doctor"]),
-    case(Where::Alone, &["bench", "--seconds", "1"]),
-    case(Where::Alone, &["completions", "bash"]),
-    case(Where::Alone, &["man", "/nowhere/at/all"]),
+    case(StoreKind::Directory, &["backup", "/dev/null/copy"]),
+    case(StoreKind::None, &["restore", "/nowhere/at/all"]),
+    case(StoreKind::Directory, &["doctor"]),
+    case(StoreKind::None, &["bench", "--seconds", "1"]),
+    case(StoreKind::None, &["completions", "bash"]),
+    case(StoreKind::None, &["man", "/nowhere/at/all"]),
 ];
 
-/// Commands whose result is a text of its own, or goes on: they know no `--json`.
+/// Commands without `--json`: their output has another format, or they run until stopped.
 const WITHOUT_JSON: &[&str] = &["demo", "serve", "indexer", "tables", "completions", "man"];
 
 fn on_stores() -> impl Iterator<Item = &'static Case> {
-    let is_on_store = |case: &&Case| matches!(case.place, Where::Store | Where::AnyStore);
+    let is_on_store = |case: &&Case| matches!(case.store, StoreKind::Filled | StoreKind::Any);
     CASES.iter().filter(is_on_store)
 }
 
-/// The names of all commands that do something, by the pages of the manual.
+/// The names of all commands without subcommands, from the man pages.
 fn commands() -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
-    run(&["man", folder.path().to_str().unwrap()]).succeeded();
+    run(&["man", folder.path().to_str().unwrap()]).assert_success();
     let pages = std::fs::read_dir(folder.path()).unwrap();
     let names: BTreeSet<String> = pages
         .map(|page| page.unwrap().file_name().into_string().unwrap())
@@ -183,30 +189,30 @@ fn name<'c>(commands: &'c BTreeSet<String>, words: &[&str]) -> &'c str {
 }
 
 #[track_caller]
-fn one_line(ended: &Ended, code: i32, words: &[&str]) {
-    ended.failed(code, words);
-    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-    assert!(ended.stderr.starts_with("floe: "), "{ended:?}");
+fn assert_one_line(output: &ProgramOutput, code: i32, words: &[&str]) {
+    output.assert_failure(code, words);
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    assert!(output.stderr.starts_with("floe: "), "{output:?}");
 }
 
 #[test]
-fn every_command_is_refused_somewhere_here() {
+fn cases_cover_every_command() {
     let commands = commands();
     let cases: BTreeSet<String> = CASES
         .iter()
         .map(|case| name(&commands, case.words).to_owned())
         .collect();
-    assert_eq!(cases, commands, "add what is missing to CASES");
+    assert_eq!(cases, commands, "add missing commands to CASES");
 }
 
 #[test]
-fn a_wrong_option_is_told_with_where_help_is() {
+fn unknown_option_is_reported_with_the_help_command() {
     for case in CASES {
-        let ended = run(&[case.words, &["--wrong"]].concat());
+        let output = run(&[case.words, &["--wrong"]].concat());
         let words = ["unexpected argument '--wrong'", "; see floe ", "--help"];
-        one_line(&ended, 2, &words);
+        assert_one_line(&output, 2, &words);
     }
-    one_line(
+    assert_one_line(
         &run(&["tabel"]),
         2,
         &["unrecognized subcommand 'tabel'", "see floe --help"],
@@ -214,17 +220,17 @@ fn a_wrong_option_is_told_with_where_help_is() {
 }
 
 #[test]
-fn a_wrong_value_is_told_with_what_it_should_be() {
+fn invalid_value_is_reported_with_the_expected_form() {
     let store = Store::directory().with_orders();
     let get = ["item", "get", "orders", "--key"];
     for (arguments, words) in [
         (
             &[&get[..], &["{"]].concat()[..],
-            &["--key is not JSON: at=1", "an example is"][..],
+            &["--key is not valid JSON: offset=1", "example:"][..],
         ),
         (
             &[&get[..], &["@/nowhere"]].concat(),
-            &["--key cannot be read", "given=@/nowhere"],
+            &["--key cannot be read", "argument=@/nowhere"],
         ),
         (
             &[&get[..], &[r#"{"customer":1}"#]].concat(),
@@ -232,17 +238,17 @@ fn a_wrong_value_is_told_with_what_it_should_be() {
         ),
         (
             &["item", "put", "orders", "--item", "[]"],
-            &["--item is not JSON"],
+            &["--item is not valid JSON"],
         ),
         (
             &["item", "delete", "orders", "--key", "x"],
-            &["--key is not JSON"],
+            &["--key is not valid JSON"],
         ),
         (
             &[
                 "item", "update", "orders", "--key", "{}}", "--update", "REMOVE a",
             ],
-            &["--key: something follows behind the JSON"],
+            &["--key: unexpected text after the JSON"],
         ),
         (
             &[
@@ -253,15 +259,15 @@ fn a_wrong_value_is_told_with_what_it_should_be() {
                 "--values",
                 "{:c}",
             ],
-            &["--values is not JSON"],
+            &["--values is not valid JSON"],
         ),
         (
             &["scan", "orders", "--names", "7"],
-            &["--names is not JSON"],
+            &["--names is not valid JSON"],
         ),
         (
             &["registry", "publish", "None", "--item", "{"],
-            &["--item is not JSON"],
+            &["--item is not valid JSON"],
         ),
         (
             &["scan", "orders", "--filter", "a ="],
@@ -269,7 +275,7 @@ fn a_wrong_value_is_told_with_what_it_should_be() {
         ),
         (
             &["scan", "orders", "--cursor", "x"],
-            &["--cursor is none that a page has ended with"],
+            &["--cursor is not a cursor of an earlier page"],
         ),
         (&["scan", "orders", "--limit", "0"], &["invalid value '0'"]),
         (
@@ -278,17 +284,20 @@ fn a_wrong_value_is_told_with_what_it_should_be() {
         ),
         (
             &["table", "create", "x", "--key", "id"],
-            &["not a name and a type"],
+            &["expected a name and a type"],
         ),
         (
             &["table", "create", "x", "--key", "id:S", "--index", "a:S"],
-            &["not an index and its key"],
+            &["expected an index and its key"],
         ),
         (&["table", "create", "a b", "--key", "id:S"], &["tableName"]),
-        (&["events", "read", "nodash"], &["not the name of a stream"]),
+        (
+            &["events", "read", "nodash"],
+            &["expected the name of a stream"],
+        ),
         (
             &["events", "append", "Cart-1", "--type", ""],
-            &["an event has a type"],
+            &["--type cannot be empty"],
         ),
         (&["tables", "--format", "yaml"], &["invalid value 'yaml'"]),
         (
@@ -296,20 +305,20 @@ fn a_wrong_value_is_told_with_what_it_should_be() {
             &["cannot be used with"],
         ),
     ] {
-        let ended = store.run(arguments);
+        let output = store.run(arguments);
         let code = if words[0].contains("cannot be read") {
             1
         } else {
             2
         };
-        one_line(&ended, code, words);
+        assert_one_line(&output, code, words);
     }
     assert_eq!(store.prints(&["table", "list", "--names"]), "orders\n");
     assert_eq!(store.prints(&["scan", "orders", "--count"]), "3\n");
 }
 
 #[test]
-fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
+fn directory_without_a_store_is_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note"), "mine").unwrap();
     let path = folder.path().to_str().unwrap();
@@ -317,19 +326,19 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
     let empty = format!("{path}/empty");
     std::fs::create_dir(&empty).unwrap();
     let before = files(folder.path());
-    let is_asked = |case: &&Case| case.place != Where::Alone;
-    for Case { words, .. } in CASES.iter().filter(is_asked) {
-        for (data, told) in [
+    let needs_store = |case: &&Case| case.store != StoreKind::None;
+    for Case { words, .. } in CASES.iter().filter(needs_store) {
+        for (data, message) in [
             (missing.as_str(), "there is no such directory: path="),
             (path, "there is no store in the directory: path="),
             (&empty, "found=nothing; "),
-            (&file, "this is a file, and a store is a directory: path="),
+            (&file, "a store is a directory, but this is a file: path="),
         ] {
-            let ended = run(&[words, &["--data", data][..]].concat());
-            one_line(&ended, 1, &[told, "; `floe serve --data`"]);
+            let output = run(&[words, &["--data", data][..]].concat());
+            assert_one_line(&output, 1, &[message, "; `floe serve --data`"]);
         }
     }
-    for (words, told) in [
+    for (words, message) in [
         (
             &["demo", "--no-serve", "--data", path][..],
             "the directory is not empty",
@@ -368,13 +377,13 @@ fn a_directory_without_a_store_is_refused_and_left_as_it_was() {
             "this is a file",
         ),
     ] {
-        one_line(&run(words), 1, &[told, "; "]);
+        assert_one_line(&run(words), 1, &[message, "; "]);
     }
     assert_eq!(files(folder.path()), before);
 }
 
 #[test]
-fn lost_format_file_is_told_with_the_way_to_salvage() {
+fn missing_format_file_is_reported_with_the_salvage_command() {
     let store = Store::directory().with_orders();
     let [_, data] = store.option();
     std::fs::remove_file(Path::new(data).join("FORMAT")).unwrap();
@@ -386,15 +395,15 @@ fn lost_format_file_is_told_with_the_way_to_salvage() {
         &["backup", "/nowhere/at/all", "--data", data],
         &["restore", data, "--data", "/nowhere/at/all"],
     ] {
-        let ended = run(words);
-        ended.failed(1, &["found=data missing=FORMAT", &salvage]);
-        assert_eq!(ended.stderr.matches("`floe ").count(), 1, "{ended:?}");
+        let output = run(words);
+        output.assert_failure(1, &["found=data missing=FORMAT", &salvage]);
+        assert_eq!(output.stderr.matches("`floe ").count(), 1, "{output:?}");
     }
     assert_eq!(files(Path::new(data)), before);
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_told_with_a_hint() {
+fn unreachable_server_is_reported_with_a_hint() {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -402,31 +411,31 @@ fn a_server_that_cannot_be_reached_is_told_with_a_hint() {
         .port();
     let endpoint = format!("http://127.0.0.1:{port}");
     for Case { words, .. } in on_stores() {
-        let ended = run(&[words, &["--endpoint", &endpoint][..]].concat());
-        one_line(
-            &ended,
+        let output = run(&[words, &["--endpoint", &endpoint][..]].concat());
+        assert_one_line(
+            &output,
             1,
             &[
                 "the store cannot be reached, ",
                 "Connection refused",
-                "; see --endpoint",
+                "; check --endpoint",
             ],
         );
     }
 }
 
 #[test]
-fn a_server_that_is_no_dynamodb_is_told() {
+fn server_of_another_protocol_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for connection in listener.incoming() {
             let mut connection = connection.unwrap();
             let mut request = [0; 4096];
-            let answer =
+            let response =
                 b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
             if connection.read(&mut request).unwrap() > 0 {
-                connection.write_all(answer).unwrap();
+                connection.write_all(response).unwrap();
             }
         }
     });
@@ -435,38 +444,39 @@ fn a_server_that_is_no_dynamodb_is_told() {
         &["events", "stats"],
         &["registry", "list"],
     ] {
-        let ended = run(&[words, &["--endpoint", &endpoint]].concat());
-        let told =
-            "what answers there does not speak DynamoDB's protocol: status=404; see --endpoint";
-        one_line(&ended, 1, &[told]);
+        let output = run(&[words, &["--endpoint", &endpoint]].concat());
+        let message = "the server does not speak DynamoDB's protocol: status=404; check --endpoint";
+        assert_one_line(&output, 1, &[message]);
     }
 }
 
 #[test]
-fn what_is_not_in_the_store_is_told_and_nothing_is_made() {
+fn missing_table_is_reported_and_not_created() {
     for store in Store::both() {
-        for Case { words, .. } in on_stores().filter(|case| case.place == Where::Store) {
-            let ended = store.run(words);
-            one_line(&ended, 1, &["there is no", "; "]);
+        for Case { words, .. } in on_stores().filter(|case| case.store == StoreKind::Filled) {
+            let output = store.run(words);
+            assert_one_line(&output, 1, &["there is no", "; "]);
         }
         assert_eq!(store.prints(&["table", "list", "--names"]), "");
     }
 }
 
 #[test]
-fn no_place_at_all_is_told_with_how_to_name_one() {
+fn missing_store_option_is_reported_with_a_hint() {
     for Case { words, .. } in on_stores() {
-        one_line(&run(words), 1, &["--data or --endpoint"]);
+        assert_one_line(&run(words), 1, &["--data or --endpoint"]);
     }
 }
 
 #[test]
-fn every_command_has_help_worth_reading() {
+fn every_command_has_help_with_examples() {
     let commands = commands();
-    for Case { words, place } in CASES {
+    for Case { words, store } in CASES {
         let name = name(&commands, words);
         let words: Vec<&str> = name.split(' ').collect();
-        let help = run(&[&words[..], &["--help"]].concat()).succeeded().stdout;
+        let help = run(&[&words[..], &["--help"]].concat())
+            .assert_success()
+            .stdout;
         let (_, examples) = help.split_once("Examples:\n").unwrap();
         let (examples, _) = examples.split_once("\n\n").unwrap_or((examples, ""));
         assert!(examples.contains("  floe "), "{name} {help}");
@@ -488,7 +498,10 @@ fn every_command_has_help_worth_reading() {
             matches!(words[0], "item" | "query" | "scan") || name == "registry publish",
             "{name}"
         );
-        let is_on_store = matches!(place, Where::Store | Where::AnyStore | Where::Directory);
+        let is_on_store = matches!(
+            store,
+            StoreKind::Filled | StoreKind::Any | StoreKind::Directory
+        );
         assert!(
             !is_on_store || help.contains("--data <DIR>"),
             "{name} {help}"
@@ -496,14 +509,15 @@ fn every_command_has_help_worth_reading() {
     }
 }
 
-/// All files below a directory, and what is in them.
+/// All files below a directory, and their contents.
 fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(path).unwrap() {
         let entry = entry.unwrap().path();
-        match entry.is_dir() {
-            true => found.extend(files(&entry)),
-            false => _ = found.insert(entry.display().to_string(), std::fs::read(&entry).unwrap()),
+        if entry.is_dir() {
+            found.extend(files(&entry));
+        } else {
+            found.insert(entry.display().to_string(), std::fs::read(&entry).unwrap());
         }
     }
     found

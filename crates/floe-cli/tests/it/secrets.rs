@@ -1,4 +1,4 @@
-//! Secrets of `floe serve`: on the command line, in the environment, in a file.
+//! Secrets of `floe serve`: on the command line, in the environment, and in files.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -8,13 +8,13 @@ use rustix::process::Signal;
 
 use crate::serve::{Serving, check_refused, floe};
 
-/// A file that only its owner can read.
+/// Writes a file that only its owner can read.
 fn write_private(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// The arguments that the list of processes shows.
+/// The arguments in the process list.
 #[cfg(target_os = "linux")]
 fn command_line(serving: &Serving) -> String {
     let path = format!("/proc/{}/cmdline", serving.child.id());
@@ -33,8 +33,8 @@ fn secret_on_the_command_line_is_hidden() {
         let line = command_line(&serving);
         let expected = "serve --listen 0 --memory --access-key a ";
         assert!(line.ends_with(expected), "{line}");
-        let answered = serving.call("ListTables", "{}");
-        assert!(answered.contains("Signature expired: "), "{answered}");
+        let response = serving.call("ListTables", "{}");
+        assert!(response.contains("Signature expired: "), "{response}");
         serving.signal(Signal::TERM);
         let (code, _, stderr) = serving.end();
         assert_eq!(code, Some(0));
@@ -58,14 +58,14 @@ fn secret_in_the_environment_needs_no_warning() {
 }
 
 #[test]
-fn keys_come_from_a_file() {
+fn keys_are_read_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     let keys = path.to_str().unwrap();
     write_private(&path, "# the app\nAPP secret\n\nOPS  other\n");
     let serving = Serving::start(&["--memory", "--keys", keys]);
-    let answered = serving.call("ListTables", "{}");
-    assert!(answered.contains("Signature expired: "), "{answered}");
+    let response = serving.call("ListTables", "{}");
+    assert!(response.contains("Signature expired: "), "{response}");
     drop(serving);
     for (text, words) in [
         ("", "there are no keys"),

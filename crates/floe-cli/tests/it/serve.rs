@@ -1,4 +1,4 @@
-//! `floe serve`, started as a user starts it.
+//! `floe serve`, run as a user does.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) fn floe(arguments: &[&str]) -> Command {
     command
 }
 
-/// A server that runs; killed when it is dropped.
+/// A running server; killed when dropped.
 pub(crate) struct Serving {
     pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
@@ -62,7 +62,7 @@ impl Serving {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the end; the code, and what was printed after the first line.
+    /// Waits for the server to exit. Returns the exit code, and the output after the first line.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let status = self.child.wait().unwrap();
         let (mut stdout, mut stderr) = (String::new(), String::new());
@@ -84,19 +84,19 @@ impl Serving {
         stream
             .write_all(request(operation, body).as_bytes())
             .unwrap();
-        answer(&mut stream)
+        read_response(&mut stream)
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A request after which the connection ends.
+/// A request that closes the connection.
 fn request(operation: &str, body: &str) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\n\
@@ -107,7 +107,7 @@ fn request(operation: &str, body: &str) -> String {
     )
 }
 
-fn answer(stream: &mut TcpStream) -> String {
+fn read_response(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -117,7 +117,7 @@ pub(crate) const TABLE: &str = r#"{"TableName":"things","KeySchema":[{"Attribute
     "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}"#;
 
 #[test]
-fn it_says_where_it_is_and_ends_when_it_is_told_to() {
+fn server_prints_its_address_and_stops_on_signal() {
     for signal in [Signal::INT, Signal::TERM] {
         let serving = Serving::start(&["--memory"]);
         let expected = format!(
@@ -126,8 +126,8 @@ fn it_says_where_it_is_and_ends_when_it_is_told_to() {
         );
         assert_eq!(serving.line, expected);
         assert!(serving.address.ip().is_loopback());
-        let answered = serving.call("ListTables", "{}");
-        assert!(answered.ends_with(r#"{"TableNames":[]}"#), "{answered}");
+        let response = serving.call("ListTables", "{}");
+        assert!(response.ends_with(r#"{"TableNames":[]}"#), "{response}");
         serving.signal(signal);
         let (code, stdout, stderr) = serving.end();
         assert_eq!((code, stdout.as_str()), (Some(0), ""), "{stderr}");
@@ -136,25 +136,25 @@ fn it_says_where_it_is_and_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn it_finishes_what_is_under_way() {
+fn requests_in_progress_are_finished_before_exit() {
     let serving = Serving::start(&["--memory"]);
     let mut stream = serving.connect();
     let text = request("ListTables", "{}");
-    let (begun, rest) = text.split_at(text.len() - 1);
-    stream.write_all(begun.as_bytes()).unwrap();
-    // An answer on another connection tells that the server has come past this one.
+    let (start, rest) = text.split_at(text.len() - 1);
+    stream.write_all(start.as_bytes()).unwrap();
+    // A response on another connection shows that the server has accepted this one.
     serving.call("ListTables", "{}");
     serving.signal(Signal::INT);
     while TcpStream::connect(serving.address).is_ok() {}
     stream.write_all(rest.as_bytes()).unwrap();
-    let answered = answer(&mut stream);
-    assert!(answered.ends_with(r#"{"TableNames":[]}"#), "{answered}");
-    assert!(answered.contains("connection: close"), "{answered}");
+    let response = read_response(&mut stream);
+    assert!(response.ends_with(r#"{"TableNames":[]}"#), "{response}");
+    assert!(response.contains("connection: close"), "{response}");
     assert_eq!(serving.end().0, Some(0));
 }
 
 #[test]
-fn a_second_ctrl_c_ends_at_once() {
+fn second_ctrl_c_exits_immediately() {
     let serving = Serving::start(&["--memory"]);
     let mut stream = serving.connect();
     stream.write_all(b"POST / HTTP/1.1\r\n").unwrap();
@@ -166,9 +166,9 @@ fn a_second_ctrl_c_ends_at_once() {
 }
 
 #[test]
-fn what_was_answered_survives_the_death_of_the_process() {
+fn acknowledged_writes_survive_kill() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("made");
+    let path = folder.path().join("store");
     let serving = Serving::on(&path);
     assert!(
         serving
@@ -191,11 +191,11 @@ fn what_was_answered_survives_the_death_of_the_process() {
     assert_eq!(serving.end().0, Some(0));
 }
 
-/// What the program warns about before it does anything else.
+/// The warning that the program prints first.
 const WARNING: &str = "floe: other users of this machine can see a secret on the command line";
 
-/// Runs to the end: the code, and the one line that says why.
-fn refused(output: &Output) -> (Option<i32>, String) {
+/// The exit code and the one-line error of a program.
+fn failure(output: &Output) -> (Option<i32>, String) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines = stderr.lines().filter(|line| !line.starts_with(WARNING));
     let stderr = lines.collect::<Vec<_>>().join("\n");
@@ -205,7 +205,7 @@ fn refused(output: &Output) -> (Option<i32>, String) {
 }
 
 pub(crate) fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
-    let (found, stderr) = refused(&floe(arguments).output().unwrap());
+    let (found, stderr) = failure(&floe(arguments).output().unwrap());
     assert_eq!(found, Some(code), "{arguments:?}: {stderr}");
     assert!(stderr.starts_with("floe: "), "{stderr}");
     for word in words {
@@ -214,7 +214,7 @@ pub(crate) fn check_refused(arguments: &[&str], code: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_wrong_call_is_told_in_one_line() {
+fn usage_error_is_reported_in_one_line() {
     let cases: [(&[&str], &[&str]); 16] = [
         (&["srve"], &["'srve'", "'serve'"]),
         (&["serve"], &["--data <DIR>|--memory"]),
@@ -232,7 +232,7 @@ fn a_wrong_call_is_told_in_one_line() {
         ),
         (
             &["serve", "--memory", "--listen", "1.2.3.4:x"],
-            &["not an address"],
+            &["expected a port or an address and port"],
         ),
         (
             &["serve", "--memory", "--access-key", "a"],
@@ -281,15 +281,15 @@ fn a_wrong_call_is_told_in_one_line() {
 }
 
 #[test]
-fn an_address_that_everybody_can_reach_is_refused() {
+fn public_address_requires_keys_or_insecure() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("not-made");
+    let path = folder.path().join("store");
     let data = ["serve", "--data", path.to_str().unwrap()];
     for listen in ["0.0.0.0:0", "[::]:0"] {
         let arguments = [&data[..], &["--listen", listen]].concat();
         check_refused(&arguments, 2, &["FLOE_SECRET_KEY", "--insecure", listen]);
     }
-    assert!(!path.exists(), "nothing is made before it is clear");
+    assert!(!path.exists(), "nothing is created before the check");
     for allowed in [
         &["--insecure"][..],
         &["--access-key", "a", "--secret-key", "b"],
@@ -301,7 +301,7 @@ fn an_address_that_everybody_can_reach_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_had_is_told_in_one_line() {
+fn unavailable_store_or_address_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let serving = Serving::on(folder.path());
@@ -311,8 +311,8 @@ fn what_cannot_be_had_is_told_in_one_line() {
         &["the directory is in use: process=", "--data"],
     );
     drop(serving);
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = taken.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = listener.local_addr().unwrap().to_string();
     check_refused(
         &["serve", "--memory", "--listen", &listen],
         1,
@@ -328,14 +328,14 @@ fn what_cannot_be_had_is_told_in_one_line() {
 }
 
 #[test]
-fn keys_come_from_the_environment() {
+fn keys_are_read_from_the_environment() {
     let mut command = floe(&["serve", "--memory", "--listen", "0"]);
     command
         .env("FLOE_ACCESS_KEY", "a")
         .env("FLOE_SECRET_KEY", "secret-b");
     let serving = Serving::start_command(command);
-    let answered = serving.call("ListTables", "{}");
-    assert!(answered.contains("Signature expired: "), "{answered}");
+    let response = serving.call("ListTables", "{}");
+    assert!(response.contains("Signature expired: "), "{response}");
     drop(serving);
 
     let mut help = floe(&["serve", "--help"]);
@@ -345,7 +345,7 @@ fn keys_come_from_the_environment() {
 }
 
 #[test]
-fn help_and_version_are_there() {
+fn help_and_version_are_printed() {
     for (arguments, words) in [
         (&["--help"][..], "serve"),
         (&["help", "serve"], "--allow-host"),
@@ -367,19 +367,19 @@ fn help_and_version_are_there() {
 }
 
 #[test]
-fn figures_are_told_if_they_are_asked_for() {
-    let figures = |arguments: &[&str]| {
+fn metrics_are_exposed_on_request() {
+    let metrics = |arguments: &[&str]| {
         let serving = Serving::start(arguments);
         serving.call("ListTables", "{}");
         let mut stream = serving.connect();
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
-        answer(&mut stream)
+        read_response(&mut stream)
     };
-    let told = figures(&["--memory", "--metrics"]);
+    let printed = metrics(&["--memory", "--metrics"]);
     let line = r#"floe_requests_total{operation="ListTables",outcome="ok"} 1"#;
-    assert!(told.contains(line), "{told}");
-    assert!(!figures(&["--memory"]).contains("floe_"));
+    assert!(printed.contains(line), "{printed}");
+    assert!(!metrics(&["--memory"]).contains("floe_"));
 }
 
 #[test]
@@ -392,18 +392,18 @@ fn stream_retention_and_disk_reserve_can_be_set() {
         &[&["--data", path, "--disk-reserve", "1"][..], &retention].concat(),
     ] {
         let serving = Serving::start(arguments);
-        let answered = serving.call("CreateTable", TABLE);
-        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+        let response = serving.call("CreateTable", TABLE);
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     }
 }
 
 #[test]
-fn health_is_answered() {
+fn health_check_returns_ready() {
     let serving = Serving::start(&["--memory"]);
     let mut stream = serving.connect();
     let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
-    let answered = answer(&mut stream);
-    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
-    assert!(answered.ends_with("\r\n\r\nready"), "{answered}");
+    let response = read_response(&mut stream);
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert!(response.ends_with("\r\n\r\nready"), "{response}");
 }

@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::world::{Store, floe, run, spawn};
+use crate::support::{Store, floe, run, spawn};
 
-/// A store of one table with so many items of a kilobyte, imported from lines of JSON that are kept in a file.
+/// A store with one table of `items` items of a kilobyte, imported from a file of JSON lines. Returns the path of the file.
 fn filled(folder: &Path, items: usize) -> (Store, String) {
     let store = Store::directory().with_orders();
     let file = folder.join("lines").to_str().unwrap().to_owned();
@@ -21,10 +21,10 @@ fn filled(folder: &Path, items: usize) -> (Store, String) {
     (store, file)
 }
 
-/// Starts a command, and kills it as soon as it has made a file or directory.
-fn kill_when_made(arguments: &[&str], made: &Path) {
+/// Starts a command, and kills it as soon as it has created a file or directory.
+fn kill_when_created(arguments: &[&str], created: &Path) {
     let mut child = spawn(floe(arguments));
-    while !made.exists() && child.try_wait().unwrap().is_none() {
+    while !created.exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     child.kill().unwrap();
@@ -32,65 +32,65 @@ fn kill_when_made(arguments: &[&str], made: &Path) {
 }
 
 #[test]
-fn a_restore_that_was_killed_is_recognised_and_run_again() {
+fn interrupted_restore_is_detected_and_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = filled(folder.path(), 3000);
     let [_, source] = store.option();
     let (target, unfinished) = (folder.path().join("again"), folder.path().join("again.tmp"));
     let data = target.to_str().unwrap();
     let restore = ["restore", source, "--data", data];
-    kill_when_made(&restore, &unfinished);
+    kill_when_created(&restore, &unfinished);
     let count = ["scan", "orders", "--count", "--data", data];
     if unfinished.exists() {
         assert!(!target.exists());
-        run(&count).failed(
+        run(&count).assert_failure(
             1,
             &[
-                "a copy to this directory was begun and not ended",
+                "a copy to this directory was interrupted",
                 "again.tmp",
                 "floe restore",
             ],
         );
         run(&["scan", "orders", "--data", unfinished.to_str().unwrap()])
-            .failed(1, &["there is no store in the directory"]);
-        run(&restore).succeeded();
+            .assert_failure(1, &["there is no store in the directory"]);
+        run(&restore).assert_success();
     }
-    assert_eq!(run(&count).succeeded().stdout, "3,003\n");
+    assert_eq!(run(&count).assert_success().stdout, "3,003\n");
     assert!(!unfinished.exists());
-    // Nothing is overwritten: neither a store nor what somebody else has put there.
-    run(&restore).failed(1, &["there already and not empty"]);
+    // Nothing is overwritten: neither a store nor other files.
+    run(&restore).assert_failure(1, &["exists and is not empty"]);
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("note"), "mine").unwrap();
     run(&["restore", source, "--data", other.to_str().unwrap()])
-        .failed(1, &["there already and not empty"]);
+        .assert_failure(1, &["exists and is not empty"]);
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
 }
 
 #[test]
-fn an_export_that_was_killed_has_another_name_and_is_run_again() {
+fn interrupted_export_leaves_a_part_file_and_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = filled(folder.path(), 3000);
     let [_, source] = store.option();
     let (target, part) = (folder.path().join("out"), folder.path().join("out.part"));
     let to = target.to_str().unwrap();
     let export = ["export", "orders", "--to", to, "--data", source];
-    kill_when_made(&export, &part);
+    kill_when_created(&export, &part);
     if part.exists() {
         assert!(!target.exists());
-        // What is left of it may be something else: it is not ours to remove.
-        run(&export).failed(1, &["out.part first"]);
+        // The part file may be something else, so it is never removed.
+        run(&export).assert_failure(1, &["out.part first"]);
         std::fs::remove_file(&part).unwrap();
-        run(&export).succeeded();
+        run(&export).assert_success();
     }
     assert!(!part.exists());
     let lines = std::fs::read_to_string(&target).unwrap();
     assert_eq!(lines.lines().count(), 3003 + 2);
-    run(&export).failed(1, &["the file cannot be made, it is there already"]);
+    run(&export).assert_failure(1, &["the file cannot be created, it already exists"]);
 }
 
 #[test]
-fn an_import_that_was_killed_is_run_again() {
+fn interrupted_import_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (_, file) = filled(folder.path(), 300);
     let lines = std::fs::read_to_string(&file).unwrap();
@@ -108,7 +108,7 @@ fn an_import_that_was_killed_is_run_again() {
 }
 
 #[test]
-fn an_export_that_was_cut_off_is_told_when_it_is_imported() {
+fn truncated_export_is_rejected_by_import() {
     let store = Store::directory().with_orders();
     let lines = store.prints(&["export", "orders"]);
     let cut = lines.lines().take(3).collect::<Vec<_>>().join("\n") + "\n";
@@ -118,18 +118,18 @@ fn an_export_that_was_cut_off_is_told_when_it_is_imported() {
         let import = ["import", "--from", file.path().to_str().unwrap()];
         target
             .run(&import)
-            .failed(2, &["the text of the table was cut off", "table=orders"]);
+            .assert_failure(2, &["the input is truncated", "table=orders"]);
     }
 }
 
-/// Bars are for terminals: in a pipe there is the summary alone.
 #[test]
-fn a_pipe_gets_a_summary_and_no_bar() {
+fn only_a_summary_is_printed_to_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let (store, file) = filled(folder.path(), 200);
     let [_, data] = store.option();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let exported = run(&["export", "orders", "--to", &path("out"), "--data", data]).succeeded();
+    let exported =
+        run(&["export", "orders", "--to", &path("out"), "--data", data]).assert_success();
     assert_eq!(exported.stdout, "");
     assert!(
         exported
@@ -138,7 +138,7 @@ fn a_pipe_gets_a_summary_and_no_bar() {
         "{exported:?}"
     );
     let (copy, again) = (path("copy"), path("again"));
-    for (words, told) in [
+    for (words, printed) in [
         (&["backup", &copy, "--data", data][..], "backup: 1 tables, "),
         (
             &["restore", &copy, "--data", &again],
@@ -151,17 +151,17 @@ fn a_pipe_gets_a_summary_and_no_bar() {
             "imported: 200 items",
         ),
     ] {
-        let ended = run(words).succeeded();
-        assert!(ended.stdout.starts_with(told), "{ended:?}");
+        let output = run(words).assert_success();
+        assert!(output.stdout.starts_with(printed), "{output:?}");
         assert_eq!(
-            (ended.stderr.as_str(), ended.stdout.lines().count()),
+            (output.stderr.as_str(), output.stdout.lines().count()),
             ("", 1)
         );
     }
 }
 
 #[test]
-fn a_table_is_carried_between_directories_and_servers() {
+fn table_is_copied_between_directories_and_servers() {
     let folder = tempfile::tempdir().unwrap();
     for (number, source) in Store::both().into_iter().enumerate() {
         let source = source.with_orders();
@@ -171,10 +171,10 @@ fn a_table_is_carried_between_directories_and_servers() {
         assert_eq!(exported[0]["items"], 3);
         source
             .run(&["export", "orders", "--to", file])
-            .failed(1, &["the file cannot be made"]);
+            .assert_failure(1, &["the file cannot be created"]);
         source
             .run(&["export", "orders", "--json"])
-            .failed(2, &["--to"]);
+            .assert_failure(2, &["--to"]);
         let streamed = source.prints(&["export", "orders"]);
         assert_eq!(streamed, std::fs::read_to_string(file).unwrap());
         assert_eq!(
@@ -207,7 +207,7 @@ fn a_table_is_carried_between_directories_and_servers() {
 }
 
 #[test]
-fn lines_that_are_wrong_are_told_with_their_place() {
+fn invalid_input_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lines");
     for store in Store::both() {
@@ -221,27 +221,27 @@ fn lines_that_are_wrong_are_told_with_their_place() {
             ("{\"Item\":{\"id\":{\"S\":\"x\"}}}\n", "key"),
         ] {
             std::fs::write(&file, lines).unwrap();
-            let ended = store.run(&[
+            let output = store.run(&[
                 "import",
                 "--from",
                 file.to_str().unwrap(),
                 "--table",
                 "orders",
             ]);
-            assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+            assert!(matches!(output.code, Some(1 | 2)), "{output:?}");
             assert!(
-                ended.stderr.lines().last().unwrap().contains(words),
-                "{ended:?}"
+                output.stderr.lines().last().unwrap().contains(words),
+                "{output:?}"
             );
         }
         std::fs::write(&file, "{\"Item\":{\"id\":{\"S\":\"x\"}}}\n").unwrap();
-        let ended = store.run(&["import", "--from", file.to_str().unwrap()]);
-        assert!(ended.stderr.contains("belongs to no table"), "{ended:?}");
+        let output = store.run(&["import", "--from", file.to_str().unwrap()]);
+        assert!(output.stderr.contains("belongs to no table"), "{output:?}");
     }
 }
 
 #[test]
-fn a_backup_is_a_store_and_becomes_one_again() {
+fn backup_is_restored_as_a_store() {
     let store = Store::directory().with_orders();
     let folder = tempfile::tempdir().unwrap();
     let (copy, again) = (folder.path().join("copy"), folder.path().join("again"));
@@ -250,33 +250,37 @@ fn a_backup_is_a_store_and_becomes_one_again() {
     assert!(done.starts_with("backup: 1 tables, "), "{done}");
     store
         .run(&["backup", copy])
-        .failed(1, &["there already and not empty"]);
+        .assert_failure(1, &["exists and is not empty"]);
     store.prints(&["table", "delete", "orders", "--yes"]);
-    let restored = run(&["restore", copy, "--data", again, "--json"]).succeeded();
+    let restored = run(&["restore", copy, "--data", again, "--json"]).assert_success();
     let restored: serde_json::Value = serde_json::from_str(&restored.stdout).unwrap();
     assert_eq!(
         (&restored["tables"], restored["restored"].as_str()),
         (&json!(1), Some(again))
     );
-    let counted = run(&["scan", "orders", "--count", "--data", again]).succeeded();
+    let counted = run(&["scan", "orders", "--count", "--data", again]).assert_success();
     assert_eq!(counted.stdout, "3\n");
     let overwritten = run(&["restore", copy, "--data", again]);
-    overwritten.failed(1, &["there already and not empty"]);
+    overwritten.assert_failure(1, &["exists and is not empty"]);
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_and_says_what_it_read() {
+fn doctor_prints_what_it_checked() {
     let store = Store::directory().with_orders();
-    let told = store.run(&["doctor"]).succeeded();
+    let printed = store.run(&["doctor"]).assert_success();
     assert!(
-        told.stdout
+        printed
+            .stdout
             .starts_with("tables          1\nitems           3\n"),
-        "{told:?}"
+        "{printed:?}"
     );
-    assert!(told.stdout.ends_with("findings        0\n"), "{told:?}");
     assert!(
-        told.stderr.contains("floe: reading the table orders\n"),
-        "{told:?}"
+        printed.stdout.ends_with("findings        0\n"),
+        "{printed:?}"
+    );
+    assert!(
+        printed.stderr.contains("floe: reading the table orders\n"),
+        "{printed:?}"
     );
     let json = store.json(&["doctor", "--repair"]);
     assert_eq!(
@@ -286,17 +290,23 @@ fn the_doctor_finds_nothing_wrong_and_says_what_it_read() {
 }
 
 #[test]
-fn the_doctor_reports_its_result_if_the_store_cannot_be_sealed() {
+fn doctor_reports_its_result_even_if_the_store_cannot_be_sealed() {
     let store = Store::directory().with_orders();
     let [_, data] = store.option();
     std::fs::create_dir_all(Path::new(data).join("SEAL.new/full")).unwrap();
-    let told = store.run(&["doctor"]).succeeded();
-    assert!(told.stdout.ends_with("findings        0\n"), "{told:?}");
-    assert!(told.stderr.contains("could not be sealed"), "{told:?}");
+    let printed = store.run(&["doctor"]).assert_success();
+    assert!(
+        printed.stdout.ends_with("findings        0\n"),
+        "{printed:?}"
+    );
+    assert!(
+        printed.stderr.contains("could not be sealed"),
+        "{printed:?}"
+    );
 }
 
-/// The store as a process leaves it that dies in the middle of a commit.
-fn tear(store: &Path) {
+/// Damages a store as a crash in the middle of a commit does.
+fn tear_journal(store: &Path) {
     std::fs::remove_file(store.join("SEAL")).unwrap();
     let entries = std::fs::read_dir(store.join("data")).unwrap();
     let mut paths = entries.map(|entry| entry.unwrap().path());
@@ -309,7 +319,7 @@ fn tear(store: &Path) {
 }
 
 #[test]
-fn what_a_crash_cut_off_is_reported_by_every_command() {
+fn every_command_reports_a_torn_journal() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     let export = folder.path().join("lines");
@@ -324,23 +334,25 @@ fn what_a_crash_cut_off_is_reported_by_every_command() {
     ] {
         let store = Store::directory().with_orders();
         let [_, data] = store.option();
-        tear(Path::new(data));
-        let ended = store.run(words).succeeded();
+        tear_journal(Path::new(data));
+        let output = store.run(words).assert_success();
         assert!(
-            ended.stderr.contains("never acknowledged: bytes=7\n"),
-            "{ended:?}"
+            output
+                .stderr
+                .contains("unacknowledged end of its journal: bytes=7\n"),
+            "{output:?}"
         );
         assert!(
-            words[0] != "doctor" || ended.stdout.contains("dropped"),
-            "{ended:?}"
+            words[0] != "doctor" || output.stdout.contains("dropped"),
+            "{output:?}"
         );
-        let again = store.run(&["doctor"]).succeeded();
-        assert!(!again.stderr.contains("never acknowledged"), "{again:?}");
+        let again = store.run(&["doctor"]).assert_success();
+        assert!(!again.stderr.contains("unacknowledged"), "{again:?}");
     }
 }
 
 #[test]
-fn the_doctor_tells_a_damaged_file() {
+fn doctor_fails_on_damaged_files() {
     let store = Store::directory().with_orders();
     let [_, path] = store.option();
     let marker = std::path::Path::new(path).join("data");
@@ -354,12 +366,12 @@ fn the_doctor_tells_a_damaged_file() {
         bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
         std::fs::write(file, bytes).unwrap();
     }
-    let ended = store.run(&["doctor", "--json"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let output = store.run(&["doctor", "--json"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
 }
 
 #[test]
-fn tables_are_written_for_three_tools() {
+fn tables_are_printed_in_three_formats() {
     for store in Store::both() {
         let store = store.with_orders();
         let create = [
@@ -403,7 +415,7 @@ fn tables_are_written_for_three_tools() {
         );
         store
             .run(&["tables", "--format", "json", "none"])
-            .failed(1, &["there is no such table: table=none"]);
+            .assert_failure(1, &["there is no such table: table=none"]);
         assert!(store.is_directory() || store.option()[0] == "--endpoint");
     }
 }
@@ -417,19 +429,20 @@ fn doctor_salvages_a_store_that_cannot_be_opened() {
     let target = target.to_str().unwrap();
     let items = |data: &str| {
         let scanned = run(&["scan", "orders", "--data", data, "--json"]);
-        scanned.succeeded().stdout
+        scanned.assert_success().stdout
     };
     let before = items(data);
     std::fs::remove_file(std::path::Path::new(data).join("FORMAT")).unwrap();
-    let told = run(&["doctor", "--data", data, "--salvage", target]);
-    let told = told.succeeded().stdout;
+    let printed = run(&["doctor", "--data", data, "--salvage", target]);
+    let printed = printed.assert_success().stdout;
     assert!(
-        told.contains("new store") && told.contains(target),
-        "{told}"
+        printed.contains("new store") && printed.contains(target),
+        "{printed}"
     );
     assert_eq!(items(target), before);
-    run(&["doctor", "--data", data, "--salvage", target]).failed(1, &["not empty"]);
-    run(&["doctor", "--data", data, "--salvage", target, "--repair"]).failed(2, &["--repair"]);
+    run(&["doctor", "--data", data, "--salvage", target]).assert_failure(1, &["not empty"]);
+    run(&["doctor", "--data", data, "--salvage", target, "--repair"])
+        .assert_failure(2, &["--repair"]);
     run(&["doctor", "--data", "/nowhere", "--salvage", "/nowhere/else"])
-        .failed(1, &["nothing of a store"]);
+        .assert_failure(1, &["contains no store"]);
 }

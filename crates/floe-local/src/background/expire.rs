@@ -1,9 +1,8 @@
-//! The sweeper: removes items whose moment of expiry has passed.
+//! The sweeper: removes expired items.
 //!
-//! Each item that names a moment of expiry has an entry under that moment in its table's space, written
-//! and removed with the item. The sweeper walks the entries that are due and has the committer remove
-//! the items, a bounded number at a time. The committer looks at each item again first, so one whose
-//! moment was moved meanwhile stays.
+//! Each item with an expiry time has an entry under that time in its table's space, which is written and removed with
+//! the item. The sweeper reads the entries that are due and lets the committer remove the items, a bounded number per
+//! commit. The committer reads each item again first and keeps one whose expiry time was changed meanwhile.
 
 use std::sync::Arc;
 
@@ -14,34 +13,32 @@ use floe_store::{Error, Result};
 use crate::apply::ItemChange;
 use crate::catalog::Table;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::{Bytes, Direction};
 use crate::layout::key;
 use crate::shared::Shared;
 use crate::stored::StoredItem;
 
-/// The most entries that one step looks at. All of a step are removed in one commit, during which other
-/// writes wait.
+/// Maximum number of entries in a step. All of them are removed in one commit, during which other writes wait.
 const STEP_ENTRIES_MAX: usize = 100;
 
-/// An expiry entry whose moment has come.
-struct Due {
+/// An expiry entry whose time has passed.
+struct DueEntry {
     entry: Bytes,
     item_key: Vec<u8>,
 }
 
-/// What became of the entries of a step.
+/// The result of a step.
 #[derive(Default)]
-struct Swept {
+struct SweepResult {
     removed: usize,
-    /// The first of the items that could not be read. They stay, and do not keep others from going.
+    /// The error of the first item that could not be read. Such items are kept and do not block others.
     failure: Option<Error>,
 }
 
-/// Removes a bounded number of expired items of each table. Answers how many entries it removed; when
-/// that is nothing, there is nothing to do for now.
+/// Removes a bounded number of expired items from each table. Returns the number of removed entries; 0 if nothing is due.
 pub(super) fn sweep_expired(committer: &Committer) -> Result<usize> {
-    let mut swept = Swept::default();
+    let mut swept = SweepResult::default();
     for table in committer.shared.catalog.tables() {
         if let Some(generation) = table.record.expiry {
             let of_table = sweep_table(committer, &table, generation)?;
@@ -55,25 +52,25 @@ pub(super) fn sweep_expired(committer: &Committer) -> Result<usize> {
     }
 }
 
-fn sweep_table(committer: &Committer, table: &Table, generation: u32) -> Result<Swept> {
+fn sweep_table(committer: &Committer, table: &Table, generation: u32) -> Result<SweepResult> {
     let due = due_entries(&committer.shared, table, generation)?;
     if due.is_empty() {
-        return Ok(Swept::default());
+        return Ok(SweepResult::default());
     }
     let id = table.id();
     committer
-        .run(Effect::Frees, move |group| {
-            // Expiry may have been switched off since, or the table removed.
+        .run(DiskUse::Frees, move |group| {
+            // Expiry may have been disabled meanwhile, or the table removed.
             let table = group.shared().catalog.get_by_id(id);
             match table.filter(|table| table.record.expiry == Some(generation)) {
                 Some(table) => Ok(remove_due(group, &table, generation, &due)),
-                None => Ok(Swept::default()),
+                None => Ok(SweepResult::default()),
             }
         })
         .wait()
 }
 
-fn due_entries(shared: &Shared, table: &Table, generation: u32) -> Result<Vec<Due>> {
+fn due_entries(shared: &Shared, table: &Table, generation: u32) -> Result<Vec<DueEntry>> {
     let now = shared.options.env.now().as_secs();
     let bounds = key::expiry_due_bounds(generation, now.saturating_sub(FIVE_YEARS_SECS), now);
     let snapshot = shared.kv.snapshot();
@@ -83,13 +80,18 @@ fn due_entries(shared: &Shared, table: &Table, generation: u32) -> Result<Vec<Du
         .map(|entry| {
             let (entry, _) = entry?;
             let (_, item_key) = key::decode_expiry_key(&entry)?;
-            Ok(Due { entry, item_key })
+            Ok(DueEntry { entry, item_key })
         })
         .collect()
 }
 
-fn remove_due(group: &mut Group<'_>, table: &Arc<Table>, generation: u32, due: &[Due]) -> Swept {
-    let mut swept = Swept::default();
+fn remove_due(
+    group: &mut Group<'_>,
+    table: &Arc<Table>,
+    generation: u32,
+    due: &[DueEntry],
+) -> SweepResult {
+    let mut swept = SweepResult::default();
     for due in due {
         match remove_one(group, table, generation, due) {
             Ok(removed) => swept.removed += usize::from(removed),
@@ -103,7 +105,7 @@ fn remove_one(
     group: &mut Group<'_>,
     table: &Arc<Table>,
     generation: u32,
-    due: &Due,
+    due: &DueEntry,
 ) -> Result<bool> {
     let stored = group.get(table.space(), &due.item_key)?;
     let stored = stored.map(StoredItem::decode).transpose()?;
@@ -117,11 +119,11 @@ fn remove_one(
         }
         return Ok(true);
     }
-    // The entry went with the item, or with the moment that was moved. If it did not, it is a stray
-    // one, and would be looked at for ever.
-    let moment = stored.and_then(|stored| definition.expiry(&stored.item));
+    // Usually the entry was removed when the item was removed or its expiry time changed. An entry that is still there
+    // is an orphan: remove it, or the sweeper would read it forever.
+    let expires_at = stored.and_then(|stored| definition.expiry(&stored.item));
     let belongs =
-        moment.is_some_and(|at| key::expiry_key(generation, at, &due.item_key) == *due.entry);
+        expires_at.is_some_and(|at| key::expiry_key(generation, at, &due.item_key) == *due.entry);
     let stray = !belongs && group.get(table.space(), &due.entry)?.is_some();
     if stray {
         group.remove(table.space(), due.entry.clone());
@@ -139,7 +141,7 @@ mod tests {
     use floe_store::table::KeyKind;
     use floe_store::{Engine, Env, Item, TableDef};
 
-    use crate::answer::block_on;
+    use crate::response::block_on;
     use crate::{LocalEngine, Options};
 
     const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -154,8 +156,8 @@ mod tests {
         block_on(engine.write_item(PutItem::new("Sessions", item).into())).unwrap();
     }
 
-    /// An engine with a session that has ended, and the entry that says so.
-    fn ended() -> (LocalEngine, Arc<Table>, Vec<Due>) {
+    /// An engine with an expired session, and its expiry entry.
+    fn engine_with_expired_session() -> (LocalEngine, Arc<Table>, Vec<DueEntry>) {
         let clock = ManualClock::at(START);
         let options = Options::new()
             .env(Env::manual(clock.clone(), 1))
@@ -173,9 +175,9 @@ mod tests {
         (engine, table, due)
     }
 
-    fn sweep(engine: &LocalEngine, table: &Arc<Table>, due: Vec<Due>) -> usize {
+    fn sweep(engine: &LocalEngine, table: &Arc<Table>, due: Vec<DueEntry>) -> usize {
         let (table, generation) = (table.clone(), table.record.expiry.unwrap());
-        let swept = engine.running.committer.run(Effect::Grows, move |group| {
+        let swept = engine.running.committer.run(DiskUse::Grows, move |group| {
             Ok(remove_due(group, &table, generation, &due))
         });
         let swept = swept.wait().unwrap();
@@ -184,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_moved_while_the_sweeper_looks_stays() {
-        let (engine, table, due) = ended();
+    fn item_extended_during_the_sweep_is_kept() {
+        let (engine, table, due) = engine_with_expired_session();
         put(&engine, session(100));
         assert_eq!(sweep(&engine, &table, due), 0);
         assert_eq!(table.counts().table.items, 1);
@@ -193,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_moved_and_still_ended_goes() {
-        let (engine, table, due) = ended();
+    fn item_changed_but_still_expired_is_removed() {
+        let (engine, table, due) = engine_with_expired_session();
         put(&engine, session(5));
         assert_eq!(sweep(&engine, &table, due), 1);
         assert_eq!(table.counts().table.items, 0);
@@ -202,10 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_an_item_goes() {
-        let (engine, table, due) = ended();
+    fn orphaned_expiry_entry_is_removed() {
+        let (engine, table, due) = engine_with_expired_session();
         let (space, item_key) = (table.space(), due[0].item_key.clone());
-        let lost = engine.running.committer.run(Effect::Grows, move |group| {
+        let lost = engine.running.committer.run(DiskUse::Grows, move |group| {
             group.remove(space, item_key);
             Ok(())
         });
@@ -215,10 +217,10 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_cannot_be_read_keeps_no_other_from_going() {
-        let (engine, table, due) = ended();
+    fn unreadable_item_does_not_block_others() {
+        let (engine, table, due) = engine_with_expired_session();
         let (space, item_key) = (table.space(), due[0].item_key.clone());
-        let damaged = engine.running.committer.run(Effect::Grows, move |group| {
+        let damaged = engine.running.committer.run(DiskUse::Grows, move |group| {
             group.put(space, item_key, b"?".to_vec());
             Ok(())
         });

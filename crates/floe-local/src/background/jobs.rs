@@ -1,8 +1,8 @@
-//! Work on whole tables, done in steps between commits: filling an index or the expiry entries from
-//! the items that are there, removing those that are no longer wanted, and removing what a deleted table had.
+//! Jobs on whole tables, run in steps between commits: filling an index or the expiry entries from existing items,
+//! removing unneeded entries, and removing the data of a deleted table.
 //!
-//! A step is one atomic commit with the place up to which it has come, so that a job goes on after a
-//! crash where it was. Meanwhile writes keep the new entries themselves, wherever the job has come to.
+//! A step is one atomic commit that includes the job's cursor, so that a job resumes there after a crash. Writes
+//! maintain the new entries themselves from the start, wherever the cursor is.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -11,41 +11,41 @@ use floe_store::Result;
 
 use crate::catalog::Table;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::indexes::entry;
 use crate::kv::{Bytes, Direction, KeyBounds, Space};
 use crate::layout::key::{Entries, expiry_bounds, expiry_key};
-use crate::layout::record::{self, IndexRecord, JobRecord, Work};
+use crate::layout::record::{self, IndexRecord, JobKind, JobRecord};
 use crate::shared::Shared;
 use crate::stored::StoredItem;
 
-/// The most entries that a step looks at.
+/// Maximum number of entries in a step.
 const STEP_ENTRIES: usize = 500;
 
-/// A step ends once it has read so many bytes.
+/// A step ends once it has read this many bytes.
 const STEP_BYTES: usize = 1 << 20;
 
 impl Group<'_> {
-    /// Has the background thread do work on a table.
-    pub(crate) fn add_job(&mut self, table: u32, work: Work) {
+    /// Adds a job on a table for the background thread.
+    pub(crate) fn add_job(&mut self, table: u32, kind: JobKind) {
         let job = JobRecord {
             id: self.new_id(),
             table,
-            work,
+            kind,
             cursor: Vec::new(),
         };
         self.put(Space::Meta, record::job_key(job.id), job.encode());
         self.on_commit(move |shared| shared.jobs.insert(job.id, table));
     }
 
-    /// Ends a job.
+    /// Removes a finished job.
     pub(crate) fn remove_job(&mut self, job: u32) {
         self.remove(Space::Meta, record::job_key(job));
         self.on_commit(move |shared| shared.jobs.remove(job));
     }
 }
 
-/// Does one step of the oldest job. `false` if there is none.
+/// Runs one step of the oldest job. `false` if there is none.
 pub(super) fn step(committer: &Committer) -> Result<bool> {
     let shared = &committer.shared;
     let Some(id) = shared.jobs.oldest() else {
@@ -53,21 +53,21 @@ pub(super) fn step(committer: &Committer) -> Result<bool> {
     };
     let key = record::job_key(id);
     let Some(value) = shared.kv.snapshot().get(Space::Meta, &key)? else {
-        // The doctor has removed it.
+        // The doctor removed it.
         shared.jobs.remove(id);
         return Ok(true);
     };
     let job = JobRecord::decode(&value)?;
-    if job.work == Work::RemoveTable && job.cursor.is_empty() {
-        // Not on the committer: this waits for compactions. The ids of tables are never used again.
+    if job.kind == JobKind::RemoveTable && job.cursor.is_empty() {
+        // Not on the committer, because this waits for compactions. Table ids are never reused.
         shared.kv.drop_files(job.table)?;
     }
-    let effect = match job.work {
-        Work::FillIndex(_) | Work::FillExpiry(_) => Effect::Grows,
-        Work::RemoveIndex(_) | Work::RemoveExpiry(_) | Work::RemoveTable => Effect::Frees,
+    let disk_use = match job.kind {
+        JobKind::FillIndex(_) | JobKind::FillExpiry(_) => DiskUse::Grows,
+        JobKind::RemoveIndex(_) | JobKind::RemoveExpiry(_) | JobKind::RemoveTable => DiskUse::Frees,
     };
     committer
-        .run(effect, move |group| run(group, &key))
+        .run(disk_use, move |group| run(group, &key))
         .wait()?;
     Ok(true)
 }
@@ -81,13 +81,13 @@ fn run(group: &mut Group<'_>, key: &[u8]) -> Result<()> {
     let space = Space::Table(job.table);
     let table = shared.catalog.get_by_id(job.table);
     let chunk = match &table {
-        None if job.work != Work::RemoveTable => Chunk::default(),
+        None if job.kind != JobKind::RemoveTable => Chunk::default(),
         _ => Chunk::read(shared, &job)?,
     };
     for (key, value) in chunk.entries {
-        match (job.work, &table) {
-            (Work::FillIndex(id), Some(table)) => fill_index(group, table, id, &key, value)?,
-            (Work::FillExpiry(generation), Some(table)) => {
+        match (job.kind, &table) {
+            (JobKind::FillIndex(id), Some(table)) => fill_index(group, table, id, &key, value)?,
+            (JobKind::FillExpiry(generation), Some(table)) => {
                 fill_expiry(group, table, generation, &key, value)?;
             }
             _ => group.remove(space, key),
@@ -101,18 +101,18 @@ fn run(group: &mut Group<'_>, key: &[u8]) -> Result<()> {
         None => {
             group.remove_job(job.id);
             if let Some(table) = table {
-                finish(group, &table, job.work);
+                finish(group, &table, job.kind);
             }
         }
     }
     Ok(())
 }
 
-/// The entries that a step works on.
+/// The entries of a step.
 #[derive(Default)]
 struct Chunk {
     entries: Vec<(Bytes, Bytes)>,
-    /// Where the next step goes on; none if this is the last.
+    /// Cursor of the next step; `None` if this is the last one.
     next: Option<Vec<u8>>,
 }
 
@@ -136,11 +136,11 @@ impl Chunk {
 }
 
 fn bounds(job: &JobRecord) -> KeyBounds {
-    let (start, end) = match job.work {
-        Work::FillIndex(_) | Work::FillExpiry(_) => Entries::Items.bounds(),
-        Work::RemoveIndex(id) => Entries::Index(id).bounds(),
-        Work::RemoveExpiry(generation) => expiry_bounds(generation),
-        Work::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
+    let (start, end) = match job.kind {
+        JobKind::FillIndex(_) | JobKind::FillExpiry(_) => Entries::Items.bounds(),
+        JobKind::RemoveIndex(id) => Entries::Index(id).bounds(),
+        JobKind::RemoveExpiry(generation) => expiry_bounds(generation),
+        JobKind::RemoveTable => (Bound::Unbounded, Bound::Unbounded),
     };
     if job.cursor.is_empty() {
         (start, end)
@@ -179,7 +179,7 @@ fn fill_expiry(
     key: &[u8],
     value: Bytes,
 ) -> Result<()> {
-    // Expiry may have been switched off, or to another attribute, since the job was given.
+    // Expiry may have been disabled since the job was added, or changed to another attribute.
     if table.record.expiry != Some(generation) {
         return Ok(());
     }
@@ -191,18 +191,18 @@ fn fill_expiry(
     Ok(())
 }
 
-fn finish(group: &mut Group<'_>, table: &Arc<Table>, work: Work) {
+fn finish(group: &mut Group<'_>, table: &Arc<Table>, kind: JobKind) {
     let mut record = table.record.clone();
-    match work {
-        Work::FillIndex(id) => {
+    match kind {
+        JobKind::FillIndex(id) => {
             let done = |index: &mut IndexRecord| index.filling &= index.id != id;
             record.indexes.iter_mut().for_each(done);
         }
-        Work::RemoveIndex(id) => {
+        JobKind::RemoveIndex(id) => {
             record.removing.retain(|(removed, _)| *removed != id);
             group.counts(table).indexes.remove(&id);
         }
-        Work::FillExpiry(_) | Work::RemoveExpiry(_) | Work::RemoveTable => return,
+        JobKind::FillExpiry(_) | JobKind::RemoveExpiry(_) | JobKind::RemoveTable => return,
     }
     group.publish(table.with_record(record), None);
 }

@@ -1,17 +1,17 @@
-//! Forgets the tokens of transactions that have expired.
+//! Removes expired idempotency tokens.
 
 use floe_store::Result;
 
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::{Direction, Space};
 use crate::layout::record::decode_token_expiry;
 use crate::locks::lock;
 
-/// Tokens that one step removes.
+/// Maximum number of tokens removed in a step.
 const EXPIRE_STEP: usize = 1000;
 
-/// Removes tokens that have expired, up to so many at once. Returns how many.
+/// Removes expired tokens, up to [`EXPIRE_STEP`] of them. Returns how many.
 pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
     let shared = &committer.shared;
     let horizon = lock(&shared.token_clock).read(&shared.options.env).horizon;
@@ -31,7 +31,7 @@ pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
     if keys.is_empty() {
         return Ok(0);
     }
-    // A token in the store is never written again after it has expired: its slot has passed.
+    // An expired token in the store is never written again, because its slot has passed.
     let removed = keys.len();
     let remove = move |group: &mut Group<'_>| {
         for key in keys {
@@ -39,5 +39,5 @@ pub(super) fn expire_tokens(committer: &Committer) -> Result<usize> {
         }
         Ok(removed)
     };
-    committer.run(Effect::Frees, remove).wait()
+    committer.run(DiskUse::Frees, remove).wait()
 }

@@ -1,55 +1,57 @@
-//! How long change records are kept: as long as the [settings](crate::Options::stream_retention) say,
-//! and longer where a consumer holds them.
+//! Retention of change records: as long as the [options](crate::Options::stream_retention) say, and longer where a
+//! consumer holds them.
 //!
-//! Records leave a stream oldest first, and the last that left is noted ([`record::trimmed_key`]), so
-//! that a reader who comes too late is told instead of skipping what is gone. A closed shard leaves when
-//! it is empty and was closed as long ago as records are kept; a stream that was switched off leaves
-//! with its last shard.
+//! Records are trimmed oldest first, and the last one trimmed is stored ([`record::trimmed_key`]), so that a late
+//! reader gets an error instead of skipping records. A closed shard is removed when it is empty and was closed longer
+//! ago than the retention; a disabled stream is removed with its last shard.
 
 use std::sync::Arc;
 
 use floe_store::op::{HoldChanges, missing_stream};
 use floe_store::{Error, Result, Timestamp};
 
-use crate::answer::Answer;
 use crate::commit::Committer;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::{Bytes, Direction, Snapshot, Space};
 use crate::layout::change;
 use crate::layout::record::{self, ShardRecord, StreamRecord};
+use crate::response::PendingResponse;
 use crate::shared::Shared;
 
 use super::{
-    check_kept, find_stream, last_sequence, read_sequence, records, shards, trimmed_sequence,
+    check_not_trimmed, find_stream, last_sequence, read_sequence, records, shards, trimmed_sequence,
 };
 
-/// The most records that one step removes.
+/// Maximum number of records removed in a step.
 const STEP_RECORDS_MAX: usize = 1000;
 
-/// The most shards that one step removes.
+/// Maximum number of shards removed in a step.
 const STEP_SHARDS_MAX: usize = 100;
 
-/// Registers how far a consumer has come, or gives its hold up.
+/// Registers how far a consumer has read, or releases its hold.
 ///
 /// # Errors
 ///
-/// [`Error::TrimmedDataAccess`] if records after the given one are gone already: the consumer has missed
-/// something, and only it can say what to do about that.
-pub(crate) fn hold_changes(committer: &Committer, input: &HoldChanges) -> Result<Answer<()>> {
+/// [`Error::TrimmedDataAccess`] if records after the given one were already trimmed: the consumer missed them, and
+/// only it can decide what to do about that.
+pub(crate) fn hold_changes(
+    committer: &Committer,
+    input: &HoldChanges,
+) -> Result<PendingResponse<()>> {
     input.validate()?;
     let stream = find_stream(&committer.shared, &input.stream_arn)?;
     let parse = |text: &String| change::parse_sequence(text).ok_or_else(|| unknown_sequence(text));
     let after = input.after_sequence.as_ref().map(parse).transpose()?;
     let key = record::hold_key(stream.id, &input.consumer);
     let arn = input.stream_arn.clone();
-    // What a consumer has read can be trimmed.
-    Ok(committer.run(Effect::Frees, move |group| {
+    // Records that the consumer has read can be trimmed.
+    Ok(committer.run(DiskUse::Frees, move |group| {
         let shared = group.shared();
         let Some(after) = after else {
             group.remove(Space::Meta, key);
             return Ok(());
         };
-        // The stream may have gone with its last record since it was looked up.
+        // The stream may have been removed since it was looked up.
         shared
             .streams
             .get(stream.id)
@@ -60,7 +62,7 @@ pub(crate) fn hold_changes(committer: &Committer, input: &HoldChanges) -> Result
         }
         if after > 0 {
             let trimmed = trimmed_sequence(&snapshot, stream.id)?;
-            check_kept(after.saturating_add(1), trimmed)?;
+            check_not_trimmed(after.saturating_add(1), trimmed)?;
         }
         group.put(Space::Meta, key, record::encode_sequence(after));
         Ok(())
@@ -73,8 +75,8 @@ fn unknown_sequence(text: &str) -> Error {
     ))
 }
 
-/// Removes a bounded number of records that are too old, shards that are empty and streams that are
-/// gone. Answers how much it removed; when that is nothing, there is nothing to do for now.
+/// Removes a bounded number of records past their retention, empty shards, and streams without shards. Returns how many
+/// it removed; 0 if there is nothing to do at present.
 pub(crate) fn trim_changes(committer: &Committer) -> Result<usize> {
     let shared = &committer.shared;
     let snapshot = shared.kv.snapshot();
@@ -100,24 +102,24 @@ fn trim_stream(
     if !old.is_empty() {
         let stream = stream.id;
         let remove = move |group: &mut Group<'_>| remove_records(group, stream, &old);
-        return committer.run(Effect::Frees, remove).wait();
+        return committer.run(DiskUse::Frees, remove).wait();
     }
     if old_shards(shared, snapshot, stream, now)?.is_empty() {
         return Ok(0);
     }
     let stream = stream.clone();
     let remove = move |group: &mut Group<'_>| remove_shards(group, &stream, now);
-    committer.run(Effect::Frees, remove).wait()
+    committer.run(DiskUse::Frees, remove).wait()
 }
 
-/// The sequence numbers of the oldest records, as far as they are too old and not held.
+/// The sequence numbers of the oldest records, as far as they are past their retention and not held.
 fn old_records(
     shared: &Shared,
     snapshot: &Snapshot,
     stream: u32,
     now: Timestamp,
 ) -> Result<Vec<u64>> {
-    // Beginning behind what was trimmed skips the traces of what was removed there.
+    // Starting after the trimmed records skips their tombstones.
     let first = trimmed_sequence(snapshot, stream)?.saturating_add(1);
     let held = held_after(shared, snapshot, stream)?;
     let mut old = Vec::new();
@@ -131,11 +133,10 @@ fn old_records(
     Ok(old)
 }
 
-/// The sequence number after which a consumer holds the records of a stream; the last there can be if
-/// there is none.
+/// The sequence number after which a consumer holds the records of a stream; `u64::MAX` if none does.
 ///
-/// A consumer does not hold the records of a table that was deleted: it has the retention to read them, and none else
-/// would ever give its hold up.
+/// Holds on a deleted table are ignored: a consumer has the retention to read its records, and after that only the
+/// consumer itself could release the hold.
 fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> {
     let mut held = u64::MAX;
     let table = shared.streams.get(stream).map(|stream| stream.table);
@@ -151,11 +152,11 @@ fn held_after(shared: &Shared, snapshot: &Snapshot, stream: u32) -> Result<u64> 
 
 fn remove_records(group: &mut Group<'_>, stream: u32, old: &[u64]) -> Result<usize> {
     let shared = group.shared();
-    // A group of its own begins with what was committed last, which is what the snapshot shows. A
-    // consumer may have registered since the records were looked for.
+    // An exclusive group starts from the latest commit, which is what the snapshot shows. A consumer may have
+    // registered since the records were selected.
     let snapshot = shared.kv.snapshot();
     let held = held_after(shared, &snapshot, stream)?;
-    let of_any = read_sequence(&snapshot, record::TRIMMED_KEY)?;
+    let latest_of_all = read_sequence(&snapshot, record::TRIMMED_KEY)?;
     let free = old.iter().take_while(|sequence| **sequence <= held);
     let mut removed = 0;
     for sequence in free.clone() {
@@ -163,15 +164,15 @@ fn remove_records(group: &mut Group<'_>, stream: u32, old: &[u64]) -> Result<usi
         removed += 1;
     }
     if let Some(last) = free.last() {
-        let of_any = record::encode_sequence(of_any.max(*last));
+        let of_all = record::encode_sequence(latest_of_all.max(*last));
         let of_stream = record::encode_sequence(*last);
         group.put(Space::Meta, record::trimmed_key(stream), of_stream);
-        group.put(Space::Meta, record::TRIMMED_KEY, of_any);
+        group.put(Space::Meta, record::TRIMMED_KEY, of_all);
     }
     Ok(removed)
 }
 
-/// The oldest shards, as far as they are closed long enough ago and hold no record.
+/// The oldest shards, as far as they were closed longer ago than the retention and contain no records.
 fn old_shards(
     shared: &Shared,
     snapshot: &Snapshot,
@@ -182,7 +183,7 @@ fn old_shards(
     let shards = shards(snapshot, stream.id, None, STEP_SHARDS_MAX)?;
     let mut old = Vec::new();
     for (n, shard) in shards.iter().enumerate() {
-        // A shard is closed when its child is opened, and the last when the stream is switched off.
+        // A shard is closed when its child is opened, and the last one when the stream is disabled.
         let child = shards.get(n + 1).map(|child| child.created);
         let closed = child.or(stream.disabled);
         let is_old = closed.is_some_and(|at| now.since(at) >= shared.options.stream_retention);
@@ -211,7 +212,7 @@ fn remove_shards(group: &mut Group<'_>, stream: &StreamRecord, now: Timestamp) -
     for shard in &old {
         group.remove(Space::Meta, record::shard_key(stream.id, shard.start));
     }
-    // A stream that is switched on keeps its open shard, so only one that is off loses its last.
+    // An enabled stream keeps its open shard, so only a disabled one loses its last shard.
     let all = shards(&snapshot, stream.id, None, old.len() + 1)?.len() == old.len();
     if all && stream.disabled.is_some() {
         remove_stream(group, &snapshot, stream.id)?;
@@ -240,12 +241,12 @@ mod tests {
     use floe_store::table::{KeyKind, StreamView};
     use floe_store::{Engine, Env, Item, TableDef};
 
-    use crate::answer::block_on;
+    use crate::response::block_on;
     use crate::streams::stream_arn;
     use crate::{LocalEngine, Options};
 
     #[test]
-    fn a_consumer_that_registers_while_records_are_looked_for_keeps_them() {
+    fn consumer_registered_during_trimming_keeps_its_records() {
         let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
         let options = Options::new()
             .env(Env::manual(clock.clone(), 1))
@@ -271,7 +272,7 @@ mod tests {
         hold_changes(committer, &hold).unwrap().wait().unwrap();
         let id = stream.id;
         let removed = committer
-            .run(Effect::Frees, move |group| remove_records(group, id, &old))
+            .run(DiskUse::Frees, move |group| remove_records(group, id, &old))
             .wait();
         assert_eq!(removed, Ok(2));
         let snapshot = shared.kv.snapshot();

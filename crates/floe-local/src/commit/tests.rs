@@ -1,4 +1,4 @@
-//! What requests see of each other in one group, and what becomes of them when a commit fails.
+//! Visibility between requests in one group, and failed commits.
 
 use std::sync::mpsc;
 
@@ -9,22 +9,22 @@ use floe_store::op::{
 use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Error, Item, Result, TableDef};
 
-use crate::answer::Answer;
-use crate::engine::Running;
-use crate::group::{Effect, Group};
+use crate::engine::RunningEngine;
+use crate::group::{DiskUse, Group};
 use crate::kv::{CommitError, Direction, Space};
 use crate::layout::change;
 use crate::options::Options;
 use crate::request::Work;
+use crate::response::PendingResponse;
 use crate::{items, tables, transact};
 
 struct Fixture {
-    running: Running,
+    running: RunningEngine,
 }
 
 impl Fixture {
     fn new() -> Self {
-        let running = Running::memory(Options::new().background(false)).unwrap();
+        let running = RunningEngine::memory(Options::new().background(false)).unwrap();
         let table = TableDef::builder("Tab", "id", KeyKind::N)
             .global_index(
                 "by_n",
@@ -43,11 +43,11 @@ impl Fixture {
         Self { running }
     }
 
-    /// Keeps the committer busy, so that what is given to it meanwhile becomes one group.
+    /// Keeps the committer busy, so that requests sent meanwhile form one group.
     fn hold(&self) -> mpsc::Sender<()> {
         let (release, held) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
-        drop(self.running.committer.run(Effect::Grows, move |_| {
+        drop(self.running.committer.run(DiskUse::Grows, move |_| {
             begun.send(()).unwrap();
             let _ = held.recv();
             Ok(())
@@ -56,13 +56,13 @@ impl Fixture {
         release
     }
 
-    fn put(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
+    fn put(&self, id: i64, n: i64) -> PendingResponse<WriteItemOutput> {
         let new = Condition::attribute_not_exists("id");
         let put = PutItem::new("Tab", item(id, n)).condition(new);
         items::write_item(&self.running.committer, put.into()).unwrap()
     }
 
-    fn add(&self, id: i64, n: i64) -> Answer<WriteItemOutput> {
+    fn add(&self, id: i64, n: i64) -> PendingResponse<WriteItemOutput> {
         let update = UpdateItem::new("Tab", key(id), Update::new().add("n", n));
         items::write_item(&self.running.committer, update.into()).unwrap()
     }
@@ -86,7 +86,7 @@ fn item(id: i64, n: i64) -> Item {
 }
 
 #[test]
-fn a_request_sees_the_ones_before_it_in_its_group() {
+fn request_sees_earlier_requests_of_its_group() {
     let fixture = Fixture::new();
     let release = fixture.hold();
     let first = fixture.put(1, 1);
@@ -106,14 +106,14 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
         second.wait(),
         Err(Error::ConditionalCheckFailed { item: None })
     );
-    for answer in sum {
-        answer.wait().unwrap();
+    for response in sum {
+        response.wait().unwrap();
     }
     transaction.wait().unwrap();
     assert_eq!(fixture.get(1), Some(item(1, 111).with("seen", true)));
     assert_eq!(fixture.get(2), Some(item(2, 1)));
 
-    // Of the index entries of the states in between, none is left; each change has its record.
+    // Index entries of intermediate states are gone; each change has its record.
     let table = committer.shared.catalog.get("Tab").unwrap();
     assert_eq!(table.counts().table.items, 3);
     let index = table.record.indexes[0].id;
@@ -135,62 +135,62 @@ fn a_request_sees_the_ones_before_it_in_its_group() {
 }
 
 #[test]
-fn a_failed_commit_leaves_its_group_open_and_ends_all_writing() {
+fn failed_commit_has_unknown_outcome_and_stops_writes() {
     let fixture = Fixture::new();
     fixture.put(1, 1).wait().unwrap();
     let release = fixture.hold();
-    let (written, refused) = (fixture.put(2, 2), fixture.put(1, 1));
+    let (written, rejected) = (fixture.put(2, 2), fixture.put(1, 1));
     fixture.fail_next_commit(CommitError::Unknown("the disk is full".to_owned()));
     release.send(()).unwrap();
 
     let unknown = Error::OutcomeUnknown("the disk is full".to_owned());
     assert_eq!(written.wait(), Err(unknown));
-    // A request that was refused wrote nothing, and tells nothing of what may be lost.
+    // The rejected request wrote nothing, but its error must not reveal uncommitted state.
     assert_eq!(
-        refused.wait().map(drop),
+        rejected.wait().map(drop),
         Err(Error::Storage("the disk is full".to_owned()))
     );
 
-    let refused = |result: Result<()>| match result {
+    let rejected = |result: Result<()>| match result {
         Err(Error::Storage(message)) => assert!(message.contains("the disk is full"), "{message}"),
         other => panic!("{other:?}"),
     };
-    refused(fixture.put(3, 3).wait().map(drop));
-    refused(
+    rejected(fixture.put(3, 3).wait().map(drop));
+    rejected(
         fixture
             .running
             .committer
-            .run(Effect::Grows, |_| Ok(()))
+            .run(DiskUse::Grows, |_| Ok(()))
             .wait(),
     );
     assert_eq!(fixture.get(1), Some(item(1, 1)));
     assert_eq!(fixture.get(2), None);
-    refused(fixture.running.close());
+    rejected(fixture.running.close());
 }
 
 #[test]
-fn a_commit_that_was_refused_is_known_not_to_have_happened() {
+fn rejected_commit_has_a_known_outcome() {
     let fixture = Fixture::new();
-    fixture.fail_next_commit(CommitError::Refused("failed before".to_owned()));
+    fixture.fail_next_commit(CommitError::Rejected("failed before".to_owned()));
     let error = fixture.put(1, 1).wait().unwrap_err();
     assert!(!error.may_have_applied(), "{error:?}");
 }
 
 #[test]
-fn an_exclusive_request_that_fails_leaves_nothing_behind() {
+fn failed_exclusive_request_has_no_effect() {
     let fixture = Fixture::new();
     let committer = &*fixture.running.committer;
     let fail = |group: &mut Group<'_>| {
         group.new_id();
         let stream = group.shared().catalog.get("Tab").unwrap().stream().unwrap();
         let now = group.now();
-        group.position().next(stream, now).unwrap();
+        group.sequences().next(stream, now).unwrap();
         group.put(Space::Meta, &b"Z"[..], &b"1"[..]);
         group.on_commit(|shared| shared.catalog.remove("Tab"));
         Err::<(), _>(Error::validation("no"))
     };
     assert_eq!(
-        committer.run(Effect::Grows, fail).wait(),
+        committer.run(DiskUse::Grows, fail).wait(),
         Err(Error::validation("no"))
     );
     assert_eq!(
@@ -204,26 +204,26 @@ fn an_exclusive_request_that_fails_leaves_nothing_behind() {
     );
     assert!(committer.shared.catalog.get("Tab").is_some());
     let (id, sequence) = committer
-        .run(Effect::Grows, |group| {
-            Ok((group.new_id(), group.position().sequence))
+        .run(DiskUse::Grows, |group| {
+            Ok((group.new_id(), group.sequences().sequence))
         })
         .wait()
         .unwrap();
     let (next, _) = committer
-        .run(Effect::Grows, |group| Ok((group.new_id(), 0)))
+        .run(DiskUse::Grows, |group| Ok((group.new_id(), 0)))
         .wait()
         .unwrap();
     assert_eq!((next, sequence), (id + 1, 0));
 }
 
 #[test]
-fn nobody_waits_in_vain_for_a_committer_that_panicked() {
+fn panicking_committer_releases_waiting_callers() {
     let fixture = Fixture::new();
     let release = fixture.hold();
     let panics = fixture
         .running
         .committer
-        .run(Effect::Grows, |_| -> Result<()> { panic!("a bug") });
+        .run(DiskUse::Grows, |_| -> Result<()> { panic!("a bug") });
     let waiting = fixture.put(1, 1);
     release.send(()).unwrap();
     assert!(matches!(panics.wait(), Err(Error::OutcomeUnknown(_))));
@@ -233,21 +233,21 @@ fn nobody_waits_in_vain_for_a_committer_that_panicked() {
 }
 
 #[test]
-fn in_memory_a_write_is_done_before_its_answer_is_waited_for() {
+fn write_in_memory_runs_before_its_response_is_awaited() {
     let fixture = Fixture::new();
-    // The thread is in the seat until it has answered everybody, and looks around once a second.
+    // The thread holds the lock until it has sent all responses, and checks the queue once a second.
     let is_done_at_once = |id| {
-        drop(fixture.running.committer.seat.lock().unwrap());
-        let answer = fixture.put(id, 1);
+        drop(fixture.running.committer.lock.lock().unwrap());
+        let response = fixture.put(id, 1);
         let found = fixture.get(id);
-        answer.wait().unwrap();
+        response.wait().unwrap();
         found == Some(item(id, 1))
     };
     assert!((0..10).any(is_done_at_once));
 }
 
 #[test]
-fn writers_that_meet_in_memory_leave_no_write_behind() {
+fn concurrent_writers_in_memory_leave_no_write_behind() {
     const WRITERS: i64 = 8;
     const WRITES: i64 = 500;
     let fixture = Fixture::new();
@@ -261,7 +261,7 @@ fn writers_that_meet_in_memory_leave_no_write_behind() {
                         fixture
                             .running
                             .committer
-                            .run(Effect::Grows, |_| Ok(()))
+                            .run(DiskUse::Grows, |_| Ok(()))
                             .wait()
                             .unwrap();
                     }
@@ -273,13 +273,13 @@ fn writers_that_meet_in_memory_leave_no_write_behind() {
 }
 
 #[test]
-fn a_writer_that_panics_in_the_seat_ends_all_writing() {
+fn panic_of_a_committing_writer_stops_writes() {
     struct Panics;
     impl Work for Panics {
         type Output = ();
 
-        fn effect(&self) -> Effect {
-            Effect::Grows
+        fn disk_use(&self) -> DiskUse {
+            DiskUse::Grows
         }
 
         fn run(&mut self, _: &mut Group<'_>) -> Result<()> {
@@ -297,9 +297,9 @@ fn a_writer_that_panics_in_the_seat_ends_all_writing() {
 
     let fixture = Fixture::new();
     let committer = &*fixture.running.committer;
-    drop(committer.seat.lock().unwrap());
+    drop(committer.lock.lock().unwrap());
     std::thread::scope(|scope| {
-        // Whether it is the writer or the thread that panics depends on who is in the seat.
+        // Either the writer or the thread panics, whichever holds the lock.
         drop(scope.spawn(|| drop(committer.submit(Panics))).join());
     });
     fixture.put(1, 1).wait().unwrap_err();
@@ -307,29 +307,29 @@ fn a_writer_that_panics_in_the_seat_ends_all_writing() {
 }
 
 #[test]
-fn a_group_takes_only_so_much() {
+fn group_size_is_limited() {
     let fixture = Fixture::new();
     let release = fixture.hold();
-    let answers: Vec<_> = (0..3000).map(|id| fixture.put(id, id)).collect();
+    let responses: Vec<_> = (0..3000).map(|id| fixture.put(id, id)).collect();
     release.send(()).unwrap();
-    for answer in answers {
-        answer.wait().unwrap();
+    for response in responses {
+        response.wait().unwrap();
     }
     let table = fixture.running.shared().catalog.get("Tab").unwrap();
     assert_eq!(table.counts().table.items, 3000);
 }
 
-/// A write that takes until it is told to end.
-struct Slow {
+/// A write that runs until it is released.
+struct SlowWrite {
     begun: mpsc::Sender<()>,
     held: mpsc::Receiver<()>,
 }
 
-impl Work for Slow {
+impl Work for SlowWrite {
     type Output = ();
 
-    fn effect(&self) -> Effect {
-        Effect::Grows
+    fn disk_use(&self) -> DiskUse {
+        DiskUse::Grows
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<()> {
@@ -340,14 +340,14 @@ impl Work for Slow {
     }
 }
 
-/// Tells how many writes are in its group.
-struct Look;
+/// Returns the number of writes in its group.
+struct CountWrites;
 
-impl Work for Look {
+impl Work for CountWrites {
     type Output = usize;
 
-    fn effect(&self) -> Effect {
-        Effect::Grows
+    fn disk_use(&self) -> DiskUse {
+        DiskUse::Grows
     }
 
     fn run(&mut self, group: &mut Group<'_>) -> Result<usize> {
@@ -356,26 +356,28 @@ impl Work for Look {
 }
 
 #[test]
-fn what_comes_while_a_group_is_open_is_in_it_but_for_what_is_exclusive_and_comes_behind_that() {
+fn open_group_accepts_new_requests_except_exclusive_ones_and_those_after_them() {
     let fixture = Fixture::new();
     let committer = &*fixture.running.committer;
-    let after_slow = |ask: &dyn Fn() -> Vec<Answer<usize>>| {
+    let after_slow = |submit: &dyn Fn() -> Vec<PendingResponse<usize>>| {
         let ((begun, has_begun), (release, held)) = (mpsc::channel(), mpsc::channel());
         std::thread::scope(|scope| {
-            let slow = scope.spawn(|| committer.submit(Slow { begun, held }).wait());
+            let slow = scope.spawn(|| committer.submit(SlowWrite { begun, held }).wait());
             has_begun.recv().unwrap();
-            let asked = ask();
+            let submitted = submit();
             release.send(()).unwrap();
             slow.join().unwrap().unwrap();
-            let answers = asked.into_iter().map(|answer| answer.wait().unwrap());
-            answers.collect::<Vec<_>>()
+            let responses = submitted
+                .into_iter()
+                .map(|response| response.wait().unwrap());
+            responses.collect::<Vec<_>>()
         })
     };
-    let looks = || vec![committer.submit(Look), committer.submit(Look)];
-    assert_eq!(after_slow(&looks), [1, 1]);
+    let counts = || vec![committer.submit(CountWrites), committer.submit(CountWrites)];
+    assert_eq!(after_slow(&counts), [1, 1]);
     let exclusive = || {
-        let alone = committer.run(Effect::Grows, |group| Ok(group.writes()));
-        vec![alone, committer.submit(Look)]
+        let alone = committer.run(DiskUse::Grows, |group| Ok(group.writes()));
+        vec![alone, committer.submit(CountWrites)]
     };
     assert_eq!(after_slow(&exclusive), [0, 0]);
 }

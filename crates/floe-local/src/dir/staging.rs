@@ -1,11 +1,11 @@
-//! A directory in which a store is made before it has its name.
+//! A staging directory, in which a store is created before it gets its final name.
 //!
-//! The first thing in it is a marker, which its maker keeps locked. Only a directory with the marker is ever removed, so
-//! a directory of the same name that something else made is safe: it is refused.
+//! The first file in it is a marker, which its creator keeps locked. Only a directory with the marker is ever removed,
+//! so a directory of the same name that belongs to something else is safe: it is rejected.
 //!
-//! The process that has locked the marker at the path has the directory. A marker that was removed or renamed can be
-//! locked, too, by a process that opened it before; so what is locked is compared with what is at the path, and again
-//! before anything is removed, renamed or published.
+//! The process that has locked the marker at the path owns the directory. A marker that was removed or renamed can
+//! still be locked by a process that opened it before, so the locked file is compared with the one at the path, and
+//! compared again before anything is removed, renamed or published.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use floe_store::{Error, Result};
 
 use super::{DATA_DIR, FORMAT_FILE, FORMAT_FILE_NEW, failed, format_text};
-use crate::private::{self, LockedFile, is_at, sync_directory, write_whole};
+use crate::private::{self, LockedFile, is_at, sync_directory, write_atomically};
 
-/// The file that says that a directory may be removed.
+/// The file that marks a directory as removable.
 pub(super) const MARKER_FILE: &str = "FLOE-UNFINISHED";
 
 const MARKER: &str = "floe-local: an unfinished store; it may be removed\n";
 
-/// How often making one is tried while other processes make and remove directories of the same name.
+/// Maximum number of attempts to create one while other processes create and remove directories of the same name.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// A directory in which a store is made. No other process changes it, until this is dropped.
+/// A staging directory. No other process changes it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Staging {
     path: PathBuf,
@@ -32,31 +32,31 @@ pub(crate) struct Staging {
     pub(super) marker: LockedFile,
 }
 
-/// What a directory is, seen without a lock: another process may be changing it.
+/// State of a staging directory, read without a lock while another process may be changing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// It is not there, or empty, or on its way.
+pub(super) enum StagingState {
+    /// It does not exist, or is empty or incomplete.
     Unfinished,
-    /// The store in it was complete, and its data has been moved away.
+    /// It contained a complete store, whose data was moved away.
     Moved,
 }
 
 impl Staging {
-    /// Makes an empty one. What an earlier process left behind is removed.
+    /// Creates an empty staging directory. Removes leftovers of an earlier process.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when something else has the name, or another process uses it.
+    /// [`Error::Storage`] if the path belongs to something else, or another process uses it.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         Self::create_with(path, &mut || {})
     }
 
-    /// As [`create`](Self::create). Calls `before_lock` each time that it has made a marker and not locked it yet.
+    /// Like [`create`](Self::create). Calls `before_lock` whenever it has created a marker and not yet locked it.
     fn create_with(path: &Path, before_lock: &mut dyn FnMut()) -> Result<Self> {
         for _ in 0..ATTEMPTS_MAX {
             if let Some(mut left) = Self::find(path)? {
                 let cleared = left.clear().and_then(|()| left.write_marker());
-                cleared.map_err(|e| failed("could not be cleared", path, &e))?;
+                cleared.map_err(|e| failed("could not be emptied", path, &e))?;
                 return Ok(left);
             }
             if let Some(made) = Self::make(path, before_lock)? {
@@ -66,16 +66,16 @@ impl Staging {
         Err(in_use(path))
     }
 
-    /// Makes one, unless another process was faster.
+    /// Creates the directory, unless another process does so at the same time.
     fn make(path: &Path, before_lock: &mut dyn FnMut()) -> Result<Option<Self>> {
         let unmade = |e: io::Error| match e.kind() {
             ErrorKind::AlreadyExists | ErrorKind::NotFound => Ok(None),
-            _ => Err(failed("could not be made", path, &e)),
+            _ => Err(failed("could not be created", path, &e)),
         };
-        // A process that died before it made the marker leaves an empty directory.
+        // A process that died before it created the marker leaves an empty directory.
         match private::create_dir(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Err(failed("could not be made", path, &e));
+                return Err(failed("could not be created", path, &e));
             }
             Err(e) if e.kind() != ErrorKind::AlreadyExists => return unmade(e),
             _ => {}
@@ -89,23 +89,23 @@ impl Staging {
             return Ok(None);
         };
         let written = staging.write_marker();
-        written.map_err(|e| failed("could not be made", path, &e))?;
+        written.map_err(|e| failed("could not be created", path, &e))?;
         Ok(Some(staging))
     }
 
-    /// The one of this path that an earlier process left behind, if it is there.
+    /// Opens the staging directory that an earlier process left at this path, if there is one.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when something else has the name, or another process uses it.
+    /// [`Error::Storage`] if the path belongs to something else, or another process uses it.
     pub(crate) fn find(path: &Path) -> Result<Option<Self>> {
         if names(path)?.is_none_or(|names| names.is_empty()) {
             return Ok(None);
         }
         let marker = match private::options().open(path.join(MARKER_FILE)) {
             Ok(marker) => marker,
-            // It was removed meanwhile, or was never there.
-            Err(e) if e.kind() == ErrorKind::NotFound => return Self::look(path).map(|_| None),
+            // The marker was removed meanwhile, or never existed.
+            Err(e) if e.kind() == ErrorKind::NotFound => return Self::state(path).map(|_| None),
             Err(_) => return Err(foreign(path)),
         };
         let Some(staging) = Self::lock(path, marker)? else {
@@ -119,33 +119,33 @@ impl Staging {
         }
     }
 
-    /// Looks at what has this path, and changes and locks nothing.
+    /// Determines the state of the directory at this path, without changing or locking anything.
     ///
     /// # Errors
     ///
-    /// [`Error::Storage`] when something else has the name.
-    pub(super) fn look(path: &Path) -> Result<Look> {
+    /// [`Error::Storage`] if the path belongs to something else.
+    pub(super) fn state(path: &Path) -> Result<StagingState> {
         let Some(names) = names(path)?.filter(|names| !names.is_empty()) else {
-            return Ok(Look::Unfinished);
+            return Ok(StagingState::Unfinished);
         };
         if !names.iter().any(|name| name == MARKER_FILE) {
             return Err(foreign(path));
         }
         match private::options().write(false).open(path.join(MARKER_FILE)) {
             Ok(marker) if is_marker(&marker, names.len() == 1) => {}
-            // It was removed meanwhile, by the process that has it.
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Look::Unfinished),
+            // It was removed meanwhile by the process that owns it.
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(StagingState::Unfinished),
             Ok(_) | Err(_) => return Err(foreign(path)),
         }
         let has = |wanted: &str| names.iter().any(|name| name == wanted);
         Ok(if has(FORMAT_FILE) && !has(DATA_DIR) {
-            Look::Moved
+            StagingState::Moved
         } else {
-            Look::Unfinished
+            StagingState::Unfinished
         })
     }
 
-    /// Takes the directory; none if the marker is no longer the one that the path leads to.
+    /// Locks the directory. `None` if the marker is no longer the file at the path.
     fn lock(path: &Path, marker: File) -> Result<Option<Self>> {
         let unlocked = |e: io::Error| failed("could not be locked", path, &e);
         match marker.try_lock() {
@@ -165,7 +165,7 @@ impl Staging {
         is_at(&self.marker.0, &self.path.join(MARKER_FILE))
     }
 
-    /// Fails if the path leads to another directory by now.
+    /// Fails if there is now another directory at the path.
     fn check_in_place(&self) -> io::Result<()> {
         if self.is_in_place()? {
             Ok(())
@@ -185,23 +185,23 @@ impl Staging {
         &self.path
     }
 
-    /// Where the key-value store is made.
+    /// The folder for the key-value store.
     pub(crate) fn data(&self) -> PathBuf {
         self.path.join(DATA_DIR)
     }
 
-    /// Says that the store in it is whole.
+    /// Marks the store in it as complete.
     pub(crate) fn complete(&self) -> Result<()> {
-        write_whole(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
+        write_atomically(&self.path, FORMAT_FILE_NEW, FORMAT_FILE, &format_text())
             .map_err(|e| failed("could not be written to", &self.path, &e))
     }
 
-    /// Gives the whole directory its name, and takes the marker away.
+    /// Renames the complete directory to `target`, and removes the marker.
     pub(crate) fn publish(&self, target: &Path) -> io::Result<()> {
         self.check_in_place()?;
         fs::rename(&self.path, target)?;
         let marker = target.join(MARKER_FILE);
-        // A process that has opened the store since may have removed it.
+        // A process that has opened the store since then may have removed the marker.
         if is_at(&self.marker.0, &marker)? {
             remove_if_there(&marker)?;
         }
@@ -225,14 +225,14 @@ impl Staging {
         sync_directory(&self.path)
     }
 
-    /// Removes it with everything in it.
+    /// Removes the directory with its content.
     pub(crate) fn remove(self) -> Result<()> {
-        // The marker goes last, so that a removal that was interrupted can go on.
+        // The marker is removed last, so that an interrupted removal can be continued.
         let removed = self.clear().and_then(|()| {
             fs::remove_file(self.path.join(MARKER_FILE))?;
             match fs::remove_dir(&self.path) {
-                // Another process makes one in the empty directory, or has removed that.
-                Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty || is_gone(&e) => Ok(()),
+                // Another process is creating one in the empty directory, or has removed the directory.
+                Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty || is_not_found(&e) => Ok(()),
                 removed => removed,
             }
         });
@@ -240,7 +240,7 @@ impl Staging {
     }
 }
 
-/// Takes the marker out of a store that was given its name just before its process died.
+/// Removes the marker from a store that was published just before its process died.
 pub(super) fn remove_marker(store: &Path) -> io::Result<()> {
     let path = store.join(MARKER_FILE);
     match private::options().write(false).open(&path) {
@@ -249,23 +249,23 @@ pub(super) fn remove_marker(store: &Path) -> io::Result<()> {
     }
 }
 
-/// The names in a directory; none if it is not there.
+/// The names in a directory; `None` if it does not exist.
 fn names(path: &Path) -> Result<Option<Vec<std::ffi::OsString>>> {
     let unreadable = |e| failed("could not be read", path, &e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {}
         Ok(_) => return Err(foreign(path)),
-        Err(e) if is_gone(&e) => return Ok(None),
+        Err(e) if is_not_found(&e) => return Ok(None),
         Err(e) => return Err(unreadable(e)),
     }
     match private::names(path) {
         Ok(names) => Ok(Some(names)),
-        Err(e) if is_gone(&e) => Ok(None),
+        Err(e) if is_not_found(&e) => Ok(None),
         Err(e) => Err(unreadable(e)),
     }
 }
 
-/// Whether a file is a marker. One that was cut short by a crash, or is just being written, is the only thing there.
+/// Whether a file is a marker. A marker that is partly written is accepted only if it is alone in its directory.
 fn is_marker(file: &File, is_alone: bool) -> bool {
     let is_file = file.metadata().is_ok_and(|found| found.is_file());
     let mut text = String::new();
@@ -276,12 +276,12 @@ fn is_marker(file: &File, is_alone: bool) -> bool {
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(e) if !is_gone(&e) => Err(e),
+        Err(e) if !is_not_found(&e) => Err(e),
         _ => Ok(()),
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+fn is_not_found(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
@@ -294,8 +294,8 @@ fn in_use(path: &Path) -> Error {
 
 fn foreign(path: &Path) -> Error {
     Error::Storage(format!(
-        "the name is taken by something that floe did not make, so nothing was changed; move it away or choose another \
-         name: path={}",
+        "the path belongs to something that floe did not create, so it was not changed: move it away or choose another \
+        name: path={}",
         path.display()
     ))
 }

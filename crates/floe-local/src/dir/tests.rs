@@ -1,9 +1,9 @@
-//! What is opened, what is made, and what is refused and left alone.
+//! Which directories are opened, created, or rejected and left unchanged.
 
 use super::staging::MARKER_FILE;
 use super::*;
 
-/// Makes a file by which a made store is recognised.
+/// Creates a fake key-value store with a recognizable file.
 fn make(data: &Path) -> Result<()> {
     fs::create_dir(data).unwrap();
     fs::create_dir(data.join("keyspaces")).unwrap();
@@ -16,7 +16,7 @@ fn open(path: &Path) -> Result<Directory> {
     Directory::open(path, make)
 }
 
-/// The names, kinds and contents below a path.
+/// The paths, types and contents of all files below a path.
 fn tree(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).unwrap() {
@@ -36,8 +36,8 @@ fn tree(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Checks that a directory is refused with these words, and is as it was.
-fn check_refused(dir: &Path, words: &[&str]) {
+/// Checks that a directory is rejected with a message that contains these words, and is unchanged.
+fn check_rejected(dir: &Path, words: &[&str]) {
     let before = tree(dir);
     let message = open(dir).unwrap_err().to_string();
     for word in words {
@@ -46,9 +46,9 @@ fn check_refused(dir: &Path, words: &[&str]) {
     assert_eq!(tree(dir), before, "{message}");
 }
 
-/// A child process that is being started shares the open files of this one.
+/// A child process that is being started shares this process's open files.
 #[test]
-fn lock_is_released_although_the_open_file_is_shared() {
+fn lock_is_released_even_if_the_open_file_is_shared() {
     let dir = tempfile::tempdir().unwrap();
     let directory = open(dir.path()).unwrap();
     let shared = directory.lock.as_ref().unwrap().file.0.try_clone().unwrap();
@@ -66,7 +66,7 @@ fn lock_is_released_although_the_open_file_is_shared() {
 }
 
 #[test]
-fn directory_in_use_is_refused_with_the_process_that_has_it() {
+fn directory_in_use_is_rejected_with_the_process_id() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path()).unwrap();
     let message = open(dir.path()).unwrap_err().to_string();
@@ -80,26 +80,26 @@ fn directory_in_use_is_refused_with_the_process_that_has_it() {
 }
 
 #[test]
-fn data_that_floe_did_not_make_is_refused_and_kept() {
+fn foreign_data_folder_is_rejected_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let train = dir.path().join("data/train");
     fs::create_dir_all(&train).unwrap();
     fs::write(train.join("set.csv"), "1").unwrap();
-    check_refused(dir.path(), &["data/", "no FORMAT", "--salvage"]);
+    check_rejected(dir.path(), &["data/", "no FORMAT", "--salvage"]);
     fs::write(dir.path().join("README"), "mine").unwrap();
-    check_refused(dir.path(), &["no FORMAT"]);
+    check_rejected(dir.path(), &["no FORMAT"]);
 }
 
 #[test]
-fn store_that_lost_its_format_is_refused_and_kept() {
+fn store_without_its_format_file_is_rejected_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()).unwrap());
     fs::remove_file(dir.path().join(FORMAT_FILE)).unwrap();
-    check_refused(dir.path(), &["no FORMAT", "--salvage"]);
+    check_rejected(dir.path(), &["no FORMAT", "--salvage"]);
 }
 
 #[test]
-fn foreign_names_are_refused() {
+fn directory_with_foreign_files_is_rejected() {
     for name in [
         "notes.txt",
         ".bashrc",
@@ -110,19 +110,19 @@ fn foreign_names_are_refused() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(name), "mine").unwrap();
-        check_refused(dir.path(), &[name]);
+        check_rejected(dir.path(), &[name]);
     }
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(LOCK_FILE), "an appointment").unwrap();
-    check_refused(dir.path(), &["found=LOCK"]);
+    check_rejected(dir.path(), &["found=LOCK"]);
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(STAGING_DIR)).unwrap();
     fs::write(dir.path().join(STAGING_DIR).join("thesis"), "mine").unwrap();
-    check_refused(dir.path(), &[STAGING_DIR]);
+    check_rejected(dir.path(), &[STAGING_DIR]);
 }
 
 #[test]
-fn formats_that_cannot_be_read_are_refused() {
+fn unsupported_and_damaged_formats_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let format = dir.path().join(FORMAT_FILE);
     for (text, words) in [
@@ -134,11 +134,11 @@ fn formats_that_cannot_be_read_are_refused() {
         ("floe-local 2\n", "no data/"),
     ] {
         fs::write(&format, text).unwrap();
-        check_refused(dir.path(), &[words]);
+        check_rejected(dir.path(), &[words]);
     }
     fs::remove_file(&format).unwrap();
     fs::create_dir(&format).unwrap();
-    check_refused(dir.path(), &["not a file"]);
+    check_rejected(dir.path(), &["not a file"]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn empty_directory_and_root_of_a_file_system_become_a_store() {
 }
 
 #[test]
-fn store_that_was_never_finished_is_made_again() {
+fn unfinished_store_is_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let failed = Directory::open(dir.path(), |data| {
         make(data)?;
@@ -167,7 +167,7 @@ fn store_that_was_never_finished_is_made_again() {
 }
 
 #[test]
-fn making_a_store_goes_on_after_a_crash_between_any_two_steps() {
+fn creation_continues_after_a_crash_between_any_two_steps() {
     for step in 0..5 {
         let dir = tempfile::tempdir().unwrap();
         let staging = Staging::create(&dir.path().join(STAGING_DIR)).unwrap();
@@ -192,7 +192,7 @@ fn making_a_store_goes_on_after_a_crash_between_any_two_steps() {
 }
 
 #[test]
-fn rest_of_a_finished_store_is_cleared_and_nothing_else() {
+fn only_leftovers_of_floe_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()).unwrap());
     let staging = Staging::create(&dir.path().join(STAGING_DIR)).unwrap();
@@ -207,9 +207,9 @@ fn rest_of_a_finished_store_is_cleared_and_nothing_else() {
     assert!(foreign.exists());
 }
 
-/// The process that makes a store holds the lock of its marker, which an inspection must not take from it.
+/// The process that creates a store holds the lock of its marker, which an inspection must not take away.
 #[test]
-fn inspection_of_a_store_on_its_way_takes_nothing_from_its_maker() {
+fn inspection_does_not_disturb_the_creation_of_a_store() {
     let dir = tempfile::tempdir().unwrap();
     let inspected = || {
         let before = tree(dir.path());
@@ -231,7 +231,7 @@ fn inspection_of_a_store_on_its_way_takes_nothing_from_its_maker() {
 }
 
 #[test]
-fn one_of_many_that_make_a_store_at_once_succeeds() {
+fn concurrent_creators_of_a_store_are_serialized() {
     for round in 0..100 {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
@@ -239,9 +239,9 @@ fn one_of_many_that_make_a_store_at_once_succeeds() {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| open(&path))).collect();
             threads.into_iter().map(|it| it.join().unwrap()).collect()
         });
-        let refused: Vec<_> = opened.iter().filter_map(|it| it.as_ref().err()).collect();
-        assert_eq!(refused.len(), 3, "round={round} {refused:?}");
-        for error in refused {
+        let rejected: Vec<_> = opened.iter().filter_map(|it| it.as_ref().err()).collect();
+        assert_eq!(rejected.len(), 3, "round={round} {rejected:?}");
+        for error in rejected {
             assert!(error.to_string().contains("in use"), "{error}");
         }
         assert!(path.join("data/made").exists() && !path.join(STAGING_DIR).exists());
@@ -249,7 +249,7 @@ fn one_of_many_that_make_a_store_at_once_succeeds() {
 }
 
 #[test]
-fn staging_directory_in_use_or_of_another_maker_is_refused() {
+fn foreign_or_used_staging_directory_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
     let first = Staging::create(&path).unwrap();
@@ -265,7 +265,7 @@ fn staging_directory_in_use_or_of_another_maker_is_refused() {
     fs::create_dir(&path).unwrap();
     fs::write(path.join("data"), "mine").unwrap();
     let message = Staging::create(&path).unwrap_err().to_string();
-    assert!(message.contains("did not make"), "{message}");
+    assert!(message.contains("did not create"), "{message}");
     assert!(path.join("data").exists());
     fs::write(path.join(MARKER_FILE), "not the marker").unwrap();
     assert!(Staging::create(&path).is_err());
@@ -298,7 +298,7 @@ mod unix {
     }
 
     #[test]
-    fn lock_is_made_private_and_never_followed() {
+    fn lock_file_is_made_private_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         let (path, lock) = (dir.path().join("store"), dir.path().join("store/LOCK"));
         drop(open(&path).unwrap());
@@ -313,7 +313,7 @@ mod unix {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 
-    /// A link of one of our names may lead to anything.
+    /// A link with one of floe's file names may point to anything.
     #[test]
     fn nothing_is_written_through_links() {
         for is_hard in [false, true] {
@@ -358,7 +358,7 @@ mod unix {
     }
 
     #[test]
-    fn removed_and_replaced_directories_are_noticed() {
+    fn removed_and_replaced_directories_are_detected() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("store"), dir.path().join("other"));
         let store = open(&path).unwrap();
@@ -373,7 +373,7 @@ mod unix {
         fs::remove_dir_all(&path).unwrap();
         fs::rename(&other, &path).unwrap();
         assert!(is_in_place());
-        // Another store's data, and then the right one again.
+        // The data of another store, and then the right one again.
         let data = path.join(DATA_DIR);
         fs::rename(&data, &other).unwrap();
         fs::rename(path.join("aside"), &data).unwrap();
@@ -387,7 +387,7 @@ mod unix {
     }
 
     #[test]
-    fn removed_and_replaced_files_are_noticed() {
+    fn removed_and_replaced_files_are_detected() {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path()).unwrap();
         let data = store.data();
@@ -404,7 +404,7 @@ mod unix {
         fs::write(&journal, "").unwrap();
         assert!(!store.is_in_place(|| Some(1)));
         fs::rename(&aside, &journal).unwrap();
-        // The store below closes a journal, makes another, and removes the first.
+        // The key-value store closes a journal, creates another one, and removes the first.
         fs::write(data.join("1.jnl"), "").unwrap();
         assert!(store.is_in_place(|| Some(2)));
         fs::remove_file(&journal).unwrap();

@@ -1,35 +1,35 @@
-//! The records of the catalog: each can be read, and they agree with each other.
+//! Checks the records of the catalog: each can be read, and they agree with each other.
 
 use std::collections::BTreeMap;
 
 use floe_store::Result;
 use floe_store::table::StreamView;
 
-use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
+use super::{Examiner, Finding, FindingKind, Stage, hex, visit};
 use crate::kv::{Bytes, Space};
 use crate::layout::damaged;
 use crate::layout::record::{
     self, Counts, Instance, JobRecord, MetaKey, ShardRecord, StreamRecord, TableRecord,
 };
 
-/// What the catalog says, as far as it can be read.
+/// The readable content of the catalog.
 #[derive(Default)]
 pub(super) struct Catalog {
-    /// The ids given out.
+    /// The ids assigned so far.
     instance: Option<Instance>,
-    /// How much is in the tables.
+    /// The counts of the tables.
     pub(super) counts: BTreeMap<u32, Counts>,
-    /// Work that is not done.
+    /// Unfinished jobs.
     pub(super) jobs: Vec<JobRecord>,
-    /// The last sequence number given out.
+    /// The latest sequence number that was assigned.
     pub(super) sequence: u64,
-    /// The last sequence number that was trimmed from any stream.
+    /// The latest sequence number that was trimmed from any stream.
     pub(super) trimmed: u64,
     /// The streams.
     pub(super) streams: BTreeMap<u32, StreamRecord>,
     /// The shards of all streams, by stream and first sequence number.
     shards: BTreeMap<u32, Vec<ShardRecord>>,
-    /// The last sequence number that was trimmed from each stream.
+    /// The latest sequence number that was trimmed from each stream.
     pub(super) trimmed_of: BTreeMap<u32, u64>,
     /// The keys of records that belong to a table.
     of_tables: Vec<(u32, Bytes)>,
@@ -49,15 +49,15 @@ impl Catalog {
         self.shards.get(&stream).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes a record in.
-    fn take(&mut self, key: &Bytes, value: &[u8]) -> Result<()> {
+    /// Adds a record.
+    fn add_record(&mut self, key: &Bytes, value: &[u8]) -> Result<()> {
         match record::decode_meta_key(key)? {
             MetaKey::Instance => self.instance = Some(Instance::decode(value)?),
-            // What tables there are, the moment says.
+            // The tables themselves are in the snapshot.
             MetaKey::Table => {
                 let table = TableRecord::decode(value)?;
                 if record::table_key(&table.definition.name) != **key {
-                    return Err(damaged("table record under another name"));
+                    return Err(damaged("table record under another table's key"));
                 }
             }
             MetaKey::Counts(table) => {
@@ -94,15 +94,15 @@ impl Catalog {
 }
 
 impl Examiner<'_> {
-    /// Reads the catalog and compares its records with each other.
+    /// Reads the catalog and checks that its records agree.
     pub(super) fn examine_catalog(&mut self) -> Result<Catalog> {
         self.begin(Stage::Catalog, None);
         let mut catalog = Catalog::default();
-        self.walk(Space::Meta, walk::everything(), |examiner, key, value| {
+        self.visit_entries(Space::Meta, visit::unbounded(), |examiner, key, value| {
             examiner.report.checked.entries += 1;
-            if let Err(error) = catalog.take(&key, &value) {
+            if let Err(error) = catalog.add_record(&key, &value) {
                 let finding = Finding::new(FindingKind::Undecodable, error.to_string());
-                examiner.find(finding.key(hex(&key)));
+                examiner.record(finding.key(hex(&key)));
             }
             Ok(())
         })?;
@@ -112,17 +112,17 @@ impl Examiner<'_> {
         Ok(catalog)
     }
 
-    /// Every id was given out once.
+    /// Checks that every id is unique and was assigned.
     fn compare_ids(&mut self, catalog: &Catalog) {
         let Some(instance) = &catalog.instance else {
-            self.find(Finding::new(
+            self.record(Finding::new(
                 FindingKind::Catalog,
-                "the record of the store itself is missing",
+                "the instance record is missing",
             ));
             return;
         };
         let mut ids: Vec<u32> = self
-            .moment
+            .store
             .tables
             .iter()
             .flat_map(TableRecord::ids)
@@ -134,23 +134,23 @@ impl Examiner<'_> {
             if let [id, same] = pair
                 && id == same
             {
-                let what = format!("an id was given out twice: id={id}");
-                self.find(Finding::new(FindingKind::Catalog, what));
+                let what = format!("an id is used twice: id={id}");
+                self.record(Finding::new(FindingKind::Catalog, what));
             }
         }
         let next = instance.next_id;
         for id in ids.into_iter().filter(|id| *id >= next) {
-            let what = format!("an id was not given out yet: id={id} next={next}");
-            self.find(Finding::new(FindingKind::Catalog, what));
+            let what = format!("an id was never assigned: id={id} next={next}");
+            self.record(Finding::new(FindingKind::Catalog, what));
         }
     }
 
-    /// A table whose stream is on has one, and a stream that is on has its table.
+    /// Checks that a table with streams enabled has a stream, and that an enabled stream has a table.
     fn compare_streams(&mut self, catalog: &Catalog) {
-        let Self { moment, report, .. } = self;
+        let Self { store, report, .. } = self;
         let name = |view: Option<StreamView>| view.map_or("off", StreamView::as_str);
         let on = |stream: &&StreamRecord| stream.disabled.is_none();
-        for table in &moment.tables {
+        for table in &store.tables {
             let stream = table.latest_stream.and_then(|id| catalog.streams.get(&id));
             let (defined, found) = (
                 table.definition.stream,
@@ -158,7 +158,7 @@ impl Examiner<'_> {
             );
             if defined != found {
                 let what = format!(
-                    "the stream of a table is not as its definition says: defined={} found={}",
+                    "the stream of a table differs from its definition: defined={} found={}",
                     name(defined),
                     name(found),
                 );
@@ -167,18 +167,18 @@ impl Examiner<'_> {
             }
         }
         for stream in catalog.streams.values().filter(on) {
-            let mut tables = moment.tables.iter();
+            let mut tables = store.tables.iter();
             if !tables.any(|table| table.latest_stream == Some(stream.id)) {
-                let what = format!("a stream is on without a table: stream={}", stream.id);
+                let what = format!("an enabled stream has no table: stream={}", stream.id);
                 report.add(Finding::new(FindingKind::Catalog, what).table(&stream.table_name));
             }
         }
     }
 
-    /// Records of tables and streams that are not there.
+    /// Finds records of tables and streams that do not exist.
     fn find_leftovers(&mut self, catalog: &Catalog) -> Result<()> {
-        let moment = &self.moment;
-        let is_gone = |id: u32| !moment.has_table(id) && !moment.removing.contains(&id);
+        let store = &self.store;
+        let is_gone = |id: u32| !store.has_table(id) && !store.removing.contains(&id);
         let of_tables = catalog.of_tables.iter().filter(|(id, _)| is_gone(*id));
         let of_streams = catalog.of_streams.iter();
         let of_streams = of_streams.filter(|(id, _)| !catalog.streams.contains_key(id));
@@ -186,8 +186,8 @@ impl Examiner<'_> {
         let leftovers = leftovers.chain(of_streams.map(|left| ("stream", left)));
         for (owner, (id, key)) in leftovers.collect::<Vec<_>>() {
             let what = format!("a record belongs to no {owner}: id={id}");
-            let at = self.find(Finding::new(FindingKind::Catalog, what).key(hex(key)));
-            // No id is ever used again, so it will not belong to anything later.
+            let at = self.record(Finding::new(FindingKind::Catalog, what).key(hex(key)));
+            // Ids are never reused, so it cannot belong to anything later.
             self.remove_keys(Space::Meta, vec![(at, key.clone())])?;
         }
         Ok(())

@@ -1,196 +1,207 @@
-//! Compares the entries of a table with its items, one by one. Only done where a sum has shown that
-//! something is wrong.
+//! Compares the derived entries of a table with its items, one by one. Only done if a checksum has shown that something
+//! is wrong.
 
 use std::collections::{BTreeSet, HashSet};
 
 use floe_store::Result;
 
+use super::examined_table::{ExaminedTable, derived_entries, read_item};
 use super::owner::{Owner, owner};
-use super::repair::Doubt;
-use super::subject::{Subject, derived, read_item};
+use super::repair::Suspect;
 use super::{Examiner, Finding, FindingKind, hex};
 use crate::kv::{Bytes, Direction};
 use crate::layout::key::{EntryKind, collection_bounds, collection_key};
-use crate::layout::record::decode_weight;
+use crate::layout::record::decode_collection_size;
 
-/// The most findings whose repairs wait for each other.
-const DOUBTS_MAX: usize = 100;
+/// Maximum number of findings that are repaired together.
+const SUSPECTS_MAX: usize = 100;
 
-/// Findings that wait to be repaired together.
-type Doubts = Vec<(Vec<u64>, Doubt)>;
+/// Suspects to be repaired together, with the numbers of their findings.
+type Suspects = Vec<(Vec<u64>, Suspect)>;
 
 impl Examiner<'_> {
     /// Compares all entries of these kinds with the items.
-    pub(super) fn compare(&mut self, subject: &Subject, kinds: &BTreeSet<EntryKind>) -> Result<()> {
-        let mut doubts = Doubts::new();
-        // Entries that do not decode: those that follow from an item are told with the item.
+    pub(super) fn compare(
+        &mut self,
+        target: &ExaminedTable,
+        kinds: &BTreeSet<EntryKind>,
+    ) -> Result<()> {
+        let mut suspects = Suspects::new();
+        // Entries that cannot be decoded. If an item has such an entry, it is reported with the item.
         let mut undecodable = HashSet::new();
         for kind in kinds.iter().filter(|kind| **kind != EntryKind::Collection) {
-            self.compare_entries(subject, *kind, &mut undecodable, &mut doubts)?;
+            self.compare_entries(target, *kind, &mut undecodable, &mut suspects)?;
         }
-        self.compare_items(subject, kinds, &mut undecodable, &mut doubts)?;
+        self.compare_items(target, kinds, &mut undecodable, &mut suspects)?;
         for key in undecodable {
-            self.extra(subject, key, &mut doubts)?;
+            self.record_extra_entry(target, key, &mut suspects)?;
         }
         if kinds.contains(&EntryKind::Collection) {
-            self.compare_collections(subject, &mut doubts)?;
+            self.compare_collections(target, &mut suspects)?;
         }
-        self.repair_doubts(subject, doubts)
+        self.repair_suspects(target, suspects)
     }
 
-    /// Each entry follows from an item.
+    /// Checks that each entry is derived from an item.
     fn compare_entries(
         &mut self,
-        subject: &Subject,
+        target: &ExaminedTable,
         kind: EntryKind,
         undecodable: &mut HashSet<Bytes>,
-        doubts: &mut Doubts,
+        suspects: &mut Suspects,
     ) -> Result<()> {
-        let space = subject.table.space();
-        let snapshot = self.moment.snapshot.clone();
-        self.walk_quietly(space, kind.bounds(), |examiner, key, value| {
-            match owner(&subject.table, &key, &value, |key| snapshot.get(space, key)) {
+        let space = target.table.space();
+        let snapshot = self.store.snapshot.clone();
+        self.visit_readable_entries(space, kind.bounds(), |examiner, key, value| {
+            match owner(&target.table, &key, &value, |key| snapshot.get(space, key)) {
                 Owner::Item | Owner::Unreadable => {}
                 Owner::Undecodable => _ = undecodable.insert(key),
-                Owner::Nobody => examiner.extra(subject, key, doubts)?,
+                Owner::None => examiner.record_extra_entry(target, key, suspects)?,
             }
             Ok(())
         })
     }
 
-    fn extra(&mut self, subject: &Subject, key: Bytes, doubts: &mut Doubts) -> Result<()> {
+    fn record_extra_entry(
+        &mut self,
+        target: &ExaminedTable,
+        key: Bytes,
+        suspects: &mut Suspects,
+    ) -> Result<()> {
         let kind = EntryKind::of(&key).unwrap_or(EntryKind::Item);
         let finding = Finding::new(
             FindingKind::Extra,
-            format!("{} follows from no item", name(kind)),
+            format!("{} is not derived from any item", name(kind)),
         );
-        let finding = finding.table(&subject.name).index(subject.index_name(kind));
-        let at = self.find(finding.key(hex(&key)));
-        self.doubt(subject, doubts, at, Doubt::Entry(key))
+        let finding = finding.table(&target.name).index(target.index_name(kind));
+        let at = self.record(finding.key(hex(&key)));
+        self.add_suspect(target, suspects, at, Suspect::Entry(key))
     }
 
-    /// Each item has the entries that follow from it.
+    /// Checks that each item has the entries derived from it.
     fn compare_items(
         &mut self,
-        subject: &Subject,
+        target: &ExaminedTable,
         kinds: &BTreeSet<EntryKind>,
         undecodable: &mut HashSet<Bytes>,
-        doubts: &mut Doubts,
+        suspects: &mut Suspects,
     ) -> Result<()> {
-        let space = subject.table.space();
-        self.walk_quietly(space, EntryKind::Item.bounds(), |examiner, key, value| {
-            let Ok(stored) = read_item(&subject.table, &key, &value) else {
+        let space = target.table.space();
+        self.visit_readable_entries(space, EntryKind::Item.bounds(), |examiner, key, value| {
+            let Ok(stored) = read_item(&target.table, &key, &value) else {
                 return Ok(());
             };
-            for entry in derived(&subject.table, &key, &stored) {
+            for entry in derived_entries(&target.table, &key, &stored) {
                 if !kinds.contains(&entry.kind) {
                     continue;
                 }
-                let (kind, what) = match examiner.moment.snapshot.get(space, &entry.key) {
+                let (kind, what) = match examiner.store.snapshot.get(space, &entry.key) {
                     Ok(Some(found)) if found == entry.value => continue,
-                    Ok(None) if subject.filling.contains(&entry.kind) => continue,
-                    // What cannot be read has been told already.
+                    Ok(None) if target.filling.contains(&entry.kind) => continue,
+                    // Unreadable entries were already reported.
                     Err(_) => continue,
-                    Ok(None) => (FindingKind::Missing, "is not there"),
-                    Ok(Some(_)) => (
-                        FindingKind::Different,
-                        "does not hold what follows from its item",
-                    ),
+                    Ok(None) => (FindingKind::Missing, "is missing"),
+                    Ok(Some(_)) => (FindingKind::Different, "differs from its item"),
                 };
                 undecodable.remove(&*entry.key);
                 let finding = Finding::new(kind, format!("{} {what}", name(entry.kind)));
                 let finding = finding
-                    .table(&subject.name)
-                    .index(subject.index_name(entry.kind));
-                let at = examiner.find(finding.key(subject.key_text(&stored.item)));
-                examiner.doubt(subject, doubts, at, Doubt::Item(key.clone()))?;
+                    .table(&target.name)
+                    .index(target.index_name(entry.kind));
+                let at = examiner.record(finding.key(target.key_text(&stored.item)));
+                examiner.add_suspect(target, suspects, at, Suspect::Item(key.clone()))?;
             }
             Ok(())
         })
     }
 
-    /// The weight of each collection is the sum of its items and their local entries.
-    fn compare_collections(&mut self, subject: &Subject, doubts: &mut Doubts) -> Result<()> {
-        let space = subject.table.space();
+    /// Checks that the size of each collection is the sum of its items and their local index entries.
+    fn compare_collections(
+        &mut self,
+        target: &ExaminedTable,
+        suspects: &mut Suspects,
+    ) -> Result<()> {
+        let space = target.table.space();
         let mut last: Option<(Vec<u8>, u64)> = None;
-        self.walk_quietly(space, EntryKind::Item.bounds(), |examiner, key, value| {
-            let Ok(stored) = read_item(&subject.table, &key, &value) else {
+        self.visit_readable_entries(space, EntryKind::Item.bounds(), |examiner, key, value| {
+            let Ok(stored) = read_item(&target.table, &key, &value) else {
                 return Ok(());
             };
-            let weight = subject.weight(&stored, &derived(&subject.table, &key, &stored));
-            let schema = &subject.table.definition().key;
+            let size =
+                target.collection_size(&stored, &derived_entries(&target.table, &key, &stored));
+            let schema = &target.table.definition().key;
             let collection = collection_key(schema, &stored.item).unwrap_or_default();
             match &mut last {
-                Some((same, sum)) if *same == collection => *sum += weight,
+                Some((same, sum)) if *same == collection => *sum += size,
                 last => {
-                    let ended = last.replace((collection, weight));
-                    examiner.compare_weight(subject, ended, doubts)?;
+                    let ended = last.replace((collection, size));
+                    examiner.compare_collection_size(target, ended, suspects)?;
                 }
             }
             Ok(())
         })?;
-        self.compare_weight(subject, last, doubts)?;
-        self.walk_quietly(
+        self.compare_collection_size(target, last, suspects)?;
+        self.visit_readable_entries(
             space,
             EntryKind::Collection.bounds(),
             |examiner, key, value| {
                 let bounds = collection_bounds(&key);
                 let mut items = examiner
-                    .moment
+                    .store
                     .snapshot
                     .range(space, bounds, Direction::Forward);
                 match items.next() {
                     Some(_) => Ok(()),
-                    None => examiner.wrong_weight(
-                        subject,
+                    None => examiner.record_wrong_size(
+                        target,
                         key,
-                        decode_weight(&value).unwrap_or(0),
+                        decode_collection_size(&value).unwrap_or(0),
                         0,
-                        doubts,
+                        suspects,
                     ),
                 }
             },
         )
     }
 
-    fn compare_weight(
+    fn compare_collection_size(
         &mut self,
-        subject: &Subject,
+        target: &ExaminedTable,
         collection: Option<(Vec<u8>, u64)>,
-        doubts: &mut Doubts,
+        suspects: &mut Suspects,
     ) -> Result<()> {
         let Some((key, expected)) = collection else {
             return Ok(());
         };
-        let Ok(stored) = self.moment.snapshot.get(subject.table.space(), &key) else {
+        let Ok(stored) = self.store.snapshot.get(target.table.space(), &key) else {
             return Ok(());
         };
         let found = stored
-            .map_or(Ok(0), |bytes| decode_weight(&bytes))
+            .map_or(Ok(0), |bytes| decode_collection_size(&bytes))
             .unwrap_or(0);
         if found == expected {
             return Ok(());
         }
-        self.wrong_weight(subject, key.into(), found, expected, doubts)
+        self.record_wrong_size(target, key.into(), found, expected, suspects)
     }
 
-    fn wrong_weight(
+    fn record_wrong_size(
         &mut self,
-        subject: &Subject,
+        target: &ExaminedTable,
         key: Bytes,
         found: u64,
         expected: u64,
-        doubts: &mut Doubts,
+        suspects: &mut Suspects,
     ) -> Result<()> {
         let what =
-            format!("the weight of a collection is wrong: bytes={found} bytes_expected={expected}");
-        let finding = Finding::new(FindingKind::WrongCount, what).table(&subject.name);
-        let at = self.find(finding.key(hex(&key)));
-        self.doubt(
-            subject,
-            doubts,
+            format!("the size of a collection is wrong: bytes={found} bytes_expected={expected}");
+        let finding = Finding::new(FindingKind::WrongCount, what).table(&target.name);
+        let at = self.record(finding.key(hex(&key)));
+        self.add_suspect(
+            target,
+            suspects,
             at,
-            Doubt::Weight {
+            Suspect::CollectionSize {
                 key,
                 found,
                 expected,
@@ -198,18 +209,19 @@ impl Examiner<'_> {
         )
     }
 
-    /// Has a finding repaired together with others.
-    fn doubt(
+    /// Adds a suspect to be repaired together with others.
+    fn add_suspect(
         &mut self,
-        subject: &Subject,
-        doubts: &mut Doubts,
+        target: &ExaminedTable,
+        suspects: &mut Suspects,
         at: u64,
-        doubt: Doubt,
+        suspect: Suspect,
     ) -> Result<()> {
-        doubts.push((vec![at], doubt));
-        match doubts.len() < DOUBTS_MAX {
-            true => Ok(()),
-            false => self.repair_doubts(subject, std::mem::take(doubts)),
+        suspects.push((vec![at], suspect));
+        if suspects.len() < SUSPECTS_MAX {
+            Ok(())
+        } else {
+            self.repair_suspects(target, std::mem::take(suspects))
         }
     }
 }
@@ -219,6 +231,6 @@ const fn name(kind: EntryKind) -> &'static str {
         EntryKind::Item => "an item",
         EntryKind::Index(_) => "an index entry",
         EntryKind::Expiry(_) => "an expiry entry",
-        EntryKind::Collection => "the weight of a collection",
+        EntryKind::Collection => "the size of a collection",
     }
 }

@@ -1,7 +1,7 @@
-//! The change log: no number is missing, and each record is in a shard of its stream.
+//! Checks the change log: no sequence number is missing, and each record is in a shard of its stream.
 //!
-//! All streams share one sequence, so they are read together, merged by their numbers. Trimming leaves
-//! holes, but none behind the last number that was trimmed from any stream.
+//! All streams share one sequence, so they are merged by sequence number. Trimming leaves holes, but none after the
+//! latest number that was trimmed from any stream.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,16 +10,16 @@ use std::ops::Bound;
 use floe_store::Result;
 
 use super::catalog::Catalog;
-use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
-use crate::kv::{Bytes, Salvage, Space};
+use super::{Examiner, Finding, FindingKind, Stage, hex, visit};
+use crate::kv::{Bytes, SalvageIter, Space};
 use crate::layout::change;
 use crate::layout::record::{ShardRecord, StreamRecord};
 
-/// The most leftover records that are removed in one commit.
+/// Maximum number of leftover records that are removed in one commit.
 const LEFTOVERS_MAX: usize = 1000;
 
 impl Examiner<'_> {
-    /// Examines shards and change records.
+    /// Checks shards and change records.
     pub(super) fn examine_log(&mut self, catalog: &Catalog) -> Result<()> {
         self.begin(Stage::ChangeLog, None);
         for stream in catalog.streams.values() {
@@ -29,11 +29,11 @@ impl Examiner<'_> {
         self.find_leftover_records(catalog, Space::Changes)
     }
 
-    /// Shards follow each other without a gap, and only the last of a stream that is on is open.
+    /// Checks that shards follow each other without a gap, and that only the last shard of an enabled stream is open.
     fn examine_shards(&mut self, stream: &StreamRecord, shards: &[ShardRecord]) {
         let mut fault = |what: &str| {
             let what = format!("{what} stream={}", stream.id);
-            self.find(Finding::new(FindingKind::ChangeLog, what).table(&stream.table_name));
+            self.record(Finding::new(FindingKind::ChangeLog, what).table(&stream.table_name));
         };
         for pair in shards.windows(2) {
             let [shard, next] = pair else { continue };
@@ -48,15 +48,15 @@ impl Examiner<'_> {
         }
         let is_open = shards.last().map(|last| last.end.is_none());
         if is_open != Some(stream.disabled.is_none()) {
-            fault("the last shard is open although the stream is off, or the other way round");
+            fault("the last shard is open and the stream disabled, or the other way round:");
         }
     }
 
     fn examine_records(&mut self, catalog: &Catalog, space: Space) {
-        let mut merged = Merged::new(self, catalog, space);
+        let mut merged = MergedRecords::new(self, catalog, space);
         let mut expected = catalog.trimmed.saturating_add(1);
         while let Some((sequence, stream, value)) = merged.next(self, catalog) {
-            self.tell_now_and_then();
+            self.count_entry();
             self.report.checked.entries += 1;
             self.report.checked.change_records += 1;
             self.examine_record(catalog, stream, sequence, &value);
@@ -73,11 +73,11 @@ impl Examiner<'_> {
         );
     }
 
-    /// Tells of numbers that are missing before `next`, unless they can be in what cannot be read.
+    /// Reports missing numbers before `next`, unless they may be in an unreadable part.
     fn find_gap(&mut self, expected: u64, next: u64, complete: bool) {
         if complete && expected < next {
             let what = format!("records are missing: first={expected} last={}", next - 1);
-            self.find(Finding::new(FindingKind::ChangeLog, what));
+            self.record(Finding::new(FindingKind::ChangeLog, what));
         }
     }
 
@@ -91,7 +91,7 @@ impl Examiner<'_> {
                 table: catalog.table_name(stream),
                 ..Finding::new(kind, format!("{what}: stream={stream}"))
             };
-            self.find(finding.key(change::sequence_text(sequence)));
+            self.record(finding.key(change::sequence_text(sequence)));
         };
         if let Err(error) = change::decode(value, sequence, 0) {
             fault(FindingKind::Undecodable, &error.to_string());
@@ -99,9 +99,9 @@ impl Examiner<'_> {
         for (is_wrong, what) in [
             (
                 sequence > catalog.sequence,
-                "a record has a number that was not given out yet",
+                "a record has a sequence number that was never assigned",
             ),
-            (sequence <= trimmed, "a record is there that was trimmed"),
+            (sequence <= trimmed, "a trimmed record still exists"),
             (!shards.iter().any(holds), "a record is in no shard"),
         ] {
             if is_wrong {
@@ -110,7 +110,7 @@ impl Examiner<'_> {
         }
     }
 
-    /// Records of streams that are not there.
+    /// Finds records of streams that do not exist.
     fn find_leftover_records(&mut self, catalog: &Catalog, space: Space) -> Result<()> {
         let mut ranges = Vec::new();
         let mut from = Bound::Unbounded;
@@ -127,14 +127,15 @@ impl Examiner<'_> {
         ranges.push((from, Bound::Unbounded));
         for range in ranges {
             let mut keys = Vec::new();
-            self.walk(space, range, |examiner, key, _| {
+            self.visit_entries(space, range, |examiner, key, _| {
                 examiner.report.checked.entries += 1;
                 let finding = Finding::new(FindingKind::ChangeLog, "a record belongs to no stream");
-                let at = examiner.find(finding.key(hex(&key)));
+                let at = examiner.record(finding.key(hex(&key)));
                 keys.push((at, key));
-                match keys.len() < LEFTOVERS_MAX {
-                    true => Ok(()),
-                    false => examiner.remove_keys(space, std::mem::take(&mut keys)),
+                if keys.len() < LEFTOVERS_MAX {
+                    Ok(())
+                } else {
+                    examiner.remove_keys(space, std::mem::take(&mut keys))
                 }
             })?;
             self.remove_keys(space, keys)?;
@@ -143,50 +144,50 @@ impl Examiner<'_> {
     }
 }
 
-/// The records of all streams in the order of their numbers.
-struct Merged {
-    walks: Vec<(u32, Salvage)>,
-    /// The next record of each walk.
+/// The records of all streams, ordered by sequence number.
+struct MergedRecords {
+    iterators: Vec<(u32, SalvageIter)>,
+    /// The next record of each iterator.
     heads: BinaryHeap<Reverse<(u64, usize, Bytes)>>,
-    /// Whether everything could be read so far.
+    /// Whether everything was readable so far.
     complete: bool,
 }
 
-impl Merged {
+impl MergedRecords {
     fn new(examiner: &mut Examiner<'_>, catalog: &Catalog, space: Space) -> Self {
-        let snapshot = examiner.moment.snapshot.clone();
-        let walk = |stream: &u32| {
-            let walk = snapshot.salvage(space, change::bounds(*stream));
-            (*stream, walk)
+        let snapshot = examiner.store.snapshot.clone();
+        let iterator = |stream: &u32| {
+            let iterator = snapshot.salvage(space, change::bounds(*stream));
+            (*stream, iterator)
         };
         let mut merged = Self {
-            walks: catalog.streams.keys().map(walk).collect(),
+            iterators: catalog.streams.keys().map(iterator).collect(),
             heads: BinaryHeap::new(),
             complete: true,
         };
-        for at in 0..merged.walks.len() {
+        for at in 0..merged.iterators.len() {
             merged.advance(examiner, catalog, at);
         }
         merged
     }
 
-    /// The next number, its stream, and the record.
+    /// Returns the next sequence number, its stream, and the record.
     fn next(
         &mut self,
         examiner: &mut Examiner<'_>,
         catalog: &Catalog,
     ) -> Option<(u64, u32, Bytes)> {
         let Reverse((sequence, at, value)) = self.heads.pop()?;
-        let stream = self.walks.get(at)?.0;
+        let stream = self.iterators.get(at)?.0;
         self.advance(examiner, catalog, at);
         Some((sequence, stream, value))
     }
 
     fn advance(&mut self, examiner: &mut Examiner<'_>, catalog: &Catalog, at: usize) {
-        let Some((stream, walk)) = self.walks.get_mut(at) else {
+        let Some((stream, iterator)) = self.iterators.get_mut(at) else {
             return;
         };
-        for entry in walk {
+        for entry in iterator {
             let what = match entry {
                 Ok((key, value)) => match change::decode_key(&key) {
                     Ok((_, sequence)) => {
@@ -195,12 +196,12 @@ impl Merged {
                     }
                     Err(error) => (FindingKind::Undecodable, error.to_string(), Some(hex(&key))),
                 },
-                Err(gap) => (FindingKind::Unreadable, walk::gap_text(&gap), None),
+                Err(gap) => (FindingKind::Unreadable, visit::gap_text(&gap), None),
             };
-            // What is missing behind it may have been there.
+            // A number missing later may have been here.
             self.complete = false;
             let (kind, what, key) = what;
-            examiner.find(Finding {
+            examiner.record(Finding {
                 table: catalog.table_name(*stream),
                 key,
                 ..Finding::new(kind, format!("{what} stream={stream}"))

@@ -1,27 +1,27 @@
-//! Looks for the item that an entry follows from.
+//! Finds the item that an entry is derived from.
 
 use floe_store::Result;
 
-use super::subject::{derived, read_item};
+use super::examined_table::{derived_entries, read_item};
 use crate::catalog::Table;
 use crate::kv::Bytes;
 use crate::layout::item;
 use crate::layout::key::{EntryKind, decode_expiry_key, item_key};
 
-/// Whether an entry follows from an item.
+/// Whether an entry is derived from an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// From one that is there.
+    /// From an existing item.
     Item,
-    /// From none.
-    Nobody,
-    /// It cannot be told, because the entry itself cannot be decoded.
+    /// From no item.
+    None,
+    /// Unknown, because the entry itself cannot be decoded.
     Undecodable,
-    /// It cannot be told, because the item cannot be read.
+    /// Unknown, because the item cannot be read.
     Unreadable,
 }
 
-/// Looks for the item from which an index or expiry entry follows. `get` reads from the table.
+/// Finds the item that an index or expiry entry is derived from. `get` reads from the table.
 pub(super) fn owner(
     table: &Table,
     key: &Bytes,
@@ -37,19 +37,20 @@ pub(super) fn owner(
         _ => None,
     };
     let Some(item_key) = item_key else {
-        return Owner::Nobody;
+        return Owner::None;
     };
     let stored = match get(&item_key) {
         Ok(Some(bytes)) => read_item(table, &item_key, &bytes),
-        Ok(None) => return Owner::Nobody,
+        Ok(None) => return Owner::None,
         Err(_) => return Owner::Unreadable,
     };
     let Ok(stored) = stored else {
         return Owner::Unreadable;
     };
-    let mut entries = derived(table, &item_key, &stored).into_iter();
-    match entries.any(|entry| entry.key == **key) {
-        true => Owner::Item,
-        false => Owner::Nobody,
+    let mut entries = derived_entries(table, &item_key, &stored).into_iter();
+    if entries.any(|entry| entry.key == **key) {
+        Owner::Item
+    } else {
+        Owner::None
     }
 }

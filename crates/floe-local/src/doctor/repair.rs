@@ -1,46 +1,46 @@
-//! Puts right what follows from the items.
+//! Repairs derived data.
 //!
-//! The examination has seen one snapshot, and writes may have come since. So the committer looks at each
-//! doubtful thing again, in the present, and changes it only if it is still wrong. Counters are not
-//! counted again but moved by as much as they were off.
+//! The examination has read one snapshot, and later writes may have changed the store. So the committer checks each
+//! suspect again in the present state, and changes it only if it is still wrong. Counts are not computed again but
+//! corrected by their difference.
 
 use std::sync::Arc;
 
 use floe_store::Result;
 
 use super::Examiner;
+use super::examined_table::{ExaminedTable, derived_entries, read_item};
 use super::owner::{Owner, owner};
-use super::subject::{Subject, derived, read_item};
 use crate::catalog::Table;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::Bytes;
 use crate::layout::key::EntryKind;
-use crate::layout::record::{Count, decode_weight, encode_weight};
+use crate::layout::record::{Count, decode_collection_size, encode_collection_size};
 
-/// The most stray entries that are removed in one commit.
+/// Maximum number of stray entries that are removed in one commit.
 const STRAYS_MAX: usize = 1000;
 
-/// Something that may be wrong.
+/// Derived data that may be wrong.
 #[derive(Clone, Debug)]
-pub(super) enum Doubt {
-    /// The entries of the item under this key.
+pub(super) enum Suspect {
+    /// The derived entries of the item with this key.
     Item(Bytes),
-    /// The index or expiry entry under this key.
+    /// The index or expiry entry with this key.
     Entry(Bytes),
-    /// The weight of a collection.
-    Weight {
+    /// The size of a collection.
+    CollectionSize {
         /// Its key.
         key: Bytes,
-        /// What it was.
+        /// The size that was found.
         found: u64,
-        /// What it should have been.
+        /// The size that was expected.
         expected: u64,
     },
-    /// The counters of the table.
+    /// The counts of the table.
     Counts(CountChange),
 }
 
-/// By how much counters are off: of the table, or of the index with this id.
+/// Differences of counts: of the table, or of the index with this id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountChange(Vec<(Option<u32>, Count, Count)>);
 
@@ -51,56 +51,56 @@ impl CountChange {
 }
 
 impl Examiner<'_> {
-    /// Has doubtful things put right, if that is wanted, and marks their findings.
-    pub(super) fn repair_doubts(
+    /// Repairs suspects, if repairs are enabled, and marks their findings.
+    pub(super) fn repair_suspects(
         &mut self,
-        subject: &Subject,
-        doubts: Vec<(Vec<u64>, Doubt)>,
+        target: &ExaminedTable,
+        suspects: Vec<(Vec<u64>, Suspect)>,
     ) -> Result<()> {
-        let Some(committer) = self.repair.filter(|_| !doubts.is_empty()) else {
+        let Some(committer) = self.repair.filter(|_| !suspects.is_empty()) else {
             return Ok(());
         };
-        let (id, filling) = (subject.table.id(), subject.filling.clone());
-        let (numbers, doubts): (Vec<_>, Vec<_>) = doubts.into_iter().unzip();
-        let settled = committer.run(Effect::Grows, move |group| {
+        let (id, filling) = (target.table.id(), target.filling.clone());
+        let (numbers, suspects): (Vec<_>, Vec<_>) = suspects.into_iter().unzip();
+        let repaired = committer.run(DiskUse::Grows, move |group| {
             let Some(table) = group.shared().catalog.get_by_id(id) else {
-                // The table is gone, and what was wrong with it.
-                return Ok(vec![true; doubts.len()]);
+                // The table no longer exists, so nothing is wrong with it.
+                return Ok(vec![true; suspects.len()]);
             };
             let is_filling = |kind: EntryKind| filling.contains(&kind);
-            let settle = |doubt| settle(group, &table, doubt, is_filling);
-            doubts
+            let repair_suspect = |suspect| repair_suspect(group, &table, suspect, is_filling);
+            suspects
                 .into_iter()
-                .map(settle)
+                .map(repair_suspect)
                 .collect::<Result<Vec<bool>>>()
         });
-        for (numbers, settled) in numbers.into_iter().zip(settled.wait()?) {
-            for number in numbers.into_iter().filter(|_| settled) {
+        for (numbers, repaired) in numbers.into_iter().zip(repaired.wait()?) {
+            for number in numbers.into_iter().filter(|_| repaired) {
                 self.report.set_repaired(number);
             }
         }
         Ok(())
     }
 
-    /// Removes all entries of a kind that the table does not have, as far as they can be read.
+    /// Removes all readable entries of a kind that the table does not have.
     pub(super) fn remove_strays(
         &mut self,
-        subject: &Subject,
+        target: &ExaminedTable,
         kind: EntryKind,
         number: u64,
     ) -> Result<()> {
         let Some(committer) = self.repair else {
             return Ok(());
         };
-        let id = subject.table.id();
+        let id = target.table.id();
         loop {
-            let removed = committer.run(Effect::Grows, move |group| {
+            let removed = committer.run(DiskUse::Grows, move |group| {
                 let shared = group.shared();
                 let Some(table) = shared.catalog.get_by_id(id) else {
                     return Ok((0, true));
                 };
-                // In a group of its own, the snapshot is the present. No id is ever used again, so what
-                // the table did not have before it will not have later.
+                // In an exclusive group, the snapshot is the present state. Ids are never reused, so the table cannot
+                // get entries of this kind later.
                 let snapshot = shared.kv.snapshot();
                 let (mut removed, mut complete) = (0, true);
                 for entry in snapshot.salvage(table.space(), kind.bounds()) {
@@ -127,61 +127,61 @@ impl Examiner<'_> {
     }
 }
 
-/// Puts one thing right. `false` if it cannot be.
-fn settle(
+/// Repairs a suspect. `false` if that is not possible.
+fn repair_suspect(
     group: &mut Group<'_>,
     table: &Arc<Table>,
-    doubt: Doubt,
+    suspect: Suspect,
     is_filling: impl Fn(EntryKind) -> bool,
 ) -> Result<bool> {
     let space = table.space();
-    match doubt {
-        Doubt::Item(key) => {
+    match suspect {
+        Suspect::Item(key) => {
             let Some(bytes) = group.get(space, &key)? else {
                 return Ok(true);
             };
             let Ok(stored) = read_item(table, &key, &bytes) else {
                 return Ok(false);
             };
-            for entry in derived(table, &key, &stored) {
+            for entry in derived_entries(table, &key, &stored) {
                 match group.get(space, &entry.key)? {
                     Some(found) if found == entry.value => {}
-                    // A job makes it, and counts it then.
+                    // A job will create and count it.
                     None if is_filling(entry.kind) => {}
                     _ => group.put(space, entry.key, entry.value),
                 }
             }
             Ok(true)
         }
-        Doubt::Entry(key) => {
+        Suspect::Entry(key) => {
             let Some(value) = group.get(space, &key)? else {
                 return Ok(true);
             };
             match owner(table, &key, &value, |key| group.get(space, key)) {
                 Owner::Item => Ok(true),
                 Owner::Unreadable => Ok(false),
-                Owner::Nobody | Owner::Undecodable => {
+                Owner::None | Owner::Undecodable => {
                     group.remove(space, key);
                     Ok(true)
                 }
             }
         }
-        Doubt::Weight {
+        Suspect::CollectionSize {
             key,
             found,
             expected,
         } => {
             let stored = group.get(space, &key)?;
-            let weight = stored
-                .map_or(Ok(0), |bytes| decode_weight(&bytes))
+            let size = stored
+                .map_or(Ok(0), |bytes| decode_collection_size(&bytes))
                 .unwrap_or(0);
-            match moved(weight, found, expected) {
+            match moved(size, found, expected) {
                 0 => group.remove(space, key),
-                weight => group.put(space, key, encode_weight(weight)),
+                size => group.put(space, key, encode_collection_size(size)),
             }
             Ok(true)
         }
-        Doubt::Counts(change) => {
+        Suspect::Counts(change) => {
             let counts = group.counts(table);
             for (index, found, expected) in change.0 {
                 let count = match index {
@@ -196,7 +196,7 @@ fn settle(
     }
 }
 
-/// A number moved by the difference of two others.
+/// Adds the difference between two numbers to another one.
 const fn moved(number: u64, from: u64, to: u64) -> u64 {
     match to.checked_sub(from) {
         Some(up) => number.saturating_add(up),

@@ -1,4 +1,4 @@
-//! What the doctor says.
+//! The doctor's report.
 
 use std::fmt;
 
@@ -6,44 +6,45 @@ use floe_store::Error;
 
 use crate::engine::Recovery;
 
-/// The most findings that a report lists one by one.
+/// Maximum number of findings that a report lists.
 const FINDINGS_MAX: u64 = 1000;
 
-/// What an examination found.
+/// The result of an examination.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// What was examined.
+    /// The amount of data examined.
     pub checked: Checked,
-    /// Why the store could not be sealed when it was closed, if it could not. Nothing is lost; it is opened as after a crash.
+    /// Why the store could not be sealed when it was closed; `None` if it was. Nothing is lost; it is opened as after a
+    /// crash.
     pub unsealed: Option<String>,
-    /// What opening the store found.
+    /// Result of the recovery when the store was opened.
     pub recovery: Recovery,
     /// What is wrong: the first thousand findings.
     pub findings: Vec<Finding>,
-    /// How many findings there are in all.
+    /// Total number of findings.
     pub findings_total: u64,
-    /// How many of them were repaired.
+    /// Number of repaired findings.
     pub repaired_total: u64,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     pub const fn is_clean(&self) -> bool {
         self.findings_total == 0
     }
 
-    /// Whether nothing is wrong any more.
+    /// Whether all findings were repaired.
     pub const fn is_repaired(&self) -> bool {
         self.findings_total == self.repaired_total
     }
 
-    /// Whether there is a finding of this kind among the first thousand.
+    /// Whether the first thousand findings include one of this kind.
     pub(super) fn has(&self, kind: FindingKind) -> bool {
         self.findings.iter().any(|finding| finding.kind == kind)
     }
 
-    /// Adds a finding, and answers its number.
+    /// Adds a finding, and returns its number.
     pub(super) fn add(&mut self, finding: Finding) -> u64 {
         if self.findings_total < FINDINGS_MAX {
             self.findings.push(finding);
@@ -52,13 +53,13 @@ impl Report {
         self.findings_total - 1
     }
 
-    /// The report with this finding, too.
+    /// Returns the report with an additional finding.
     pub(super) fn with(mut self, finding: Finding) -> Self {
         self.add(finding);
         self
     }
 
-    /// Marks the finding of this number as repaired.
+    /// Marks the finding with this number as repaired.
     pub(super) fn set_repaired(&mut self, number: u64) {
         self.repaired_total += 1;
         let at = usize::try_from(number).unwrap_or(usize::MAX);
@@ -68,76 +69,75 @@ impl Report {
     }
 }
 
-/// How much was examined.
+/// The amount of data examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
-    /// Tables.
+    /// Number of tables.
     pub tables: u64,
-    /// Items.
+    /// Number of items.
     pub items: u64,
-    /// Entries of indexes.
+    /// Number of index entries.
     pub index_entries: u64,
-    /// Expiry entries.
+    /// Number of expiry entries.
     pub expiry_entries: u64,
-    /// Change records.
+    /// Number of change records.
     pub change_records: u64,
-    /// All entries: those above and those of the catalog and of tokens.
+    /// Number of all entries: those above, and those of the catalog and of tokens.
     pub entries: u64,
-    /// Bytes of files that were compared with their checksums.
+    /// Bytes of files whose checksums were verified.
     pub file_bytes: u64,
 }
 
-/// How far an examination has come.
+/// The progress of an examination.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Progress<'a> {
-    /// What is being done.
+pub struct DoctorProgress<'a> {
+    /// The current stage.
     pub stage: Stage,
-    /// The table that is being examined.
+    /// The table being examined.
     pub table: Option<&'a str>,
-    /// What was examined so far.
+    /// The amount of data examined so far.
     pub checked: Checked,
 }
 
-/// A part of an examination.
+/// A stage of an examination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Files are compared with their checksums.
+    /// Verifies the checksums of files.
     Files,
-    /// The catalog is read.
+    /// Reads the catalog.
     Catalog,
-    /// Everything in a table is read.
+    /// Reads everything in a table.
     Table,
-    /// The entries of a table are compared with its items one by one, because something is wrong.
+    /// Compares the entries of a table with its items one by one, because something is wrong.
     Compare,
-    /// Change records are read.
+    /// Reads change records.
     ChangeLog,
-    /// Idempotency tokens are read.
+    /// Reads idempotency tokens.
     Tokens,
-    /// Keys that belong to no table are looked for.
+    /// Searches for keys that belong to no table.
     Spaces,
-    /// What is intact is copied into a new store.
+    /// Copies everything intact to a new store.
     Salvage,
 }
 
-/// Something that is wrong.
+/// A problem in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What kind of thing.
+    /// The kind of problem.
     pub kind: FindingKind,
-    /// The table that it is about.
+    /// The affected table.
     pub table: Option<String>,
-    /// The index that it is about.
+    /// The affected index.
     pub index: Option<String>,
-    /// The item or entry that it is about: its key attributes where they can be told, otherwise the
-    /// bytes of its key as hexadecimal digits.
+    /// The affected item or entry: its key attributes if known, otherwise its key in hexadecimal digits.
     pub key: Option<String>,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// Whether it was put right.
+    /// Whether it was repaired.
     pub repaired: bool,
 }
 
@@ -196,24 +196,24 @@ impl fmt::Display for Finding {
 pub enum FindingKind {
     /// The store cannot be opened. Restore a backup.
     Unopenable,
-    /// A file is not as it was written. What is still readable can be [exported](crate::LocalEngine::export_table)
-    /// or [backed up](crate::LocalEngine::backup) if no entry of it is unreadable; otherwise restore a backup.
+    /// A file is damaged. If none of its entries is unreadable, the store can still be
+    /// [exported](crate::LocalEngine::export_table) or [backed up](crate::LocalEngine::backup); otherwise restore a
+    /// backup.
     DamagedFile,
-    /// A range of keys cannot be read. Restore a backup; or, if only an index is hit, remove it and make
-    /// it again.
+    /// A range of keys cannot be read. Restore a backup; if only an index is affected, delete it and create it again.
     Unreadable,
-    /// Stored bytes that the engine never wrote. Items of this kind are left alone, and can be replaced by
-    /// a put once they are restored from elsewhere.
+    /// Stored bytes that the engine never wrote. Such items are left unchanged, and can be overwritten by a put with
+    /// their content from another source.
     Undecodable,
-    /// An entry that follows from an item is not there. Repairable.
+    /// A derived entry is missing. Repairable.
     Missing,
-    /// An entry that follows from no item. Repairable.
+    /// An entry is not derived from any item. Repairable.
     Extra,
-    /// An entry holds something else than what follows from its item. Repairable.
+    /// A derived entry differs from its item. Repairable.
     Different,
-    /// A counter does not tell how much there is. Repairable.
+    /// A count or size is wrong. Repairable.
     WrongCount,
-    /// The change log lacks records, or has some that belong nowhere.
+    /// The change log lacks records, or contains some that belong to no stream.
     ChangeLog,
     /// The records of the catalog do not agree with each other.
     Catalog,

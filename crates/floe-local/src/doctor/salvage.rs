@@ -1,7 +1,7 @@
-//! Copies everything that is intact in a damaged store into a new one, and lists what is lost.
+//! Copies everything intact in a damaged store to a new one, and lists what is lost.
 //!
-//! The damaged store is only read: file by file, without the help of the lists that name its files, so that damage
-//! anywhere costs what was in the damaged part and nothing else. The doctor rebuilds derived data in the copy.
+//! The damaged store is only read: file by file, without relying on its lists of files, so that damage loses only the
+//! damaged part. The doctor rebuilds derived data in the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -9,13 +9,13 @@ use std::path::Path;
 
 use floe_store::{Error, Result};
 
-use super::{Checked, Finding, Progress, Stage};
+use super::{Checked, DoctorProgress, Finding, Stage};
 use crate::LocalEngine;
 use crate::backup::{begin_journal, write_copy};
 use crate::dir::{LOCK_FILE, SEAL_FILE, data_of};
-use crate::engine::Running;
+use crate::engine::RunningEngine;
 use crate::files::KEYSPACES_FOLDER;
-use crate::kv::raw::{Found, Kept, Raw};
+use crate::kv::raw::{RawEntry, RawFiles, SpaceKind};
 use crate::kv::{Bytes, Kv, Space, lock};
 use crate::layout::key::{DEFINITION_KEY, EntryKind};
 use crate::layout::record::{
@@ -26,29 +26,30 @@ use crate::options::Options;
 use crate::private::LockedFile;
 use crate::seal;
 
-/// The most losses that a report lists one by one.
+/// Maximum number of losses that a report lists.
 const LOST_MAX: usize = 1000;
 
-/// How many entries lie between two reports of progress.
+/// Number of entries between two progress reports.
 const PROGRESS_ENTRIES: u64 = 10_000;
 
-/// What a salvage copied, and what is lost.
+/// The result of a salvage: what was copied, and what is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvageReport {
-    /// Tables in the new store.
+    /// Number of tables in the new store.
     pub tables: u64,
-    /// Items in the new store.
+    /// Number of items in the new store.
     pub items: u64,
-    /// All entries that were copied: items, index entries, change records and all else.
+    /// Number of all copied entries: items, index entries, change records and everything else.
     pub entries: u64,
-    /// Keys of which a newer version may be lost. They were left out, but for records of the catalog, which may be older.
+    /// Number of keys whose newer version may be lost. They are omitted, except records of the catalog, which may be
+    /// outdated.
     pub uncertain: u64,
     /// What is lost: the first thousand.
     pub lost: Vec<String>,
-    /// How many losses there are in all.
+    /// Total number of losses.
     pub lost_total: u64,
-    /// What is wrong in the new store and could not be put right: the first thousand.
+    /// Problems in the new store that could not be repaired: the first thousand.
     pub findings: Vec<Finding>,
 }
 
@@ -58,7 +59,7 @@ impl SalvageReport {
         self.lost_total == 0 && self.uncertain == 0
     }
 
-    fn lose(&mut self, what: String) {
+    fn record_loss(&mut self, what: String) {
         self.lost_total += 1;
         if self.lost.len() < LOST_MAX {
             self.lost.push(what);
@@ -66,23 +67,23 @@ impl SalvageReport {
     }
 }
 
-/// Copies everything that is intact in the store at `dir` into a new store at `target`. Nothing in `dir` is changed, and
-/// it need not be a store that can be opened: `data/` with its files is enough.
+/// Copies everything intact in the store at `dir` to a new store at `target`. Changes nothing in `dir`, which need not
+/// be a store that can be opened: `data/` with its files is enough.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] when there is nothing of a store in `dir`, when it is in use, or when the copy cannot be written.
-/// What cannot be read is in the report.
+/// [`Error::Storage`] if `dir` contains no part of a store or is in use, or if the copy cannot be written. Unreadable
+/// data is listed in the report.
 pub fn salvage(
     dir: impl AsRef<Path>,
     target: impl AsRef<Path>,
-    mut progress: impl FnMut(&Progress<'_>),
+    mut progress: impl FnMut(&DoctorProgress<'_>),
 ) -> Result<SalvageReport> {
     let (dir, target) = (dir.as_ref(), target.as_ref());
     let data = data_of(dir);
     if !data.join(KEYSPACES_FOLDER).is_dir() {
         return Err(Error::Storage(format!(
-            "there is nothing of a store in the directory: missing=data/{KEYSPACES_FOLDER} directory={}",
+            "the directory contains no store: missing=data/{KEYSPACES_FOLDER} directory={}",
             dir.display()
         )));
     }
@@ -97,7 +98,7 @@ pub fn salvage(
         lock::share(&data)?,
     );
     write_copy(target, Some(dir), |staging| {
-        let mut salvage = Salvage {
+        let mut salvage = StoreSalvage {
             report: SalvageReport::default(),
             progress: &mut progress,
         };
@@ -107,14 +108,14 @@ pub fn salvage(
     })
 }
 
-struct Salvage<'a> {
+struct StoreSalvage<'a> {
     report: SalvageReport,
-    progress: &'a mut dyn FnMut(&Progress<'_>),
+    progress: &'a mut dyn FnMut(&DoctorProgress<'_>),
 }
 
-impl Salvage<'_> {
-    /// Reports how the journals differ from what they were when the store was closed, and whether it was: what is left of
-    /// them need not show it.
+impl StoreSalvage<'_> {
+    /// Reports how the journals have changed since the store was closed, which their remaining content may not show.
+    /// Returns whether the store was closed.
     fn compare_with_seal(&mut self, dir: &Path, data: &Path) -> bool {
         let mismatches = match std::fs::read_to_string(dir.join(SEAL_FILE)) {
             Ok(seal) => seal::mismatches(&seal, data),
@@ -124,20 +125,20 @@ impl Salvage<'_> {
         match mismatches {
             Ok(mismatches) => {
                 for mismatch in mismatches {
-                    self.report.lose(format!(
-                        "a journal was changed since the store was closed, so what it wrote last is older: {mismatch}"
+                    self.report.record_loss(format!(
+                        "a journal has changed since the store was closed, so its latest writes may be lost: {mismatch}"
                     ));
                 }
             }
-            Err(error) => self.report.lose(format!(
-                "a journal that lost its end would not be noticed: {error}"
-            )),
+            Err(error) => self
+                .report
+                .record_loss(format!("truncated journals cannot be detected: {error}")),
         }
         true
     }
 
     fn copy(&mut self, data: &Path, is_closed: bool, target: &Path) -> Result<()> {
-        let raw = Raw::read(data, is_closed, &mut |what| self.report.lose(what));
+        let raw = RawFiles::read(data, is_closed, &mut |what| self.report.record_loss(what));
         let catalog = self.read_catalog(&raw);
         let options = Options::new().background(false);
         let kv = Kv::create(target, &options.kv)?;
@@ -152,28 +153,34 @@ impl Salvage<'_> {
             Ok((Space::Meta, key, Bytes::from(value)))
         });
         kv.load(meta)?;
-        for kept in [Kept::Changes, Kept::Tokens, Kept::Tables] {
-            self.copy_entries(&raw, kept, &known, &kv)?;
+        for kind in [SpaceKind::Changes, SpaceKind::Tokens, SpaceKind::Tables] {
+            self.copy_entries(&raw, kind, &known, &kv)?;
         }
         begin_journal(&kv)?;
         kv.persist()?;
         self.repair(kv, options)
     }
 
-    /// Copies what decodes, and counts what does not.
-    fn copy_entries(&mut self, raw: &Raw, kept: Kept, known: &KnownTables, kv: &Kv) -> Result<()> {
-        let mut strangers: BTreeMap<u32, u64> = BTreeMap::new();
+    /// Copies the entries that can be decoded, and reports the number of others.
+    fn copy_entries(
+        &mut self,
+        raw: &RawFiles,
+        kind: SpaceKind,
+        known: &KnownTables,
+        kv: &Kv,
+    ) -> Result<()> {
+        let mut unknown_tables: BTreeMap<u32, u64> = BTreeMap::new();
         let mut undecodable: BTreeMap<String, u64> = BTreeMap::new();
-        let mut entries = raw.entries(kept, &mut |what| self.report.lose(what));
+        let mut entries = raw.entries(kind, &mut |what| self.report.record_loss(what));
         let next = std::iter::from_fn(|| {
             loop {
-                let found = entries.next(&mut |what| self.report.lose(what))?;
+                let found = entries.next(&mut |what| self.report.record_loss(what))?;
                 match found {
-                    Found::Entry(Space::Table(id), _, _) if known.removing.contains(&id) => {}
-                    Found::Entry(Space::Table(id), _, _) if !known.ids.contains(&id) => {
-                        *strangers.entry(id).or_default() += 1;
+                    RawEntry::Entry(Space::Table(id), _, _) if known.removing.contains(&id) => {}
+                    RawEntry::Entry(Space::Table(id), _, _) if !known.ids.contains(&id) => {
+                        *unknown_tables.entry(id).or_default() += 1;
                     }
-                    Found::Entry(space, key, value) => {
+                    RawEntry::Entry(space, key, value) => {
                         if let Err(error) = check(space, &key, &value) {
                             *undecodable.entry(error.to_string()).or_default() += 1;
                             continue;
@@ -181,8 +188,8 @@ impl Salvage<'_> {
                         self.count(space, &key);
                         return Some(Ok((space, key, value)));
                     }
-                    Found::Uncertain | Found::Older(..) => self.report.uncertain += 1,
-                    Found::Foreign => {
+                    RawEntry::Uncertain | RawEntry::Outdated(..) => self.report.uncertain += 1,
+                    RawEntry::Foreign => {
                         *undecodable
                             .entry("a key is damaged".to_owned())
                             .or_default() += 1;
@@ -192,11 +199,11 @@ impl Salvage<'_> {
         });
         kv.load(next)?;
         for (what, count) in undecodable {
-            self.report.lose(format!("{what}: entries={count}"));
+            self.report.record_loss(format!("{what}: entries={count}"));
         }
-        for (id, count) in strangers {
-            self.report.lose(format!(
-                "the definition of a table is lost, so its keys cannot be read: table_id={id} entries={count}"
+        for (id, count) in unknown_tables {
+            self.report.record_loss(format!(
+                "the definition of a table is lost, so its entries are lost: table_id={id} entries={count}"
             ));
         }
         Ok(())
@@ -214,7 +221,7 @@ impl Salvage<'_> {
                 items: self.report.items,
                 ..Checked::default()
             };
-            (self.progress)(&Progress {
+            (self.progress)(&DoctorProgress {
                 stage: Stage::Salvage,
                 table: None,
                 checked,
@@ -222,9 +229,9 @@ impl Salvage<'_> {
         }
     }
 
-    /// Makes anew in the copy what follows from the items.
+    /// Rebuilds derived data in the copy.
     fn repair(&mut self, kv: Kv, options: Options) -> Result<()> {
-        let running = Running::start(kv, options, None, None)?;
+        let running = RunningEngine::start(kv, options, None, None)?;
         let engine = LocalEngine { running };
         let repaired = engine.doctor_with(true, |examined| (self.progress)(examined))?;
         engine.close()?;
@@ -233,50 +240,50 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Reads the catalog, and what the tables say of themselves.
-    fn read_catalog(&mut self, raw: &Raw) -> Catalog {
+    /// Reads the catalog, and the copies of table records that are stored with their items.
+    fn read_catalog(&mut self, raw: &RawFiles) -> Catalog {
         let mut catalog = Catalog::default();
-        let mut entries = raw.entries(Kept::Meta, &mut |what| self.report.lose(what));
-        while let Some(found) = entries.next(&mut |what| self.report.lose(what)) {
-            if let Found::Older(..) = &found {
+        let mut entries = raw.entries(SpaceKind::Meta, &mut |what| self.report.record_loss(what));
+        while let Some(found) = entries.next(&mut |what| self.report.record_loss(what)) {
+            if let RawEntry::Outdated(..) = &found {
                 self.report.uncertain += 1;
             }
             match found {
-                Found::Entry(_, key, value) | Found::Older(key, value) => {
-                    if let Err(error) = catalog.take(&key, &value) {
+                RawEntry::Entry(_, key, value) | RawEntry::Outdated(key, value) => {
+                    if let Err(error) = catalog.add_record(&key, &value) {
                         self.report
-                            .lose(format!("a record of the catalog: {error}"));
+                            .record_loss(format!("a catalog record is damaged: {error}"));
                     }
                 }
-                Found::Uncertain => self.report.uncertain += 1,
-                Found::Foreign => {}
+                RawEntry::Uncertain => self.report.uncertain += 1,
+                RawEntry::Foreign => {}
             }
         }
-        // What cannot be read is reported when it is copied.
-        let mut entries = raw.entries(Kept::Tables, &mut |_| {});
+        // Unreadable parts are reported when the tables are copied.
+        let mut entries = raw.entries(SpaceKind::Tables, &mut |_| {});
         while let Some(found) = entries.next(&mut |_| {}) {
-            if let Found::Entry(Space::Table(id), key, value) = found {
-                catalog.see(id);
+            if let RawEntry::Entry(Space::Table(id), key, value) = found {
+                catalog.note_id(id);
                 if *key == DEFINITION_KEY
                     && let Ok(copy) = TableRecord::decode(&value)
                 {
-                    catalog.take_copy(copy);
+                    catalog.add_copy(copy);
                 }
             }
         }
-        catalog.drop_streams_without_shards(&mut |what| self.report.lose(what));
+        catalog.drop_streams_without_shards(&mut |what| self.report.record_loss(what));
         catalog
     }
 }
 
-/// The tables that the catalog names.
+/// The tables in the catalog.
 struct KnownTables {
     ids: BTreeSet<u32>,
-    /// Those that were deleted and whose keys were being removed.
+    /// Deleted tables whose data was being removed.
     removing: BTreeSet<u32>,
 }
 
-/// Checks that an entry can be read.
+/// Checks that an entry can be decoded.
 fn check(space: Space, key: &[u8], value: &[u8]) -> Result<()> {
     match space {
         Space::Meta => Ok(()),
@@ -287,10 +294,10 @@ fn check(space: Space, key: &[u8], value: &[u8]) -> Result<()> {
         Space::Tokens => TokenRecord::decode(value).map(drop),
         Space::Table(_) => match EntryKind::of(key) {
             Some(EntryKind::Item) => item::decode_sized(value).map(drop),
-            // What follows from items is compared with them afterwards.
+            // Derived entries are compared with the items afterwards.
             Some(_) => Ok(()),
             None if *key == DEFINITION_KEY => Ok(()),
-            None => Err(crate::layout::damaged("key of no kind")),
+            None => Err(crate::layout::damaged("key of unknown kind")),
         },
     }
 }
@@ -303,15 +310,15 @@ struct Catalog {
     streams: BTreeMap<u32, StreamRecord>,
     /// Streams that have a shard.
     with_shards: BTreeSet<u32>,
-    /// Tables that were deleted and whose keys were being removed.
+    /// Deleted tables whose data was being removed.
     removing: BTreeSet<u32>,
-    others: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// More than every id that was seen.
+    other_records: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Greater than every id found so far.
     next_id: u32,
 }
 
 impl Catalog {
-    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn add_record(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         match record::decode_meta_key(key)? {
             MetaKey::Instance => {
                 let instance = Instance::decode(value)?;
@@ -323,7 +330,7 @@ impl Catalog {
                 self.insert(table);
             }
             MetaKey::Stream(id) => {
-                self.see(id);
+                self.note_id(id);
                 self.streams.insert(id, StreamRecord::decode(value)?);
             }
             MetaKey::Shard(stream) => {
@@ -333,8 +340,8 @@ impl Catalog {
             }
             MetaKey::Job => {
                 let job = JobRecord::decode(value)?;
-                self.see(job.id);
-                if job.work == record::Work::RemoveTable {
+                self.note_id(job.id);
+                if job.kind == record::JobKind::RemoveTable {
                     self.removing.insert(job.table);
                 }
                 self.keep(key, value);
@@ -351,25 +358,25 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes note of an id that was given out.
-    fn see(&mut self, id: u32) {
+    /// Records an id that is in use.
+    fn note_id(&mut self, id: u32) {
         self.next_id = self.next_id.max(id.saturating_add(1));
     }
 
     fn insert(&mut self, table: TableRecord) {
         for id in table.ids().chain(table.latest_stream) {
-            self.see(id);
+            self.note_id(id);
         }
         self.tables.insert(table.definition.name.clone(), table);
     }
 
     fn keep(&mut self, key: &[u8], value: &[u8]) {
-        self.others.insert(key.to_vec(), value.to_vec());
+        self.other_records.insert(key.to_vec(), value.to_vec());
     }
 
-    /// Takes the copy of a table's record if the catalog lost the record itself. A table that was deleted leaves a copy
-    /// until its keys are removed.
-    fn take_copy(&mut self, copy: TableRecord) {
+    /// Adds the copy of a table's record if the catalog lost the record itself. A deleted table also leaves a copy,
+    /// until its data is removed.
+    fn add_copy(&mut self, copy: TableRecord) {
         let is_known = self.tables.values().any(|table| table.id == copy.id);
         let is_removed = self.removing.contains(&copy.id);
         if !is_known && !is_removed && !self.tables.contains_key(&copy.definition.name) {
@@ -377,14 +384,14 @@ impl Catalog {
         }
     }
 
-    /// A stream that is on needs a shard, and a table whose stream is on needs the stream.
+    /// Removes enabled streams without shards, and disables streams of tables whose stream was removed.
     fn drop_streams_without_shards(&mut self, lost: &mut dyn FnMut(String)) {
         let with_shards = &self.with_shards;
         self.streams.retain(|id, stream| {
             let is_whole = stream.disabled.is_some() || with_shards.contains(id);
             if !is_whole {
                 lost(format!(
-                    "the shards of a change stream are lost, so it is switched off: table={}",
+                    "the shards of a change stream are lost, so the stream is disabled: table={}",
                     stream.table_name
                 ));
             }
@@ -402,19 +409,21 @@ impl Catalog {
         }
     }
 
-    /// The records of the new catalog, in the order of their keys.
+    /// The records of the new catalog, ordered by key.
     fn into_entries(mut self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let options = Options::new();
         let mut instance = self.instance.unwrap_or_else(|| Instance::new(&options.env));
         instance.next_id = instance.next_id.max(self.next_id);
-        self.others
+        self.other_records
             .insert(record::INSTANCE_KEY.to_vec(), instance.encode());
         for (name, table) in self.tables {
-            self.others.insert(record::table_key(&name), table.encode());
+            self.other_records
+                .insert(record::table_key(&name), table.encode());
         }
         for (id, stream) in self.streams {
-            self.others.insert(record::stream_key(id), stream.encode());
+            self.other_records
+                .insert(record::stream_key(id), stream.encode());
         }
-        self.others
+        self.other_records
     }
 }

@@ -1,9 +1,8 @@
-//! A table: its items, and everything that follows from them.
+//! A table: its items, and all data derived from them.
 //!
-//! All that is in the table's space is read once, in order. From each item follow the entries that it
-//! should have; their sum is compared with the sum of those that are there. A sum does not depend on the
-//! order, so a table in which nothing is wrong needs no lookups and no memory. Only where the sums differ
-//! are entries and items compared [one by one](super::compare).
+//! The table's space is read once, in order. The checksum of the entries that should be derived from its items is
+//! compared with that of the existing entries. A checksum does not depend on the order, so an intact table needs no
+//! lookups and no memory. Entries and items are compared [one by one](super::compare) only if the checksums differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,23 +10,23 @@ use floe_store::Result;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::catalog::Catalog;
-use super::repair::{CountChange, Doubt};
-use super::subject::{Subject, derived, read_item};
-use super::{Examiner, Finding, FindingKind, Stage, hex, walk};
+use super::examined_table::{ExaminedTable, derived_entries, read_item};
+use super::repair::{CountChange, Suspect};
+use super::{Examiner, Finding, FindingKind, Stage, hex, visit};
 use crate::catalog::Table;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::Bytes;
 use crate::layout::item;
 use crate::layout::key::{DEFINITION_KEY, EntryKind, collection_key};
-use crate::layout::record::{Count, Counts, encode_weight};
+use crate::layout::record::{Count, Counts, encode_collection_size};
 
-/// The entries of a kind, summed up.
+/// Count, size and checksum of the entries of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     entries: u64,
-    /// Their size as DynamoDB counts it.
+    /// Total size by DynamoDB's rules.
     bytes: u64,
-    /// The sum of their hashes.
+    /// Sum of their hashes.
     hashes: u128,
 }
 
@@ -47,66 +46,66 @@ impl Sum {
     }
 }
 
-/// What a walk through a table adds up to.
+/// The sums over a table.
 #[derive(Default)]
 struct Sums {
     items: Sum,
     expected: BTreeMap<EntryKind, Sum>,
     found: BTreeMap<EntryKind, Sum>,
-    /// The collection of the last item, and its weight so far.
+    /// The collection of the last item, and its size so far.
     collection: Option<(Vec<u8>, u64)>,
-    /// Whether there are items that say nothing about what follows from them.
+    /// Whether the derived entries of some items are unknown, because the items are unreadable.
     unknown: bool,
 }
 
 impl Examiner<'_> {
-    /// Examines the table of this number.
+    /// Examines the table with this index.
     pub(super) fn examine_table(&mut self, at: usize, catalog: &Catalog) -> Result<()> {
-        let Some(table) = self.moment.tables.get(at) else {
+        let Some(table) = self.store.tables.get(at) else {
             return Ok(());
         };
         let table = Table::new(table.clone(), Counts::default());
-        let subject = Subject::new(table, catalog);
-        self.begin(Stage::Table, Some(subject.name.clone()));
+        let target = ExaminedTable::new(table, catalog);
+        self.begin(Stage::Table, Some(target.name.clone()));
         self.report.checked.tables += 1;
         let mut sums = Sums::default();
-        let space = subject.table.space();
-        self.compare_definition(&subject)?;
-        let complete = self.walk(space, walk::everything(), |examiner, key, value| {
-            examiner.take_entry(&subject, &mut sums, &key, &value);
+        let space = target.table.space();
+        self.compare_definition(&target)?;
+        let complete = self.visit_entries(space, visit::unbounded(), |examiner, key, value| {
+            examiner.examine_entry(&target, &mut sums, &key, &value);
             Ok(())
         })?;
         sums.end_collection();
-        self.find_strays(&subject, &sums)?;
+        self.find_strays(&target, &sums)?;
         let differs = |kind: &EntryKind| {
-            subject.filling.contains(kind) || sums.expected.get(kind) != sums.found.get(kind)
+            target.filling.contains(kind) || sums.expected.get(kind) != sums.found.get(kind)
         };
-        let mut doubtful: BTreeSet<_> = subject.kinds().into_iter().filter(differs).collect();
-        // Weights and counters cannot be worked out from a part of the items.
+        let mut differing: BTreeSet<_> = target.kinds().into_iter().filter(differs).collect();
+        // Sizes and counts cannot be computed from a part of the items.
         let known = complete && !sums.unknown;
         if !known {
-            doubtful.remove(&EntryKind::Collection);
+            differing.remove(&EntryKind::Collection);
         }
-        if !doubtful.is_empty() {
-            self.begin(Stage::Compare, Some(subject.name.clone()));
-            self.compare(&subject, &doubtful)?;
+        if !differing.is_empty() {
+            self.begin(Stage::Compare, Some(target.name.clone()));
+            self.compare(&target, &differing)?;
         }
         if known {
             let recorded = catalog
                 .counts
-                .get(&subject.table.id())
+                .get(&target.table.id())
                 .cloned()
                 .unwrap_or_default();
-            self.compare_counts(&subject, &sums, &recorded)?;
+            self.compare_counts(&target, &sums, &recorded)?;
         }
         Ok(())
     }
 
-    /// The copy of the record that stands with the items is as in the catalog.
-    fn compare_definition(&mut self, subject: &Subject) -> Result<()> {
-        let space = subject.table.space();
-        let (kind, what) = match self.moment.snapshot.get(space, &DEFINITION_KEY) {
-            Ok(Some(copy)) if *copy == subject.table.record.encode() => return Ok(()),
+    /// Checks that the copy of the table's record that is stored with its items equals the one in the catalog.
+    fn compare_definition(&mut self, target: &ExaminedTable) -> Result<()> {
+        let space = target.table.space();
+        let (kind, what) = match self.store.snapshot.get(space, &DEFINITION_KEY) {
+            Ok(Some(copy)) if *copy == target.table.record.encode() => return Ok(()),
             Ok(Some(_)) => (
                 FindingKind::Different,
                 "the copy of a table's record differs",
@@ -115,25 +114,31 @@ impl Examiner<'_> {
                 FindingKind::Missing,
                 "the copy of a table's record is missing",
             ),
-            // The walk reports the gap.
+            // The visit of all entries reports the gap.
             Err(_) => return Ok(()),
         };
-        let at = self.find(Finding::new(kind, what).table(&subject.name));
+        let at = self.record(Finding::new(kind, what).table(&target.name));
         if let Some(committer) = self.repair {
-            let id = subject.table.id();
+            let id = target.table.id();
             let write = move |group: &mut Group<'_>| {
                 if let Some(table) = group.shared().catalog.get_by_id(id) {
                     group.put(table.space(), DEFINITION_KEY, table.record.encode());
                 }
                 Ok(())
             };
-            committer.run(Effect::Grows, write).wait()?;
+            committer.run(DiskUse::Grows, write).wait()?;
             self.report.set_repaired(at);
         }
         Ok(())
     }
 
-    fn take_entry(&mut self, subject: &Subject, sums: &mut Sums, key: &Bytes, value: &Bytes) {
+    fn examine_entry(
+        &mut self,
+        target: &ExaminedTable,
+        sums: &mut Sums,
+        key: &Bytes,
+        value: &Bytes,
+    ) {
         if **key == DEFINITION_KEY {
             return;
         }
@@ -142,7 +147,7 @@ impl Examiner<'_> {
         match EntryKind::of(key) {
             Some(EntryKind::Item) => {
                 checked.items += 1;
-                self.take_item(subject, sums, key, value);
+                self.examine_item(target, sums, key, value);
             }
             Some(kind) => {
                 let size = match kind {
@@ -157,30 +162,38 @@ impl Examiner<'_> {
                 }
             }
             None => {
-                let finding =
-                    Finding::new(FindingKind::Undecodable, "an entry has a key of no kind");
-                self.find(finding.table(&subject.name).key(hex(key)));
+                let finding = Finding::new(
+                    FindingKind::Undecodable,
+                    "an entry has a key of unknown kind",
+                );
+                self.record(finding.table(&target.name).key(hex(key)));
             }
         }
     }
 
-    fn take_item(&mut self, subject: &Subject, sums: &mut Sums, key: &Bytes, value: &Bytes) {
-        let stored = match read_item(&subject.table, key, value) {
+    fn examine_item(
+        &mut self,
+        target: &ExaminedTable,
+        sums: &mut Sums,
+        key: &Bytes,
+        value: &Bytes,
+    ) {
+        let stored = match read_item(&target.table, key, value) {
             Ok(stored) => stored,
             Err(fault) => {
                 sums.unknown = true;
                 let finding = Finding::new(FindingKind::Undecodable, fault);
-                self.find(finding.table(&subject.name).key(hex(key)));
+                self.record(finding.table(&target.name).key(hex(key)));
                 return;
             }
         };
         sums.items.entries += 1;
         sums.items.bytes += stored.size as u64;
-        let entries = derived(&subject.table, key, &stored);
-        if subject.has_collections {
-            let weight = subject.weight(&stored, &entries);
-            let collection = collection_key(&subject.table.definition().key, &stored.item);
-            sums.add_to_collection(collection.unwrap_or_default(), weight);
+        let entries = derived_entries(&target.table, key, &stored);
+        if target.has_collections {
+            let size = target.collection_size(&stored, &entries);
+            let collection = collection_key(&target.table.definition().key, &stored.item);
+            sums.add_to_collection(collection.unwrap_or_default(), size);
         }
         for entry in entries {
             let sum = sums.expected.entry(entry.kind).or_default();
@@ -188,32 +201,37 @@ impl Examiner<'_> {
         }
     }
 
-    /// Entries of indexes and generations that the table does not have.
-    fn find_strays(&mut self, subject: &Subject, sums: &Sums) -> Result<()> {
+    /// Finds entries of indexes and generations that the table does not have.
+    fn find_strays(&mut self, target: &ExaminedTable, sums: &Sums) -> Result<()> {
         for (kind, sum) in &sums.found {
-            if subject.knows(*kind) || subject.removing.contains(kind) {
+            if target.has_kind(*kind) || target.removing.contains(kind) {
                 continue;
             }
             let what = match kind {
                 EntryKind::Index(id) => {
-                    format!("entries of an index that is not there: index={id}")
+                    format!("entries of an index that does not exist: index={id}")
                 }
                 EntryKind::Expiry(id) => {
-                    format!("expiry entries of a generation that is not there: generation={id}")
+                    format!("expiry entries of a generation that does not exist: generation={id}")
                 }
                 EntryKind::Item | EntryKind::Collection => {
-                    "weights of collections that nothing needs".to_owned()
+                    "sizes of collections in a table without local indexes:".to_owned()
                 }
             };
             let what = format!("{what} entries={}", sum.entries);
-            let finding = Finding::new(FindingKind::Extra, what).table(&subject.name);
-            let at = self.find(finding);
-            self.remove_strays(subject, *kind, at)?;
+            let finding = Finding::new(FindingKind::Extra, what).table(&target.name);
+            let at = self.record(finding);
+            self.remove_strays(target, *kind, at)?;
         }
         Ok(())
     }
 
-    fn compare_counts(&mut self, subject: &Subject, sums: &Sums, recorded: &Counts) -> Result<()> {
+    fn compare_counts(
+        &mut self,
+        target: &ExaminedTable,
+        sums: &Sums,
+        recorded: &Counts,
+    ) -> Result<()> {
         let mut change = CountChange::default();
         let mut wrong = Vec::new();
         let mut compare = |index: Option<u32>, found: Count, expected: Count| {
@@ -221,16 +239,16 @@ impl Examiner<'_> {
                 change.add(index, found, expected);
                 let Count { items, bytes } = expected;
                 wrong.push((index, format!(
-                    "a counter is wrong: items={} bytes={} items_expected={items} bytes_expected={bytes}",
+                    "a count is wrong: items={} bytes={} items_expected={items} bytes_expected={bytes}",
                     found.items, found.bytes
                 )));
             }
         };
         compare(None, recorded.table, sums.items.count());
-        for index in &subject.table.record.indexes {
+        for index in &target.table.record.indexes {
             let kind = EntryKind::Index(index.id);
-            // While an index is being filled, it counts what it has so far.
-            let sums = if subject.filling.contains(&kind) {
+            // While an index is being filled, its count covers its existing entries.
+            let sums = if target.filling.contains(&kind) {
                 &sums.found
             } else {
                 &sums.expected
@@ -241,33 +259,33 @@ impl Examiner<'_> {
         }
         let mut numbers = Vec::new();
         for (index, what) in wrong {
-            let name = index.and_then(|id| subject.index_name(EntryKind::Index(id)));
-            let finding = Finding::new(FindingKind::WrongCount, what).table(&subject.name);
-            numbers.push(self.find(finding.index(name)));
+            let name = index.and_then(|id| target.index_name(EntryKind::Index(id)));
+            let finding = Finding::new(FindingKind::WrongCount, what).table(&target.name);
+            numbers.push(self.record(finding.index(name)));
         }
         if !numbers.is_empty() {
-            self.repair_doubts(subject, vec![(numbers, Doubt::Counts(change))])?;
+            self.repair_suspects(target, vec![(numbers, Suspect::Counts(change))])?;
         }
         Ok(())
     }
 }
 
 impl Sums {
-    fn add_to_collection(&mut self, key: Vec<u8>, weight: u64) {
-        // The items of a collection follow each other.
+    fn add_to_collection(&mut self, key: Vec<u8>, size: u64) {
+        // The items of a collection are adjacent.
         match &mut self.collection {
-            Some((last, sum)) if *last == key => *sum += weight,
+            Some((last, sum)) if *last == key => *sum += size,
             _ => {
                 self.end_collection();
-                self.collection = Some((key, weight));
+                self.collection = Some((key, size));
             }
         }
     }
 
     fn end_collection(&mut self) {
-        if let Some((key, weight)) = self.collection.take() {
+        if let Some((key, size)) = self.collection.take() {
             let sum = self.expected.entry(EntryKind::Collection).or_default();
-            sum.add(&key, &encode_weight(weight), 0);
+            sum.add(&key, &encode_collection_size(size), 0);
         }
     }
 }

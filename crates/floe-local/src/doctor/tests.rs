@@ -1,5 +1,4 @@
-//! Damage that cannot be done from outside: entries, counters and records are changed behind the
-//! engine's back, through the committer.
+//! Damage that the public API cannot cause: the tests change entries, counts and records directly through the committer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +12,13 @@ use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, StreamView};
 use floe_store::{Engine, Env, Item, TableDef};
 
 use super::{Finding, FindingKind, Report, Stage};
-use crate::answer::block_on;
 use crate::catalog::Table;
-use crate::group::{Effect, Group};
+use crate::group::{DiskUse, Group};
 use crate::kv::{Bytes, Direction, Space};
 use crate::layout::key::EntryKind;
 use crate::layout::record::{self, Counts, ShardRecord};
 use crate::layout::{change, item};
+use crate::response::block_on;
 use crate::{LocalEngine, Options};
 
 const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -50,29 +49,29 @@ fn order(customer: &str, placed: i32) -> Item {
         .with("until", START.as_secs() + 1000 + placed as u64)
 }
 
-struct Patient {
+struct Fixture {
     engine: LocalEngine,
     clock: Arc<ManualClock>,
 }
 
 /// An engine with a table of twelve orders of three customers.
-fn patient() -> Patient {
+fn fixture() -> Fixture {
     let clock = ManualClock::at(START);
     let options = Options::new()
         .env(Env::manual(clock.clone(), 1))
         .background(false);
     let engine = LocalEngine::memory_with(options).unwrap();
-    let patient = Patient { engine, clock };
-    patient.create(orders());
+    let fixture = Fixture { engine, clock };
+    fixture.create(orders());
     for customer in ["a", "b", "c"] {
         for placed in 0..4 {
-            patient.put("Orders", order(customer, placed));
+            fixture.put("Orders", order(customer, placed));
         }
     }
-    patient
+    fixture
 }
 
-impl Patient {
+impl Fixture {
     fn create(&self, table: TableDef) {
         block_on(self.engine.create_table(CreateTable::from(table))).unwrap();
     }
@@ -85,10 +84,10 @@ impl Patient {
         self.engine.running.shared().catalog.get("Orders").unwrap()
     }
 
-    /// Does something behind the engine's back.
+    /// Changes the store directly.
     fn damage(&self, damage: impl FnOnce(&mut Group<'_>) + Send + 'static) {
         let committer = &self.engine.running.committer;
-        let done = committer.run(Effect::Grows, move |group| {
+        let done = committer.run(DiskUse::Grows, move |group| {
             damage(group);
             Ok(())
         });
@@ -124,8 +123,8 @@ impl Patient {
         self.engine.doctor(false).unwrap()
     }
 
-    /// Checks that exactly these kinds of things are wrong, repairs them, and checks that nothing is
-    /// wrong any more and that everything is as it was before.
+    /// Checks that the findings are exactly of these kinds, repairs them, and checks that the store is then clean and
+    /// has its previous content.
     fn check_repaired(&self, before: &str, kinds: &[FindingKind]) -> Report {
         let report = self.examine();
         assert_eq!(kinds_of(&report), kinds, "{report:#?}");
@@ -141,8 +140,8 @@ impl Patient {
         report
     }
 
-    /// Checks that exactly these kinds of things are wrong, and stay so.
-    fn check_left(&self, kinds: &[FindingKind]) -> Report {
+    /// Checks that the findings are exactly of these kinds, and are not repaired.
+    fn check_not_repaired(&self, kinds: &[FindingKind]) -> Report {
         for repair in [true, false] {
             let report = self.engine.doctor(repair).unwrap();
             assert_eq!(kinds_of(&report), kinds, "{report:#?}");
@@ -151,12 +150,12 @@ impl Patient {
         self.examine()
     }
 
-    /// Everything in the table's space, and its counters.
+    /// All entries in the table's space, and its counts.
     fn contents(&self) -> String {
         let snapshot = self.engine.running.shared().kv.snapshot();
         let entries = snapshot.range(
             self.table().space(),
-            super::walk::everything(),
+            super::visit::unbounded(),
             Direction::Forward,
         );
         let entries: Vec<_> = entries.map(Result::unwrap).collect();
@@ -177,10 +176,10 @@ fn texts(report: &Report) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_store_is_clean_and_its_figures_are_told() {
-    let patient = patient();
+fn intact_store_is_clean_and_its_data_is_counted() {
+    let fixture = fixture();
     let mut stages = Vec::new();
-    let report = patient.engine.doctor_with(true, |progress| {
+    let report = fixture.engine.doctor_with(true, |progress| {
         if stages.last() != Some(&progress.stage) {
             stages.push(progress.stage);
         }
@@ -193,7 +192,7 @@ fn a_sound_store_is_clean_and_its_figures_are_told() {
         (1, 12, 24)
     );
     assert_eq!((checked.expiry_entries, checked.change_records), (12, 12));
-    let meta = 6; // the store, the table, its counters, the sequence, its stream, its shard
+    let meta = 6; // instance, table, counts, sequence, stream and shard records
     let collections = 3;
     assert_eq!(checked.entries, 12 + 24 + 12 + 12 + collections + meta);
     assert_eq!(
@@ -210,70 +209,70 @@ fn a_sound_store_is_clean_and_its_figures_are_told() {
 }
 
 #[test]
-fn a_missing_index_entry_is_found_and_made_again() {
-    let patient = patient();
-    let before = patient.contents();
+fn missing_index_entry_is_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
     for index in ["by_product", "by_total"] {
-        let entries = patient.entries(patient.index(index));
-        patient.remove_entry(&entries[5].0);
-        let report = patient.check_repaired(&before, &[FindingKind::Missing]);
+        let entries = fixture.entries(fixture.index(index));
+        fixture.remove_entry(&entries[5].0);
+        let report = fixture.check_repaired(&before, &[FindingKind::Missing]);
         let finding = &report.findings[0];
         assert_eq!(
             (finding.table.as_deref(), finding.index.as_deref()),
             (Some("Orders"), Some(index))
         );
         let copied = item::decode(&entries[5].1).unwrap();
-        let key = patient.table().definition().key.key_of(&copied).unwrap();
+        let key = fixture.table().definition().key.key_of(&copied).unwrap();
         assert_eq!(finding.key, Some(format!("{key:?}")));
         assert_eq!(
             finding.to_string(),
             format!(
-                "missing: an index entry is not there table=Orders index={index} key={key:?} repaired=false"
+                "missing: an index entry is missing table=Orders index={index} key={key:?} repaired=false"
             )
         );
     }
 }
 
 #[test]
-fn an_index_that_lost_everything_is_made_again() {
-    let patient = patient();
-    let before = patient.contents();
-    for (key, _) in patient.entries(patient.index("by_product")) {
-        patient.remove_entry(&key);
+fn empty_index_is_rebuilt() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    for (key, _) in fixture.entries(fixture.index("by_product")) {
+        fixture.remove_entry(&key);
     }
-    patient.check_repaired(&before, &[FindingKind::Missing; 12]);
+    fixture.check_repaired(&before, &[FindingKind::Missing; 12]);
     let mut scan = Scan::new("Orders");
     scan.index_name = Some("by_product".to_owned());
-    assert_eq!(block_on(patient.engine.scan(scan)).unwrap().count, 12);
+    assert_eq!(block_on(fixture.engine.scan(scan)).unwrap().count, 12);
 }
 
 #[test]
-fn an_extra_index_entry_is_found_and_removed() {
-    let patient = patient();
-    let before = patient.contents();
-    let index = patient.index("by_product");
-    let (key, value) = patient.entries(index)[0].clone();
-    // Of an item that is not there, of one that does not have it, and of none.
+fn extra_index_entry_is_removed() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let index = fixture.index("by_product");
+    let (key, value) = fixture.entries(index)[0].clone();
+    // Of a missing item, of an item without this entry, and of no item.
     let ghost = item::encode(&order("ghost", 1));
     let longer = [&key[..], b"x"].concat();
     for value in [&ghost[..], &value, b"", &[0xff; 9]] {
-        patient.put_entry(&longer, value);
-        let report = patient.check_repaired(&before, &[FindingKind::Extra]);
+        fixture.put_entry(&longer, value);
+        let report = fixture.check_repaired(&before, &[FindingKind::Extra]);
         let hex: String = longer.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             texts(&report),
             [format!(
-                "extra: an index entry follows from no item table=Orders index=by_product key={hex} repaired=false"
+                "extra: an index entry is not derived from any item table=Orders index=by_product key={hex} repaired=false"
             )]
         );
     }
 }
 
 #[test]
-fn an_index_entry_with_another_value_is_found_and_written_again() {
-    let patient = patient();
-    let before = patient.contents();
-    let (key, value) = patient.entries(patient.index("by_product"))[3].clone();
+fn index_entry_with_wrong_value_is_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let (key, value) = fixture.entries(fixture.index("by_product"))[3].clone();
     let mut other = item::decode(&value).unwrap();
     other.insert("note", "forged");
     for forged in [
@@ -281,160 +280,160 @@ fn an_index_entry_with_another_value_is_found_and_written_again() {
         vec![],
         value[..value.len() - 1].to_vec(),
     ] {
-        patient.put_entry(&key, &forged);
-        patient.check_repaired(&before, &[FindingKind::Different]);
+        fixture.put_entry(&key, &forged);
+        fixture.check_repaired(&before, &[FindingKind::Different]);
     }
 }
 
 #[test]
-fn swapped_entries_do_not_cancel_out() {
-    let patient = patient();
-    let before = patient.contents();
-    let entries = patient.entries(patient.index("by_product"));
-    patient.put_entry(&entries[0].0, &entries[1].1);
-    patient.put_entry(&entries[1].0, &entries[0].1);
-    let report = patient.examine();
+fn swapped_entries_are_found_although_their_keys_exist() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let entries = fixture.entries(fixture.index("by_product"));
+    fixture.put_entry(&entries[0].0, &entries[1].1);
+    fixture.put_entry(&entries[1].0, &entries[0].1);
+    let report = fixture.examine();
     let different = report
         .findings
         .iter()
         .filter(|f| f.kind == FindingKind::Different)
         .count();
     assert_eq!(different, 2, "{report:#?}");
-    assert!(patient.engine.doctor(true).unwrap().is_repaired());
-    assert!(patient.examine().is_clean());
-    assert_eq!(patient.contents(), before);
+    assert!(fixture.engine.doctor(true).unwrap().is_repaired());
+    assert!(fixture.examine().is_clean());
+    assert_eq!(fixture.contents(), before);
 }
 
 #[test]
-fn expiry_entries_are_compared_with_the_items() {
-    let patient = patient();
-    let before = patient.contents();
-    let entries = patient.entries(patient.expiry());
-    patient.remove_entry(&entries[0].0);
-    patient.check_repaired(&before, &[FindingKind::Missing]);
+fn wrong_expiry_entries_are_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let entries = fixture.entries(fixture.expiry());
+    fixture.remove_entry(&entries[0].0);
+    fixture.check_repaired(&before, &[FindingKind::Missing]);
     let mut other = entries[1].0.to_vec();
     other[8] ^= 1;
-    patient.put_entry(&other, b"");
-    patient.check_repaired(&before, &[FindingKind::Extra]);
-    patient.put_entry(&entries[2].0, b"x");
-    patient.check_repaired(&before, &[FindingKind::Different]);
+    fixture.put_entry(&other, b"");
+    fixture.check_repaired(&before, &[FindingKind::Extra]);
+    fixture.put_entry(&entries[2].0, b"x");
+    fixture.check_repaired(&before, &[FindingKind::Different]);
 }
 
 #[test]
-fn counters_are_compared_with_what_is_there() {
-    let patient = patient();
-    let before = patient.contents();
-    let table = patient.table();
+fn wrong_counts_are_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let table = fixture.table();
     let by_product = table.index_record("by_product").unwrap().id;
-    patient.damage(move |group| {
+    fixture.damage(move |group| {
         let counts = group.counts(&table);
         counts.table.items += 5;
         counts.table.bytes -= 7;
         counts.indexes.remove(&by_product);
     });
-    assert_eq!(patient.table().counts().table.items, 17);
-    let report = patient.check_repaired(&before, &[FindingKind::WrongCount; 2]);
+    assert_eq!(fixture.table().counts().table.items, 17);
+    let report = fixture.check_repaired(&before, &[FindingKind::WrongCount; 2]);
     assert_eq!(report.findings[0].index, None);
     assert_eq!(report.findings[1].index.as_deref(), Some("by_product"));
     assert!(
         report.findings[0].what.contains("items=17")
             && report.findings[0].what.contains("items_expected=12")
     );
-    let description = block_on(patient.engine.describe_table("Orders".to_owned())).unwrap();
+    let description = block_on(fixture.engine.describe_table("Orders".to_owned())).unwrap();
     assert_eq!(description.item_count, 12);
 }
 
 #[test]
-fn the_weights_of_collections_are_compared_with_their_items() {
-    let patient = patient();
-    let before = patient.contents();
-    let weights = patient.entries(EntryKind::Collection);
-    let (key, weight) = weights[1].clone();
-    let other = record::decode_weight(&weight).unwrap() + 100;
-    patient.put_entry(&key, &record::encode_weight(other));
-    patient.check_repaired(&before, &[FindingKind::WrongCount]);
-    patient.put_entry(&key, b"?");
-    patient.check_repaired(&before, &[FindingKind::WrongCount]);
-    patient.remove_entry(&key);
-    patient.check_repaired(&before, &[FindingKind::WrongCount]);
+fn wrong_collection_sizes_are_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let sizes = fixture.entries(EntryKind::Collection);
+    let (key, size) = sizes[1].clone();
+    let other = record::decode_collection_size(&size).unwrap() + 100;
+    fixture.put_entry(&key, &record::encode_collection_size(other));
+    fixture.check_repaired(&before, &[FindingKind::WrongCount]);
+    fixture.put_entry(&key, b"?");
+    fixture.check_repaired(&before, &[FindingKind::WrongCount]);
+    fixture.remove_entry(&key);
+    fixture.check_repaired(&before, &[FindingKind::WrongCount]);
     let mut unknown = key.to_vec();
     *unknown.last_mut().unwrap() = 7;
-    patient.put_entry(&unknown, &weight);
-    patient.check_repaired(&before, &[FindingKind::WrongCount]);
+    fixture.put_entry(&unknown, &size);
+    fixture.check_repaired(&before, &[FindingKind::WrongCount]);
 }
 
 #[test]
-fn an_item_that_does_not_decode_is_told_and_left_alone() {
-    let patient = patient();
-    let (key, value) = patient.entries(EntryKind::Item)[0].clone();
-    let (_, other) = patient.entries(EntryKind::Item)[1].clone();
+fn undecodable_item_is_reported_and_left_unchanged() {
+    let fixture = fixture();
+    let (key, value) = fixture.entries(EntryKind::Item)[0].clone();
+    let (_, other) = fixture.entries(EntryKind::Item)[1].clone();
     let mut heavier = value.to_vec();
     heavier[0] += 1;
     let torn = value[..value.len() - 2].to_vec();
     for bytes in [torn, other.to_vec(), heavier, vec![]] {
-        patient.put_entry(&key, &bytes);
-        let report = patient.check_left(&[FindingKind::Undecodable]);
+        fixture.put_entry(&key, &bytes);
+        let report = fixture.check_not_repaired(&[FindingKind::Undecodable]);
         let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(report.findings[0].key, Some(hex));
         assert_eq!(report.findings[0].table.as_deref(), Some("Orders"));
-        assert_eq!(*patient.entries(EntryKind::Item)[0].1, *bytes);
+        assert_eq!(*fixture.entries(EntryKind::Item)[0].1, *bytes);
         assert_eq!(
-            patient.entries(patient.index("by_product")).len(),
+            fixture.entries(fixture.index("by_product")).len(),
             12,
-            "its entries stay"
+            "its entries are kept"
         );
     }
-    patient.put_entry(&key, &value);
-    assert!(patient.examine().is_clean());
+    fixture.put_entry(&key, &value);
+    assert!(fixture.examine().is_clean());
 }
 
 #[test]
-fn damage_of_one_item_does_not_keep_others_from_being_repaired() {
-    let patient = patient();
-    let (key, _) = patient.entries(EntryKind::Item)[0].clone();
-    patient.put_entry(&key, b"?");
-    let entries = patient.entries(patient.index("by_total"));
-    patient.remove_entry(&entries.last().unwrap().0);
-    let report = patient.engine.doctor(true).unwrap();
+fn damaged_item_does_not_prevent_repair_of_others() {
+    let fixture = fixture();
+    let (key, _) = fixture.entries(EntryKind::Item)[0].clone();
+    fixture.put_entry(&key, b"?");
+    let entries = fixture.entries(fixture.index("by_total"));
+    fixture.remove_entry(&entries.last().unwrap().0);
+    let report = fixture.engine.doctor(true).unwrap();
     assert_eq!(
         kinds_of(&report),
         [FindingKind::Undecodable, FindingKind::Missing]
     );
     assert_eq!(report.repaired_total, 1);
-    assert_eq!(patient.entries(patient.index("by_total")).len(), 12);
+    assert_eq!(fixture.entries(fixture.index("by_total")).len(), 12);
 }
 
 #[test]
-fn entries_that_the_table_does_not_know_are_removed() {
-    let patient = patient();
-    let before = patient.contents();
+fn entries_of_unknown_indexes_and_generations_are_removed() {
+    let fixture = fixture();
+    let before = fixture.contents();
     for n in 0..2500_u32 {
         let key = [&[2, 0, 0, 0, 99][..], &n.to_be_bytes()].concat();
-        patient.put_entry(&key, b"x");
+        fixture.put_entry(&key, b"x");
     }
-    let report = patient.check_repaired(&before, &[FindingKind::Extra]);
+    let report = fixture.check_repaired(&before, &[FindingKind::Extra]);
     assert!(
         report.findings[0].what.ends_with("index=99 entries=2500"),
         "{report:#?}"
     );
-    patient.put_entry(&[3, 0, 0, 0, 98, 0], b"");
-    patient.check_repaired(&before, &[FindingKind::Extra]);
-    // A key that means nothing is left for people to look at.
-    patient.put_entry(b"\x09unknown", b"");
-    patient.check_left(&[FindingKind::Undecodable]);
+    fixture.put_entry(&[3, 0, 0, 0, 98, 0], b"");
+    fixture.check_repaired(&before, &[FindingKind::Extra]);
+    // An entry with a key of unknown kind is kept for manual inspection.
+    fixture.put_entry(b"\x09unknown", b"");
+    fixture.check_not_repaired(&[FindingKind::Undecodable]);
 }
 
 #[test]
-fn a_gap_in_the_change_log_is_found() {
-    let patient = patient();
-    let stream = patient.table().record.latest_stream.unwrap();
-    patient.damage(move |group| {
+fn gap_in_the_change_log_is_found() {
+    let fixture = fixture();
+    let stream = fixture.table().record.latest_stream.unwrap();
+    fixture.damage(move |group| {
         let changes = Space::Changes;
         group.remove(changes, change::key(stream, 5));
         group.remove(changes, change::key(stream, 6));
         group.remove(changes, change::key(stream, 12));
     });
-    let report = patient.check_left(&[FindingKind::ChangeLog; 2]);
+    let report = fixture.check_not_repaired(&[FindingKind::ChangeLog; 2]);
     assert_eq!(
         report.findings[0].what,
         "records are missing: first=5 last=6"
@@ -446,22 +445,22 @@ fn a_gap_in_the_change_log_is_found() {
 }
 
 #[test]
-fn the_sequence_is_shared_by_all_streams() {
-    let patient = patient();
-    patient.create(
+fn streams_share_one_sequence() {
+    let fixture = fixture();
+    fixture.create(
         TableDef::builder("Other", "id", KeyKind::S)
             .stream(StreamView::KeysOnly)
             .build()
             .unwrap(),
     );
     for n in 0..5 {
-        patient.put("Other", Item::new().with("id", n.to_string()));
-        patient.put("Orders", order("d", n));
+        fixture.put("Other", Item::new().with("id", n.to_string()));
+        fixture.put("Orders", order("d", n));
     }
-    let report = patient.examine();
+    let report = fixture.examine();
     assert!(report.is_clean(), "{report:#?}");
     assert_eq!(report.checked.change_records, 22);
-    let other = patient
+    let other = fixture
         .engine
         .running
         .shared()
@@ -471,8 +470,8 @@ fn the_sequence_is_shared_by_all_streams() {
         .record
         .latest_stream
         .unwrap();
-    patient.damage(move |group| group.remove(Space::Changes, change::key(other, 15)));
-    let report = patient.check_left(&[FindingKind::ChangeLog]);
+    fixture.damage(move |group| group.remove(Space::Changes, change::key(other, 15)));
+    let report = fixture.check_not_repaired(&[FindingKind::ChangeLog]);
     assert_eq!(
         report.findings[0].what,
         "records are missing: first=15 last=15"
@@ -480,15 +479,15 @@ fn the_sequence_is_shared_by_all_streams() {
 }
 
 #[test]
-fn what_was_trimmed_is_not_missing() {
-    let patient = patient();
-    patient.create(
+fn trimmed_records_are_not_reported_as_missing() {
+    let fixture = fixture();
+    fixture.create(
         TableDef::builder("Other", "id", KeyKind::S)
             .stream(StreamView::KeysOnly)
             .build()
             .unwrap(),
     );
-    let arn = block_on(patient.engine.describe_table("Orders".to_owned()))
+    let arn = block_on(fixture.engine.describe_table("Orders".to_owned()))
         .unwrap()
         .latest_stream
         .unwrap()
@@ -498,30 +497,30 @@ fn what_was_trimmed_is_not_missing() {
         stream_arn: arn,
         after_sequence: Some("3".to_owned()),
     };
-    block_on(patient.engine.hold_changes(hold)).unwrap();
+    block_on(fixture.engine.hold_changes(hold)).unwrap();
     for n in 0..5 {
-        patient.put("Other", Item::new().with("id", n.to_string()));
+        fixture.put("Other", Item::new().with("id", n.to_string()));
     }
-    patient.clock.advance(Duration::from_secs(100 * 3600));
-    while patient.engine.run_background_once().unwrap() {}
-    // The items have expired, too, which left records of its own.
-    let report = patient.examine();
+    fixture.clock.advance(Duration::from_secs(100 * 3600));
+    while fixture.engine.run_background_once().unwrap() {}
+    // The items have expired as well, which added records.
+    let report = fixture.examine();
     assert!(report.is_clean(), "{report:#?}");
     assert_eq!(
         (report.checked.items, report.checked.change_records),
         (5, 9 + 12)
     );
-    block_on(patient.engine.delete_table("Other".to_owned())).unwrap();
-    patient.clock.advance(Duration::from_secs(100 * 3600));
-    while patient.engine.run_background_once().unwrap() {}
-    assert!(patient.examine().is_clean());
+    block_on(fixture.engine.delete_table("Other".to_owned())).unwrap();
+    fixture.clock.advance(Duration::from_secs(100 * 3600));
+    while fixture.engine.run_background_once().unwrap() {}
+    assert!(fixture.examine().is_clean());
 }
 
 #[test]
-fn records_and_shards_that_belong_nowhere_are_found() {
-    let patient = patient();
-    let stream = patient.table().record.latest_stream.unwrap();
-    patient.damage(move |group| {
+fn records_outside_their_shards_are_found() {
+    let fixture = fixture();
+    let stream = fixture.table().record.latest_stream.unwrap();
+    fixture.damage(move |group| {
         group.put(Space::Changes, change::key(stream, 13), b"?".to_vec());
         let shard = ShardRecord {
             start: 1,
@@ -532,7 +531,7 @@ fn records_and_shards_that_belong_nowhere_are_found() {
         };
         group.put(Space::Meta, record::shard_key(stream, 1), shard.encode());
     });
-    let report = patient.check_left(&[
+    let report = fixture.check_not_repaired(&[
         FindingKind::ChangeLog,
         FindingKind::ChangeLog,
         FindingKind::Undecodable,
@@ -547,12 +546,10 @@ fn records_and_shards_that_belong_nowhere_are_found() {
     assert_eq!(
         what,
         [
-            &*format!(
-                "the last shard is open although the stream is off, or the other way round stream={stream}"
-            ),
+            "the last shard is open and the stream disabled, or the other way round",
             "a record is in no shard",
             "stored bytes are damaged",
-            "a record has a number that was not given out yet",
+            "a record has a sequence number that was never assigned",
             "a record is in no shard",
         ]
     );
@@ -560,10 +557,10 @@ fn records_and_shards_that_belong_nowhere_are_found() {
 
 #[test]
 fn leftovers_of_streams_and_tables_are_removed() {
-    let patient = patient();
-    let before = patient.contents();
-    let known = patient.table().record.latest_stream.unwrap();
-    patient.damage(move |group| {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let known = fixture.table().record.latest_stream.unwrap();
+    fixture.damage(move |group| {
         for stream in [0, known + 1, 1000, u32::MAX] {
             group.put(Space::Changes, change::key(stream, 1), b"x".to_vec());
         }
@@ -587,10 +584,10 @@ fn leftovers_of_streams_and_tables_are_removed() {
     let mut kinds = vec![FindingKind::Catalog; 3];
     kinds.extend([FindingKind::ChangeLog; 4]);
     kinds.push(FindingKind::LeftoverKeys);
-    patient.check_repaired(&before, &kinds);
-    while patient.engine.run_background_once().unwrap() {}
+    fixture.check_repaired(&before, &kinds);
+    while fixture.engine.run_background_once().unwrap() {}
     assert_eq!(
-        patient
+        fixture
             .engine
             .running
             .shared()
@@ -602,18 +599,18 @@ fn leftovers_of_streams_and_tables_are_removed() {
 }
 
 #[test]
-fn records_of_the_catalog_that_do_not_decode_or_agree_are_told() {
-    let patient = patient();
-    let table = patient.table();
+fn undecodable_or_contradictory_catalog_records_are_found() {
+    let fixture = fixture();
+    let table = fixture.table();
     let mut renamed = table.record.clone();
     renamed.definition.name = "Renamed".to_owned();
-    patient.damage(move |group| {
+    fixture.damage(move |group| {
         let meta = Space::Meta;
         group.put(meta, b"?", b"".to_vec());
         group.put(meta, record::SEQUENCE_KEY, b"short".to_vec());
         group.put(meta, record::table_key("Other"), renamed.encode());
     });
-    let report = patient.examine();
+    let report = fixture.examine();
     let kinds = kinds_of(&report);
     assert!(
         kinds
@@ -626,18 +623,18 @@ fn records_of_the_catalog_that_do_not_decode_or_agree_are_told() {
     assert!(
         texts(&report)
             .iter()
-            .any(|text| text.contains("an id was given out twice")),
+            .any(|text| text.contains("an id is used twice")),
         "{report:#?}"
     );
 }
 
 #[test]
-fn a_stream_that_does_not_match_its_table_is_told() {
-    let patient = patient();
-    let mut record = patient.table().record.clone();
+fn stream_that_does_not_match_its_table_is_found() {
+    let fixture = fixture();
+    let mut record = fixture.table().record.clone();
     record.definition.stream = None;
     record.latest_stream = None;
-    patient.damage(move |group| {
+    fixture.damage(move |group| {
         group.put(
             Space::Table(record.id),
             crate::layout::key::DEFINITION_KEY,
@@ -645,11 +642,11 @@ fn a_stream_that_does_not_match_its_table_is_told() {
         );
         group.put(Space::Meta, record::table_key("Orders"), record.encode());
     });
-    let report = patient.check_left(&[FindingKind::Catalog]);
+    let report = fixture.check_not_repaired(&[FindingKind::Catalog]);
     assert!(
         report.findings[0]
             .what
-            .starts_with("a stream is on without a table"),
+            .starts_with("an enabled stream has no table"),
         "{report:#?}"
     );
 }
@@ -677,52 +674,52 @@ fn by_note() -> UpdateTable {
 }
 
 #[test]
-fn an_index_that_is_being_filled_or_removed_is_not_at_fault() {
-    let patient = patient();
+fn index_being_filled_or_removed_is_not_a_finding() {
+    let fixture = fixture();
     for n in 0..1000 {
-        patient.put("Orders", order("many", n));
+        fixture.put("Orders", order("many", n));
     }
-    block_on(patient.engine.update_table(by_note())).unwrap();
-    // Before, in the middle, and after; writes go on meanwhile.
+    block_on(fixture.engine.update_table(by_note())).unwrap();
+    // Before, during and after the job, with concurrent writes.
     for step in 0.. {
-        patient.put("Orders", order("later", step));
-        let report = patient.engine.doctor(true).unwrap();
+        fixture.put("Orders", order("later", step));
+        let report = fixture.engine.doctor(true).unwrap();
         assert!(report.is_clean(), "{step} {report:#?}");
-        if !patient.engine.run_background_once().unwrap() {
+        if !fixture.engine.run_background_once().unwrap() {
             break;
         }
     }
     assert_eq!(
-        patient.entries(patient.index("by_note")).len(),
-        patient.entries(EntryKind::Item).len()
+        fixture.entries(fixture.index("by_note")).len(),
+        fixture.entries(EntryKind::Item).len()
     );
     let remove = UpdateTable {
         indexes: vec![IndexUpdate::Delete("by_note".to_owned())],
         ..UpdateTable::new("Orders")
     };
-    block_on(patient.engine.update_table(remove)).unwrap();
+    block_on(fixture.engine.update_table(remove)).unwrap();
     loop {
-        assert!(patient.engine.doctor(true).unwrap().is_clean());
-        if !patient.engine.run_background_once().unwrap() {
+        assert!(fixture.engine.doctor(true).unwrap().is_clean());
+        if !fixture.engine.run_background_once().unwrap() {
             break;
         }
     }
 }
 
 #[test]
-fn entries_of_an_index_that_is_being_filled_are_compared_as_far_as_they_are_there() {
-    let patient = patient();
-    block_on(patient.engine.update_table(by_note())).unwrap();
-    patient.put("Orders", order("later", 1).with("note", "other"));
-    let (key, _) = patient.entries(patient.index("by_note"))[0].clone();
-    patient.put_entry(&key, b"?");
-    patient.put_entry(
+fn existing_entries_of_an_index_being_filled_are_compared() {
+    let fixture = fixture();
+    block_on(fixture.engine.update_table(by_note())).unwrap();
+    fixture.put("Orders", order("later", 1).with("note", "other"));
+    let (key, _) = fixture.entries(fixture.index("by_note"))[0].clone();
+    fixture.put_entry(&key, b"?");
+    fixture.put_entry(
         &[&key[..], b"x"].concat(),
         &item::encode(&order("ghost", 1)),
     );
-    let mut kinds = kinds_of(&patient.engine.doctor(true).unwrap());
+    let mut kinds = kinds_of(&fixture.engine.doctor(true).unwrap());
     kinds.sort_by_key(ToString::to_string);
-    // The counter of a half-filled index counts what is there.
+    // The count of a partially filled index covers only its existing entries.
     assert_eq!(
         kinds,
         [
@@ -731,21 +728,21 @@ fn entries_of_an_index_that_is_being_filled_are_compared_as_far_as_they_are_ther
             FindingKind::WrongCount
         ]
     );
-    patient.engine.doctor(true).unwrap();
-    while patient.engine.run_background_once().unwrap() {}
-    assert!(patient.examine().is_clean(), "{:#?}", patient.examine());
+    fixture.engine.doctor(true).unwrap();
+    while fixture.engine.run_background_once().unwrap() {}
+    assert!(fixture.examine().is_clean(), "{:#?}", fixture.examine());
 }
 
 #[test]
 fn only_the_first_thousand_findings_are_listed() {
-    let patient = patient();
+    let fixture = fixture();
     for n in 0..1100 {
-        patient.put("Orders", order("many", n));
+        fixture.put("Orders", order("many", n));
     }
-    for (key, _) in patient.entries(patient.index("by_product")) {
-        patient.remove_entry(&key);
+    for (key, _) in fixture.entries(fixture.index("by_product")) {
+        fixture.remove_entry(&key);
     }
-    let report = patient.engine.doctor(true).unwrap();
+    let report = fixture.engine.doctor(true).unwrap();
     assert_eq!(
         (
             report.findings.len(),
@@ -754,23 +751,23 @@ fn only_the_first_thousand_findings_are_listed() {
         ),
         (1000, 1112, 1112)
     );
-    assert!(report.is_repaired() && patient.examine().is_clean());
+    assert!(report.is_repaired() && fixture.examine().is_clean());
 }
 
 #[test]
-fn a_repair_undoes_no_write_that_came_meanwhile() {
-    let patient = patient();
-    let entries = patient.entries(patient.index("by_product"));
+fn repair_keeps_concurrent_writes() {
+    let fixture = fixture();
+    let entries = fixture.entries(fixture.index("by_product"));
     for (key, _) in &entries {
-        patient.remove_entry(key);
+        fixture.remove_entry(key);
     }
-    // Between the examination and the repair, items are changed and removed.
-    let engine = &patient.engine;
+    // Between the examination and the repair, items are changed and deleted.
+    let engine = &fixture.engine;
     let mut meddled = false;
     let report = engine.doctor_with(true, |progress| {
         if progress.stage == Stage::Compare && !meddled {
             meddled = true;
-            patient.put(
+            fixture.put(
                 "Orders",
                 order("a", 0)
                     .with("product", "changed")
@@ -782,19 +779,19 @@ fn a_repair_undoes_no_write_that_came_meanwhile() {
         }
     });
     assert!(meddled && report.unwrap().is_repaired());
-    let after = patient.examine();
+    let after = fixture.examine();
     assert!(after.is_clean(), "{after:#?}");
-    assert_eq!(patient.entries(patient.index("by_product")).len(), 11);
+    assert_eq!(fixture.entries(fixture.index("by_product")).len(), 11);
 }
 
 #[test]
-fn keys_of_no_table_are_found_in_a_closed_directory_and_removed() {
+fn keys_of_unknown_tables_are_removed_from_a_closed_store() {
     let dir = tempfile::tempdir().unwrap();
-    patient().engine.backup(dir.path().join("store")).unwrap();
+    fixture().engine.backup(dir.path().join("store")).unwrap();
     let path = dir.path().join("store");
     {
         let directory = crate::dir::Directory::open_existing(&path).unwrap();
-        let opened = crate::engine::Opened::open(directory, &Options::new()).unwrap();
+        let opened = crate::engine::OpenedStore::open(directory, &Options::new()).unwrap();
         let mut batch = crate::kv::Batch::default();
         batch.put(Space::Table(99), b"k", b"v".to_vec());
         opened.kv.commit(batch, crate::kv::Sync::Data).unwrap();
@@ -810,13 +807,13 @@ fn keys_of_no_table_are_found_in_a_closed_directory_and_removed() {
 }
 
 #[test]
-fn a_closed_directory_is_repaired() {
+fn closed_store_is_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let patient = patient();
-    let entries = patient.entries(patient.index("by_product"));
-    patient.remove_entry(&entries[0].0);
-    patient.engine.backup(&path).unwrap();
+    let fixture = fixture();
+    let entries = fixture.entries(fixture.index("by_product"));
+    fixture.remove_entry(&entries[0].0);
+    fixture.engine.backup(&path).unwrap();
     assert_eq!(
         kinds_of(&super::examine(&path, false, |_| {}).unwrap()),
         [FindingKind::Missing]
@@ -828,19 +825,19 @@ fn a_closed_directory_is_repaired() {
 }
 
 #[test]
-fn a_catalog_that_cannot_be_opened_is_examined_all_the_same() {
+fn store_with_unreadable_catalog_record_is_examined() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let patient = patient();
-    patient.damage(|group| {
+    let fixture = fixture();
+    fixture.damage(|group| {
         group.put(Space::Meta, record::table_key("Broken"), b"?".to_vec());
     });
-    patient.engine.backup(&path).unwrap_err();
-    patient.damage(|group| group.remove(Space::Meta, record::table_key("Broken")));
-    patient.engine.backup(&path).unwrap();
+    fixture.engine.backup(&path).unwrap_err();
+    fixture.damage(|group| group.remove(Space::Meta, record::table_key("Broken")));
+    fixture.engine.backup(&path).unwrap();
     {
         let directory = crate::dir::Directory::open_existing(&path).unwrap();
-        let opened = crate::engine::Opened::open(directory, &Options::new()).unwrap();
+        let opened = crate::engine::OpenedStore::open(directory, &Options::new()).unwrap();
         let mut batch = crate::kv::Batch::default();
         batch.put(Space::Meta, record::table_key("Broken"), b"?".to_vec());
         opened.kv.commit(batch, crate::kv::Sync::Data).unwrap();
@@ -849,7 +846,7 @@ fn a_catalog_that_cannot_be_opened_is_examined_all_the_same() {
     LocalEngine::open(&path).unwrap_err();
     let report = super::examine(&path, false, |_| {}).unwrap();
     assert_eq!(kinds_of(&report), [FindingKind::Undecodable]);
-    assert_eq!(report.checked.items, 12, "the other table was examined");
+    assert_eq!(report.checked.items, 12, "the other table is examined");
     let report = super::examine(&path, true, |_| {}).unwrap();
     assert_eq!(
         kinds_of(&report),
@@ -858,13 +855,13 @@ fn a_catalog_that_cannot_be_opened_is_examined_all_the_same() {
 }
 
 #[test]
-fn copy_of_a_tables_record_is_written_again() {
-    let patient = patient();
-    let before = patient.contents();
-    let space = patient.table().space();
+fn copy_of_a_table_record_is_repaired() {
+    let fixture = fixture();
+    let before = fixture.contents();
+    let space = fixture.table().space();
     let key = crate::layout::key::DEFINITION_KEY;
-    patient.damage(move |group| group.put(space, key, b"?".to_vec()));
-    patient.check_repaired(&before, &[FindingKind::Different]);
-    patient.damage(move |group| group.remove(space, key));
-    patient.check_repaired(&before, &[FindingKind::Missing]);
+    fixture.damage(move |group| group.put(space, key, b"?".to_vec()));
+    fixture.check_repaired(&before, &[FindingKind::Different]);
+    fixture.damage(move |group| group.remove(space, key));
+    fixture.check_repaired(&before, &[FindingKind::Missing]);
 }

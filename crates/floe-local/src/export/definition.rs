@@ -1,8 +1,8 @@
 //! The definition of a table as JSON, in the fields of DynamoDB's CreateTable.
 //!
-//! Expiry, which CreateTable has no field for, is written as `TimeToLiveSpecification`. Fields that are
-//! not known are skipped, and the two that DescribeTable spells otherwise are read in both spellings, so
-//! that the output of `aws dynamodb describe-table` on one line is a definition, too.
+//! Expiry, for which CreateTable has no field, is written as `TimeToLiveSpecification`. Unknown fields are ignored, and
+//! the two fields that DescribeTable names differently are accepted in both forms, so that the output of `aws dynamodb
+//! describe-table` on one line is also a valid definition.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use floe_store::table::{
 use floe_store::{Name, TableDef};
 use serde_json::{Map, Value as Json, json};
 
-/// Why a piece of JSON is not what it should be, and where.
+/// Why a part of the JSON is invalid, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The way from the whole to the piece, as in `KeySchema[2]`; empty for the whole.
+    /// Path to the part, as in `KeySchema[2]`; empty for the whole.
     path: String,
     what: String,
 }
@@ -30,7 +30,7 @@ impl Fault {
         }
     }
 
-    /// The same fault, seen from the map around it.
+    /// Prepends a field name or index to the path.
     pub(super) fn under(mut self, name: &str) -> Self {
         let dot = match self.path.chars().next() {
             None | Some('[') => "",
@@ -51,20 +51,20 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The fault of a piece of another kind than the one that is wanted.
-fn wrong(wanted: &str, json: &Json) -> Fault {
+/// The fault of a value with the wrong JSON type.
+fn type_mismatch(wanted: &str, json: &Json) -> Fault {
     let found = match json {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",
         Json::Number(_) => "a number",
-        Json::String(_) => "a text",
+        Json::String(_) => "a string",
         Json::Array(_) => "a list",
         Json::Object(_) => "an object",
     };
     Fault::new(format!("expected {wanted}, found {found}"))
 }
 
-/// The JSON of a definition.
+/// Writes a definition as JSON.
 pub(super) fn write(table: &TableDef) -> Json {
     let table = CreateTable::from(table.clone());
     let (mode, throughput) = match table.billing {
@@ -118,7 +118,7 @@ fn write_index(index: &CreateIndex) -> Json {
     }))
 }
 
-/// The object without the fields that are null or empty lists.
+/// Removes fields that are null or empty lists.
 fn present(mut json: Json) -> Json {
     if let Some(fields) = json.as_object_mut() {
         fields.retain(|_, field| !field.is_null() && *field != json!([]));
@@ -148,7 +148,7 @@ fn list<T>(elements: &[T], write: impl FnMut(&T) -> Json) -> Json {
     elements.iter().map(write).collect()
 }
 
-/// The definition of this JSON, not yet checked as CreateTable checks it.
+/// Reads a definition from JSON. It is not yet validated as by CreateTable.
 pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
     let json = serde_json::from_str(text).map_err(|e| Fault::new(e.to_string()))?;
     let fields = Fields::of(&json)?;
@@ -156,7 +156,7 @@ pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
     let on_demand = match mode.as_deref() {
         None | Some("PROVISIONED") => false,
         Some("PAY_PER_REQUEST") => true,
-        Some(_) => return Err(unknown().under("BillingMode")),
+        Some(_) => return Err(unknown_value().under("BillingMode")),
     };
     let throughput = fields.object("ProvisionedThroughput", read_throughput)?;
     let billing = match throughput {
@@ -189,7 +189,7 @@ pub(super) fn read(text: &str) -> Result<CreateTable, Fault> {
     })
 }
 
-/// DescribeTable tells warm throughput also of a table that has what every table has.
+/// DescribeTable also returns the warm throughput that every table has by default; that is not a setting.
 fn read_scaling(fields: Fields<'_>, billing: Billing) -> Result<Scaling, Fault> {
     let on_demand = fields.object("OnDemandThroughput", |f| {
         Ok(OnDemandThroughput {
@@ -224,7 +224,7 @@ fn read_encryption(fields: Fields<'_>) -> Result<Option<Encryption>, Fault> {
 }
 
 fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<CreateIndex, Fault> {
-    // DescribeTable tells zeros for what is paid by the request.
+    // DescribeTable returns zeros for on-demand tables.
     let throughput = fields
         .object("ProvisionedThroughput", read_throughput)?
         .filter(|_| !on_demand);
@@ -237,7 +237,7 @@ fn read_index(fields: Fields<'_>, kind: IndexKind, on_demand: bool) -> Result<Cr
                 let names = f.optional("NonKeyAttributes")?;
                 Ok(Projection::Include(names.unwrap_or_default()))
             }
-            _ => Err(unknown().under("ProjectionType")),
+            _ => Err(unknown_value().under("ProjectionType")),
         }
     })?;
     Ok(CreateIndex {
@@ -268,18 +268,20 @@ fn missing(name: &str) -> Fault {
     Fault::new("a field is missing").under(name)
 }
 
-fn unknown() -> Fault {
-    Fault::new("there is no such value")
+fn unknown_value() -> Fault {
+    Fault::new("unknown value")
 }
 
-/// What is read from a piece of JSON.
+/// A type that can be read from JSON.
 trait FromJson: Sized {
     fn from_json(json: &Json) -> Result<Self, Fault>;
 }
 
 impl FromJson for String {
     fn from_json(json: &Json) -> Result<Self, Fault> {
-        let text = json.as_str().ok_or_else(|| wrong("a text", json))?;
+        let text = json
+            .as_str()
+            .ok_or_else(|| type_mismatch("a string", json))?;
         Ok(text.to_owned())
     }
 }
@@ -292,13 +294,15 @@ impl FromJson for Name {
 
 impl FromJson for u64 {
     fn from_json(json: &Json) -> Result<Self, Fault> {
-        json.as_u64().ok_or_else(|| wrong("a whole number", json))
+        json.as_u64()
+            .ok_or_else(|| type_mismatch("a whole number", json))
     }
 }
 
 impl FromJson for bool {
     fn from_json(json: &Json) -> Result<Self, Fault> {
-        json.as_bool().ok_or_else(|| wrong("true or false", json))
+        json.as_bool()
+            .ok_or_else(|| type_mismatch("true or false", json))
     }
 }
 
@@ -308,23 +312,25 @@ impl<T: FromJson> FromJson for Vec<T> {
     }
 }
 
-macro_rules! words {
+macro_rules! named_values {
     ($($word:ty),+) => {$(
         impl FromJson for $word {
             fn from_json(json: &Json) -> Result<Self, Fault> {
-                Self::from_name(&String::from_json(json)?).ok_or_else(unknown)
+                Self::from_name(&String::from_json(json)?).ok_or_else(unknown_value)
             }
         }
     )+};
 }
 
-words!(KeyKind, KeyRole, StreamView, TableClass);
+named_values!(KeyKind, KeyRole, StreamView, TableClass);
 
 fn elements<'a, T>(
     json: &'a Json,
     read: impl Fn(&'a Json) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
-    let elements = json.as_array().ok_or_else(|| wrong("a list", json))?;
+    let elements = json
+        .as_array()
+        .ok_or_else(|| type_mismatch("a list", json))?;
     let elements = elements.iter().enumerate();
     elements
         .map(|(n, json)| read(json).map_err(|fault| fault.under(&format!("[{n}]"))))
@@ -338,15 +344,15 @@ struct Fields<'a>(&'a Map<String, Json>);
 impl<'a> Fields<'a> {
     fn of(json: &'a Json) -> Result<Self, Fault> {
         let fields = json.as_object().map(Self);
-        fields.ok_or_else(|| wrong("an object", json))
+        fields.ok_or_else(|| type_mismatch("an object", json))
     }
 
-    /// The field; one that is null counts as absent.
+    /// The field with this name; null counts as absent.
     fn find(self, name: &str) -> Option<&'a Json> {
         self.0.get(name).filter(|json| !json.is_null())
     }
 
-    /// What is read from a field, if it is there.
+    /// Reads a field with `read`, if it is present.
     fn read<T>(
         self,
         name: &str,
@@ -364,7 +370,7 @@ impl<'a> Fields<'a> {
         self.optional(name)?.ok_or_else(|| missing(name))
     }
 
-    /// True or false; absent is false.
+    /// Reads a boolean; absent means false.
     fn flag(self, name: &str) -> Result<bool, Fault> {
         Ok(self.optional(name)?.unwrap_or(false))
     }
@@ -377,14 +383,14 @@ impl<'a> Fields<'a> {
         self.read(name, |json| Self::of(json).and_then(read))
     }
 
-    /// The elements of a list of objects; absent is empty.
+    /// Reads a list of objects; absent means empty.
     fn list<T>(self, name: &str, read: impl Fn(Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
         let element = |json| Self::of(json).and_then(&read);
         let elements = self.read(name, |json| elements(json, element))?;
         Ok(elements.unwrap_or_default())
     }
 
-    /// A field that CreateTable has, and DescribeTable in a field of that name within another.
+    /// Reads a field that DescribeTable nests in the field `summary`.
     fn either<T: FromJson>(self, name: &str, summary: &str) -> Result<Option<T>, Fault> {
         match self.optional(name)? {
             None => self.object(summary, |fields| fields.get(name)),
@@ -392,7 +398,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field of an object in which a flag says whether it counts.
+    /// Reads a field of an object, if the object's flag is set.
     fn enabled<T: FromJson>(self, name: &str, flag: &str, field: &str) -> Result<Option<T>, Fault> {
         let found = self.object(name, |fields| {
             let is_on = fields.flag(flag)?;
@@ -413,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_come_back() {
+    fn definition_round_trips() {
         check(
             &TableDef::builder("Plain", "id", KeyKind::B)
                 .build()
@@ -440,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn provisioned_throughput_comes_back() {
+    fn provisioned_throughput_round_trips() {
         let mut table = TableDef::builder("Paid", "id", KeyKind::S)
             .global_index(
                 "one",
@@ -460,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn the_output_of_describe_table_is_a_definition() {
+    fn describe_table_output_is_a_valid_definition() {
         let described = json!({
             "AttributeDefinitions": [
                 {"AttributeName": "id", "AttributeType": "S"},
@@ -492,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_says_what_is_wrong_and_where() {
+    fn fault_states_reason_and_path() {
         let plain = write(
             &TableDef::builder("Plain", "id", KeyKind::S)
                 .build()
@@ -503,7 +509,7 @@ mod tests {
             (
                 "TableName",
                 json!(1),
-                "expected a text, found a number at=TableName",
+                "expected a string, found a number at=TableName",
             ),
             (
                 "KeySchema",
@@ -515,11 +521,7 @@ mod tests {
                 json!([{}]),
                 "a field is missing at=KeySchema[0].AttributeName",
             ),
-            (
-                "BillingMode",
-                json!("FREE"),
-                "there is no such value at=BillingMode",
-            ),
+            ("BillingMode", json!("FREE"), "unknown value at=BillingMode"),
             (
                 "BillingMode",
                 json!("PROVISIONED"),
@@ -528,7 +530,7 @@ mod tests {
             (
                 "StreamSpecification",
                 json!({"StreamEnabled": true, "StreamViewType": "ALL"}),
-                "there is no such value at=StreamSpecification.StreamViewType",
+                "unknown value at=StreamSpecification.StreamViewType",
             ),
             (
                 "GlobalSecondaryIndexes",

@@ -1,21 +1,21 @@
-//! Imports: reads the lines of an export, or of DynamoDB's, and puts the items.
+//! Imports: reads the lines of an export of Floe or DynamoDB, and puts the items.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 
-use floe_store::json::{Reader, Unsound, read_members, sound_item};
+use floe_store::json::{DecodeError, Reader, decode_item, read_members};
 use floe_store::op::{PutItem, WriteItem, WriteItemOutput};
 use floe_store::{Error, Item, Result};
 
 use super::{ImportOptions, ImportReport, PROGRESS_LINES, VERSION, definition};
-use crate::answer::Answer;
 use crate::commit::Committer;
+use crate::response::PendingResponse;
 use crate::{items, tables};
 
-/// The longest line. The largest item takes less, however it is written.
+/// Maximum length of a line. The largest item is shorter, however it is written.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// The most puts that are under way.
+/// Maximum number of concurrent puts.
 const PUTS_MAX: usize = 512;
 
 /// Reads a text and puts its items.
@@ -33,13 +33,13 @@ pub(super) fn import(
             must_end: false,
         }),
         options,
-        named: false,
+        has_definition: false,
         report: ImportReport::default(),
         puts: VecDeque::new(),
     };
     let mut line = Vec::new();
     while import.read_line(&mut input, &mut line)? {
-        import.take_line(&line)?;
+        import.process_line(&line)?;
         if import.report.lines.is_multiple_of(PROGRESS_LINES) {
             progress(&import.report);
         }
@@ -53,32 +53,32 @@ pub(super) fn import(
 struct Import<'a> {
     committer: &'a Committer,
     options: ImportOptions,
-    /// The table that items go into.
+    /// The table that receives the items.
     section: Option<Section>,
     /// Whether a definition has been read.
-    named: bool,
+    has_definition: bool,
     report: ImportReport,
-    /// The puts under way, with their lines.
-    puts: VecDeque<(u64, Answer<WriteItemOutput>)>,
+    /// Pending puts, with their line numbers.
+    puts: VecDeque<(u64, PendingResponse<WriteItemOutput>)>,
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Default)]
 struct Line<'a> {
     item: Option<Item>,
-    /// A definition, as JSON.
+    /// A table definition, as JSON.
     table: Option<&'a str>,
-    /// The version of the text that begins with the definition.
+    /// Format version of the text that starts with the definition.
     version: Option<u64>,
-    /// The end of a table, and how many items it says that there are.
+    /// The end of a table, and the number of items that it states.
     end: Option<Option<u64>>,
 }
 
-fn read_line<'a>(reader: &mut Reader<'a>) -> std::result::Result<Line<'a>, Unsound> {
+fn read_line<'a>(reader: &mut Reader<'a>) -> std::result::Result<Line<'a>, DecodeError> {
     let mut line = Line::default();
     read_members(reader, |name, reader| {
         match name {
-            "Item" => line.item = Some(sound_item(reader)?),
+            "Item" => line.item = Some(decode_item(reader)?),
             "Table" => line.table = Some(reader.raw()?),
             "FloeExport" => line.version = Some(reader.raw()?.parse().unwrap_or(u64::MAX)),
             "End" => {
@@ -101,18 +101,18 @@ fn read_line<'a>(reader: &mut Reader<'a>) -> std::result::Result<Line<'a>, Unsou
 struct Section {
     table_name: String,
     items: u64,
-    /// Whether a last line must come.
+    /// Whether an End line is required.
     must_end: bool,
 }
 
 impl Import<'_> {
-    /// Reads the next line; `false` at the end of the text.
+    /// Reads the next line. `false` at the end of the input.
     fn read_line(&mut self, input: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
         let read = input
             .take(LINE_BYTES_MAX as u64 + 1)
             .read_until(b'\n', line);
-        let read = read.map_err(|e| Error::Storage(format!("the text could not be read: {e}")))?;
+        let read = read.map_err(|e| Error::Storage(format!("failed to read the import: {e}")))?;
         self.report.lines += u64::from(read > 0);
         self.report.bytes += read as u64;
         if read > LINE_BYTES_MAX {
@@ -121,7 +121,7 @@ impl Import<'_> {
         Ok(read > 0)
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Result<()> {
+    fn process_line(&mut self, line: &[u8]) -> Result<()> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl Import<'_> {
         let at = reader.position();
         let read = read.and_then(|line| Ok(reader.finish().map(|()| line)?));
         let line = read.map_err(|unsound| match unsound {
-            Unsound::Malformed => self.fault(format!("the line is not JSON: at={at}")),
+            DecodeError::Malformed => self.fault(format!("the line is not JSON: at={at}")),
             wrong => self.fault(wrong.to_string()),
         })?;
         match line {
@@ -143,39 +143,40 @@ impl Import<'_> {
                 table: Some(table),
                 version,
                 ..
-            } => self.begin(table, version),
+            } => self.begin_table(table, version),
             Line { end: Some(end), .. } => self.end(end),
             _ => Err(self.fault("the line has neither Item nor Table nor End")),
         }
     }
 
-    fn begin(&mut self, table: &str, version: Option<u64>) -> Result<()> {
+    fn begin_table(&mut self, table: &str, version: Option<u64>) -> Result<()> {
         self.check_ended()?;
         if version.is_some_and(|version| version > VERSION) {
-            return Err(self.fault("the text was written by a newer version of floe"));
+            return Err(self.fault("the input was written by a newer version of floe"));
         }
         let mut table = definition::read(table)
             .map_err(|fault| self.fault(fault.under("Table").to_string()))?;
         if let Some(name) = &self.options.table_name {
-            if self.named {
+            if self.has_definition {
                 return Err(self.fault(format!(
-                    "the text holds several tables, which cannot all go into one: table={name}"
+                    "the input contains several tables, which cannot be imported into one: table={name}"
                 )));
             }
             table.table_name.clone_from(name);
         }
-        self.named = true;
+        self.has_definition = true;
         let wanted = table.definition().map_err(|e| self.at_line(e))?;
         match self.committer.shared.catalog.get(&wanted.name) {
             None => {
-                let made = tables::create_table(self.committer, &table).and_then(Answer::wait);
+                let made =
+                    tables::create_table(self.committer, &table).and_then(PendingResponse::wait);
                 made.map_err(|e| self.at_line(e))?;
                 self.report.tables_created.push(wanted.name.clone());
             }
             Some(there) if there.definition().key == wanted.key => {}
             Some(_) => {
                 return Err(self.fault(format!(
-                    "the table is there with another key: table={}",
+                    "the table exists with a different key: table={}",
                     wanted.name
                 )));
             }
@@ -190,23 +191,22 @@ impl Import<'_> {
 
     fn put(&mut self, item: Item) -> Result<()> {
         let Some(section) = &mut self.section else {
-            return Err(
-                self.fault("the item belongs to no table: name one, or begin with a Table line")
-            );
+            return Err(self
+                .fault("the item belongs to no table: name a table, or start with a Table line"));
         };
         section.items += 1;
         let put = WriteItem::Put(PutItem::new(section.table_name.as_str(), item));
-        let answer = items::write_item(self.committer, put).map_err(|e| self.at_line(e))?;
-        self.puts.push_back((self.report.lines, answer));
+        let response = items::write_item(self.committer, put).map_err(|e| self.at_line(e))?;
+        self.puts.push_back((self.report.lines, response));
         self.wait_for_puts(PUTS_MAX)
     }
 
-    /// Waits until no more than so many puts are under way.
-    fn wait_for_puts(&mut self, most: usize) -> Result<()> {
-        while self.puts.len() > most
-            && let Some((line, answer)) = self.puts.pop_front()
+    /// Waits until at most `limit` puts are pending.
+    fn wait_for_puts(&mut self, limit: usize) -> Result<()> {
+        while self.puts.len() > limit
+            && let Some((line, response)) = self.puts.pop_front()
         {
-            answer.wait().map_err(|e| at_line(e, line))?;
+            response.wait().map_err(|e| at_line(e, line))?;
             self.report.items += 1;
         }
         Ok(())
@@ -214,24 +214,24 @@ impl Import<'_> {
 
     fn end(&mut self, expected: Option<u64>) -> Result<()> {
         let Some(section) = self.section.take() else {
-            return Err(self.fault("the end of a table that has not begun"));
+            return Err(self.fault("End line without a table"));
         };
         if expected != Some(section.items) {
             return Err(self.fault(format!(
-                "the text does not hold all items of the table: table={} found={} expected={}",
+                "wrong number of items: table={} expected={} actual={}",
                 section.table_name,
-                section.items,
                 expected.map_or("unknown".to_owned(), |count| count.to_string()),
+                section.items,
             )));
         }
         Ok(())
     }
 
-    /// Checks that the table before has ended, if it must.
+    /// Checks that the End line of the previous table was read, if it is required.
     fn check_ended(&self) -> Result<()> {
         match &self.section {
             Some(section) if section.must_end => Err(self.fault(format!(
-                "the text of the table was cut off, its last line is missing: table={}",
+                "the input is truncated, the last line of the table is missing: table={}",
                 section.table_name
             ))),
             _ => Ok(()),
@@ -247,7 +247,7 @@ impl Import<'_> {
     }
 }
 
-/// The error with the line that it is about, where the text is at fault.
+/// Adds the line number to an error about the text.
 fn at_line(error: Error, line: u64) -> Error {
     match error {
         Error::Validation(what) => Error::Validation(format!("{what}: line={line}")),

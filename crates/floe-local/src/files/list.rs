@@ -1,10 +1,10 @@
 //! The list of the sorted files of a keyspace.
 //!
-//! A file `current` names the file with the list (`v7`) and holds the checksum of that list. The store below writes the
-//! checksum and does not check it: it believes what a damaged list says, or panics. So it is checked here.
+//! A file `current` contains the number of the list (`v7`) and its checksum. The key-value store writes this checksum
+//! but does not verify it: it trusts a damaged list, or panics. So it is verified here.
 //!
-//! The format is that of the store's version 3, whose number `kv.rs` pins: `current` is the number of the list
-//! (`u64`), the checksum (`u128`, xxh3) and a zero, all little-endian.
+//! The format is that of version 3 of the key-value store, which `kv.rs` pins: `current` contains the number of the
+//! list (`u64`), the checksum (`u128`, xxh3) and a zero, all little-endian.
 
 use std::fs;
 use std::io::{self, Read};
@@ -18,11 +18,11 @@ use super::{salvageable, unreadable};
 /// The file that names the list.
 pub(super) const CURRENT_FILE: &str = "current";
 
-/// Compares the list with its checksum, and returns its number.
+/// Verifies the checksum of the list, and returns its number.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if it is not as it was written.
+/// [`Error::Storage`] if the list is damaged.
 pub(super) fn check(keyspace: &Path) -> Result<u64> {
     let list = Current::read(keyspace)?;
     let path = list.path(keyspace);
@@ -38,14 +38,14 @@ pub(super) fn check(keyspace: &Path) -> Result<u64> {
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if the list is not as it was written.
+/// [`Error::Storage`] if the list is damaged.
 pub(crate) fn listed(keyspace: &Path) -> Result<Vec<u64>> {
     check(keyspace)?;
     let path = Current::read(keyspace)?.path(keyspace);
     parse(&path).map_err(|_| damaged(&path))
 }
 
-/// What `current` says.
+/// The content of `current`.
 pub(super) struct Current {
     pub(super) number: u64,
     checksum: u128,
@@ -83,7 +83,7 @@ fn parse(path: &Path) -> io::Result<Vec<u64>> {
         for _ in 0..runs {
             for _ in 0..u32::from_le_bytes(array(&mut bytes)?) {
                 numbers.push(u64::from_le_bytes(array(&mut bytes)?));
-                // Kind of checksum, checksum and sequence number.
+                // Checksum type, checksum and sequence number.
                 array::<25>(&mut bytes)?;
             }
         }

@@ -1,4 +1,4 @@
-//! Names and lists that are refused before the store below sees them.
+//! Names and lists that are rejected before the key-value store opens them.
 
 use super::list::Current;
 use super::*;
@@ -16,13 +16,13 @@ fn store() -> tempfile::TempDir {
     dir
 }
 
-fn check_refused(data: &Path, path: &str) {
+fn check_rejected(data: &Path, path: &str) {
     let message = check_files(data).unwrap_err().to_string();
     assert!(message.contains(path), "{message}");
 }
 
 #[test]
-fn names_that_are_not_of_the_store_are_refused_with_their_path() {
+fn foreign_names_are_rejected_with_their_path() {
     for name in [
         "keyspaces/lost+found/",
         "keyspaces/5/",
@@ -48,13 +48,13 @@ fn names_that_are_not_of_the_store_are_refused_with_their_path() {
         } else {
             fs::write(&path, "x").unwrap();
         }
-        check_refused(dir.path(), name.trim_end_matches('/'));
+        check_rejected(dir.path(), name.trim_end_matches('/'));
         assert!(path.exists());
     }
 }
 
 #[test]
-fn names_that_the_store_below_ignores_are_ignored() {
+fn names_that_the_key_value_store_ignores_are_ignored() {
     let dir = store();
     for name in [
         "notes.txt",
@@ -70,7 +70,7 @@ fn names_that_the_store_below_ignores_are_ignored() {
 }
 
 #[test]
-fn large_values_are_refused_and_their_empty_folder_is_not() {
+fn large_values_are_rejected_unless_their_folder_is_empty() {
     for name in ["5", "foo", "folder/"] {
         let dir = store();
         let blobs = dir.path().join("keyspaces/3/blobs");
@@ -82,16 +82,16 @@ fn large_values_are_refused_and_their_empty_folder_is_not() {
         } else {
             fs::write(blobs.join(name), "x").unwrap();
         }
-        check_refused(
+        check_rejected(
             dir.path(),
             &format!("keyspaces/3/blobs/{}", name.trim_end_matches('/')),
         );
     }
 }
 
-/// A list or a sorted file that a crash left behind, whole or in part, is for the store below to remove.
+/// A complete or partial list or sorted file that a crash left is removed by the key-value store.
 #[test]
-fn what_a_crash_left_behind_is_no_reason_to_refuse() {
+fn leftovers_of_a_crash_are_accepted() {
     let dir = store();
     let meta = dir.path().join("keyspaces/0");
     let list = fs::read(meta.join(format!("v{}", Current::read(&meta).unwrap().number))).unwrap();
@@ -112,7 +112,7 @@ fn what_a_crash_left_behind_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn missing_and_short_sorted_files_are_refused_with_their_path() {
+fn missing_and_truncated_sorted_files_are_rejected_with_their_path() {
     let dir = store();
     let (number, path) = sorted_files(&dir.path().join("keyspaces/0")).remove(0);
     let bytes = fs::read(&path).unwrap();
@@ -121,8 +121,8 @@ fn missing_and_short_sorted_files_are_refused_with_their_path() {
             None => fs::remove_file(&path).unwrap(),
             Some(kept) => fs::write(&path, &bytes[..kept]).unwrap(),
         }
-        check_refused(dir.path(), &format!("keyspaces/0/tables/{number}"));
-        check_refused(dir.path(), "--salvage");
+        check_rejected(dir.path(), &format!("keyspaces/0/tables/{number}"));
+        check_rejected(dir.path(), "--salvage");
     }
     fs::write(&path, &bytes).unwrap();
     check_files(dir.path()).unwrap();
@@ -130,20 +130,20 @@ fn missing_and_short_sorted_files_are_refused_with_their_path() {
 
 #[cfg(unix)]
 #[test]
-fn pipes_are_refused() {
+fn pipes_are_rejected() {
     for name in ["keyspaces/1/v99", "keyspaces/1/tables/99"] {
         let dir = store();
         let path = dir.path().join(name);
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         let cwd = rustix::fs::CWD;
         rustix::fs::mknodat(cwd, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        check_refused(dir.path(), name);
+        check_rejected(dir.path(), name);
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn links_are_refused() {
+fn links_are_rejected() {
     for name in [
         "keyspaces/lost",
         "keyspaces/9",
@@ -152,12 +152,12 @@ fn links_are_refused() {
     ] {
         let dir = store();
         std::os::unix::fs::symlink("/nowhere", dir.path().join(name)).unwrap();
-        check_refused(dir.path(), name);
+        check_rejected(dir.path(), name);
     }
 }
 
 #[test]
-fn missing_files_are_refused() {
+fn missing_files_are_rejected() {
     for name in [
         "version",
         "keyspaces/0",
@@ -172,12 +172,12 @@ fn missing_files_are_refused() {
         } else {
             fs::remove_file(&path).unwrap();
         }
-        check_refused(dir.path(), "missing");
+        check_rejected(dir.path(), "missing");
     }
 }
 
 #[test]
-fn damaged_lists_are_refused() {
+fn damaged_lists_are_rejected() {
     let dir = store();
     let folder = dir.path().join("keyspaces/1");
     let list = Current::read(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Refused writes, and how they are accepted again.
+//! Rejected writes, and how the store recovers.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use floe_store::table::{KeyKind, StreamView};
 use floe_store::{Engine, Item, TableDef};
 
 use super::*;
-use crate::answer::block_on;
 use crate::dir::Directory;
-use crate::engine::Opened;
+use crate::engine::OpenedStore;
+use crate::response::block_on;
 use crate::{LocalEngine, Options};
 
 fn table(name: &str) -> CreateTable {
@@ -49,13 +49,13 @@ fn fail_next_commit(engine: &LocalEngine, error: CommitError) {
     *engine.running.shared().kv.next_failure.lock().unwrap() = Some(error);
 }
 
-/// Lets the committer try again at once.
-fn forget_last_try(engine: &LocalEngine) {
+/// Makes the next attempt to reopen due.
+fn reset_reopen_timer(engine: &LocalEngine) {
     engine.running.committer.gate.state.lock().unwrap().reopened = None;
 }
 
 #[test]
-fn store_goes_on_by_itself_after_a_full_disk() {
+fn store_recovers_automatically_after_a_full_disk() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     put(&engine, 1).unwrap();
@@ -67,17 +67,17 @@ fn store_goes_on_by_itself_after_a_full_disk() {
         Health::WritesRefused { reason } => assert!(reason.contains("no space left"), "{reason}"),
         health => panic!("{health:?}"),
     }
-    // Readers keep the store from being opened again, for a while.
+    // A held snapshot prevents reopening.
     let held = engine.running.shared().kv.snapshot();
     let error = put(&engine, 3).unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
     assert!(has(&engine, 1) && !has(&engine, 2));
     drop(held);
-    forget_last_try(&engine);
+    reset_reopen_timer(&engine);
     put(&engine, 3).unwrap();
     assert_eq!(engine.health(), Health::Ready);
     assert!(has(&engine, 1) && !has(&engine, 2) && has(&engine, 3));
-    // The catalog, its counters and the sequence of changes are those of what was committed.
+    // The catalog, its counts and the sequence of changes match what was committed.
     let after = block_on(engine.describe_table("Tab".to_owned())).unwrap();
     assert_eq!((after.item_count, after.id), (2, before.id));
     engine.close().unwrap();
@@ -88,7 +88,7 @@ fn store_goes_on_by_itself_after_a_full_disk() {
 }
 
 #[test]
-fn idle_store_goes_on_without_a_write() {
+fn idle_store_recovers_without_a_write() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     fail_next_commit(&engine, CommitError::Full("no space left".to_owned()));
@@ -102,9 +102,9 @@ fn idle_store_goes_on_without_a_write() {
     put(&engine, 1).unwrap();
 }
 
-/// The thread does not say why it failed: without space that is the reason, with space it may be a failed sync.
+/// The cause of the failure is unknown: on a full disk it is the lack of space, otherwise it may be a failed sync.
 #[test]
-fn failed_worker_is_final_unless_the_disk_is_full() {
+fn failed_worker_is_permanent_unless_the_disk_is_full() {
     for (reserve, was_low, is_final) in
         [(0, false, true), (0, true, false), (u64::MAX, false, false)]
     {
@@ -113,34 +113,34 @@ fn failed_worker_is_final_unless_the_disk_is_full() {
         let options = Options::new().background(false).disk_reserve_bytes(reserve);
         let engine = LocalEngine::open_with(dir.path(), options).unwrap();
         engine.running.committer.gate.state.lock().unwrap().was_low = was_low;
-        let refused = CommitError::Refused("a thread failed".to_owned());
+        let rejected = CommitError::Rejected("a thread failed".to_owned());
         let error = engine
             .running
             .committer
             .gate
-            .commit_failed(engine.running.shared(), refused);
+            .commit_failed(engine.running.shared(), rejected);
         assert!(!error.may_have_applied(), "{error:?}");
         assert_eq!(matches!(error, Error::Storage(_)), is_final, "{error:?}");
-        forget_last_try(&engine);
+        reset_reopen_timer(&engine);
         assert_eq!(engine.running.committer.gate.broken().is_some(), is_final);
         let is_passing = was_low && reserve == 0;
         assert_eq!(put(&engine, 1).is_ok(), is_passing);
     }
 }
 
-/// Nothing was written, so the caller need not wonder whether it was, and the write may be sent again.
+/// Nothing was written, so the outcome is known and the write can be retried.
 #[test]
-fn write_refused_by_a_full_disk_has_a_known_outcome() {
+fn write_rejected_by_a_full_disk_has_a_known_outcome() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     fail_next_commit(
         &engine,
-        CommitError::RefusedFull("no space left".to_owned()),
+        CommitError::RejectedFull("no space left".to_owned()),
     );
     let error = put(&engine, 1).unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
     assert!(!error.may_have_applied(), "{error:?}");
-    forget_last_try(&engine);
+    reset_reopen_timer(&engine);
     put(&engine, 1).unwrap();
     assert_eq!(engine.health(), Health::Ready);
 }
@@ -156,7 +156,7 @@ fn write_with_a_token_is_applied_once_after_a_full_disk() {
     fail_next_commit(&engine, CommitError::Full("no space left".to_owned()));
     block_on(engine.write_item(add())).unwrap_err();
     for _ in 0..2 {
-        forget_last_try(&engine);
+        reset_reopen_timer(&engine);
         block_on(engine.write_item(add())).unwrap();
     }
     let get = GetItem::new("Tab", key(1));
@@ -165,7 +165,7 @@ fn write_with_a_token_is_applied_once_after_a_full_disk() {
 }
 
 #[test]
-fn failed_sync_is_final_until_the_store_is_opened_again() {
+fn failed_sync_is_permanent_until_the_store_is_reopened() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     fail_next_commit(
@@ -174,7 +174,7 @@ fn failed_sync_is_final_until_the_store_is_opened_again() {
     );
     put(&engine, 1).unwrap_err();
     for _ in 0..2 {
-        forget_last_try(&engine);
+        reset_reopen_timer(&engine);
         let error = put(&engine, 2).unwrap_err();
         assert!(
             matches!(&error, Error::Storage(why) if why.contains("input/output")),
@@ -215,7 +215,7 @@ fn only_deletes_are_accepted_below_the_reserve() {
         health => panic!("{health:?}"),
     }
     drop(engine);
-    // So little is left that even a delete might not fit.
+    // So little space is left that even a delete might not fit.
     let engine = with_reserve(u64::MAX);
     let error = delete(&engine, 2).unwrap_err();
     assert!(error.to_string().contains("no writes"), "{error:?}");
@@ -230,9 +230,9 @@ fn only_deletes_are_accepted_below_the_reserve() {
     block_on(with_reserve(0).create_table(table("Other"))).unwrap();
 }
 
-/// A store stops at its reserve, so free space is below it when the cause is gone. Deletes must free more.
+/// A store stops at its reserve, so free space is still below it after the cause is resolved. Deletes must free more.
 #[test]
-fn store_goes_on_with_deletes_below_the_reserve() {
+fn store_recovers_with_deletes_below_the_reserve() {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(dir.path());
     for id in 0..3 {
@@ -245,10 +245,10 @@ fn store_goes_on_with_deletes_below_the_reserve() {
     let engine = LocalEngine::open_with(dir.path(), options).unwrap();
     fail_next_commit(
         &engine,
-        CommitError::RefusedFull("no space left".to_owned()),
+        CommitError::RejectedFull("no space left".to_owned()),
     );
     delete(&engine, 0).unwrap_err();
-    forget_last_try(&engine);
+    reset_reopen_timer(&engine);
     delete(&engine, 1).unwrap();
     assert!(has(&engine, 0) && !has(&engine, 1));
     assert!(
@@ -262,9 +262,10 @@ fn store_goes_on_with_deletes_below_the_reserve() {
     assert!(engine.running.committer.gate.state.lock().unwrap().was_low);
 }
 
-/// What the store below holds of removed files may be all that can be freed, so it is opened again, now and then.
+/// Removed files that the key-value store still holds may be the only space that can be freed, so it is reopened
+/// periodically.
 #[test]
-fn failed_store_is_opened_again_although_not_even_deletes_fit() {
+fn failed_store_is_reopened_even_if_deletes_do_not_fit() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     let options = Options::new()
@@ -272,17 +273,17 @@ fn failed_store_is_opened_again_although_not_even_deletes_fit() {
         .disk_reserve_bytes(u64::MAX);
     let engine = LocalEngine::open_with(dir.path(), options).unwrap();
     let gate = || engine.running.committer.gate.state.lock().unwrap();
-    let failed = || Trouble::Failed("no space left".to_owned());
-    gate().trouble = Some(failed());
+    let failed = || WriteBlock::AwaitingReopen("no space left".to_owned());
+    gate().block = Some(failed());
     delete(&engine, 0).unwrap_err();
-    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
-    // Not again at once.
-    gate().trouble = Some(failed());
+    assert!(matches!(gate().block, Some(WriteBlock::LowSpace { .. })));
+    // The next attempt is not due yet.
+    gate().block = Some(failed());
     delete(&engine, 0).unwrap_err();
-    assert_eq!(gate().trouble, Some(failed()));
-    forget_last_try(&engine);
+    assert_eq!(gate().block, Some(failed()));
+    reset_reopen_timer(&engine);
     delete(&engine, 0).unwrap_err();
-    assert!(matches!(gate().trouble, Some(Trouble::Low { .. })));
+    assert!(matches!(gate().block, Some(WriteBlock::LowSpace { .. })));
     assert!(!engine.running.shared().kv.has_failed());
 }
 
@@ -304,11 +305,11 @@ fn write_to_a_removed_directory_is_not_acknowledged() {
     drop(engine);
     assert!(
         !path.exists(),
-        "closing makes nothing in a removed directory"
+        "closing creates nothing in a removed directory"
     );
 }
 
-/// Each of these leaves the lock and the directory where they are.
+/// Each of these keeps the lock and the directory in place.
 #[test]
 fn write_to_removed_or_replaced_files_is_neither_acknowledged_nor_sealed() {
     let replace_data: fn(&Path, &Path) = |data, aside| {
@@ -338,9 +339,9 @@ fn write_to_removed_or_replaced_files_is_neither_acknowledged_nor_sealed() {
     }
 }
 
-/// Journals that the store below makes and removes by itself are no reason to refuse writes.
+/// Journals that the key-value store itself creates and removes must not cause rejections.
 #[test]
-fn journals_that_come_and_go_are_in_place() {
+fn journal_rotation_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().background(false);
     let options = options.write_buffer_bytes(8 << 20);
@@ -373,7 +374,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn moved_directory_is_written_to_again_when_it_is_back() {
+fn moved_directory_accepts_writes_when_it_is_back() {
     let dir = tempfile::tempdir().unwrap();
     let (path, other) = (dir.path().join("store"), dir.path().join("other"));
     let engine = open(&path);
@@ -381,7 +382,7 @@ fn moved_directory_is_written_to_again_when_it_is_back() {
     std::fs::rename(&path, &other).unwrap();
     put(&engine, 2).unwrap_err();
     std::fs::rename(&other, &path).unwrap();
-    forget_last_try(&engine);
+    reset_reopen_timer(&engine);
     engine.running.committer.gate.state.lock().unwrap().checked = None;
     put(&engine, 3).unwrap();
     assert_eq!(engine.health(), Health::Ready);
@@ -392,7 +393,7 @@ fn moved_directory_is_written_to_again_when_it_is_back() {
 }
 
 #[test]
-fn read_only_store_is_read_and_not_written() {
+fn read_only_store_is_readable_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     drop({
         let engine = open(dir.path());
@@ -404,9 +405,9 @@ fn read_only_store_is_read_and_not_written() {
         .unwrap()
         .into_read_only();
     let options = Options::new().background(false);
-    let opened = Opened::open(directory, &options).unwrap();
+    let opened = OpenedStore::open(directory, &options).unwrap();
     let engine = LocalEngine {
-        running: crate::engine::Running::of(opened, options).unwrap(),
+        running: crate::engine::RunningEngine::from_opened(opened, options).unwrap(),
     };
     assert_eq!(engine.health(), Health::ReadOnly);
     assert!(has(&engine, 1));
@@ -421,7 +422,7 @@ fn read_only_store_is_read_and_not_written() {
     assert_eq!(listing(dir.path()), before);
 }
 
-/// All files with their contents, but for the id in the lock.
+/// All files with their contents.
 fn listing(path: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).unwrap() {

@@ -1,9 +1,10 @@
-//! An empty batch at the beginning of a journal that holds none, so that one that was emptied can be told from it.
+//! Writes an empty batch to the start of a journal without batches, to distinguish it from one that was emptied.
 //!
-//! Every store has a journal with a batch in it: a new store and a copy begin with one. There are two moments at which it has
-//! none: just after the store below has begun another journal and removed the old one, and when a crash tears the first batch
-//! of such a journal. Such a journal has room, of zeros; the store below cuts that off when it opens it. So an empty journal
-//! is marked before that, and one that is empty without room, or the first of all, was emptied.
+//! The journals of a store always contain a batch, because a new store and a copy start with one. There are two
+//! exceptions: right after the key-value store has started another journal and removed the old one, and when a crash
+//! tears the first batch of such a journal. Such a journal has preallocated zeros, which the key-value store cuts off
+//! when it opens it. So an empty journal is marked before that, and one that is empty without preallocated zeros, or is
+//! the first of all, was emptied.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,25 +15,30 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{END, MAGIC, START, failed};
 
-/// The number of the journal that a store is made with.
+/// Number of the journal that a new store starts with.
 const FIRST: u64 = 0;
 
-/// Puts a batch without items into the newest of the journals, none of which has a whole batch.
+/// Writes a batch without items to the newest of the journals, none of which contains a valid batch.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if they cannot be so, unless they are as they were when the store was closed; or on a failing disk.
-pub(super) fn mark(folder: &Path, journals: &[(u64, PathBuf)], is_sealed: bool) -> Result<()> {
+/// [`Error::Storage`] if this state is impossible, unless it is the same as when the store was closed; or on an I/O
+/// error.
+pub(super) fn mark_newest(
+    folder: &Path,
+    journals: &[(u64, PathBuf)],
+    is_sealed: bool,
+) -> Result<()> {
     let Some((number, path)) = journals.last() else {
         return Err(lost(&format!(
-            "the store has no journal, so its last writes are missing: missing={}",
+            "the store has no journal, so its latest writes are missing: missing={}",
             folder.join("*.jnl").display()
         )));
     };
     let length = fs::metadata(path).map_err(|e| failed("read", path, &e))?;
     if !is_sealed && (*number == FIRST || length.len() == 0) {
         return Err(lost(&format!(
-            "the journal of the store is empty, so its last writes are missing: path={}",
+            "the journal of the store is empty, so its latest writes are missing: path={}",
             path.display()
         )));
     }
@@ -41,22 +47,22 @@ pub(super) fn mark(folder: &Path, journals: &[(u64, PathBuf)], is_sealed: bool) 
 
 fn lost(what: &str) -> Error {
     Error::Storage(format!(
-        "{what}; restore a backup, or run floe doctor with --salvage"
+        "{what}: restore a backup, or run floe doctor with --salvage"
     ))
 }
 
-/// The mark first, so that the journal is never empty and without room.
+/// Writes the mark before truncating, so that the journal is never empty and without preallocated zeros.
 fn write(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
-    let batch = batch();
+    let batch = empty_batch();
     file.write_all(&batch)?;
     file.sync_all()?;
     file.set_len(batch.len() as u64)?;
     file.sync_all()
 }
 
-/// A batch without items, before all others.
-pub(super) fn batch() -> Vec<u8> {
+/// A batch without items and with sequence number 0.
+pub(super) fn empty_batch() -> Vec<u8> {
     let mut bytes = vec![START];
     bytes.extend(0_u32.to_le_bytes());
     bytes.extend(0_u64.to_le_bytes());

@@ -1,9 +1,9 @@
-//! Writes that are applied as a whole.
+//! Batches of writes that are applied atomically.
 
 use super::bytes::Bytes;
 use super::space::Space;
 
-/// Writes to several spaces that are applied as a whole. A key must stand in it once only.
+/// Writes to several spaces that are applied atomically. Each key may occur only once.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(super) writes: Vec<(Space, Bytes, Option<Bytes>)>,
@@ -13,7 +13,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// Sets a [key](Space::key) to a value, or removes it.
     pub(crate) fn push(&mut self, space: Space, key: Bytes, value: Option<Bytes>) {
-        debug_assert_eq!(key.skip, space.skip(), "a key of another space");
+        debug_assert_eq!(key.skip, space.skip(), "the key belongs to another space");
         self.bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
         self.writes.push((space, key, value));
     }
@@ -23,7 +23,7 @@ impl Batch {
         self.push(space, space.key(key.as_ref()), Some(value.into()));
     }
 
-    /// Replaces the value that a write of this batch sets.
+    /// Replaces the value of the write at this index.
     pub(crate) fn replace(&mut self, write: usize, value: Option<Bytes>) {
         if let Some((_, _, before)) = self.writes.get_mut(write) {
             self.bytes += value.as_ref().map_or(0, |value| value.len());
@@ -31,27 +31,27 @@ impl Batch {
         }
     }
 
-    /// The value that a write of this batch sets; `None` if it removes its key.
+    /// The value of the write at this index; `None` if it removes its key.
     pub(crate) fn value(&self, write: usize) -> Option<&Bytes> {
         self.writes.get(write)?.2.as_ref()
     }
 
-    /// How many writes there are.
+    /// The number of writes.
     pub(crate) const fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether there is no write in it.
+    /// Whether the batch is empty.
     pub(crate) const fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// How many bytes it writes, roughly.
+    /// The approximate number of bytes it writes.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn has_each_key_once(&self) -> bool {
+    pub(super) fn has_unique_keys(&self) -> bool {
         let mut seen = std::collections::HashSet::new();
         self.writes
             .iter()

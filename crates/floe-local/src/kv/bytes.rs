@@ -1,14 +1,14 @@
-//! Keys and values.
+//! Byte strings for keys and values.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// Bytes that are cheap to clone: a view of a block of the store, or an allocation of their own.
+/// Bytes that are cheap to clone: a view of a block of the store, or a separate allocation.
 #[derive(Clone)]
 pub(crate) struct Bytes {
     pub(super) slice: fjall::Slice,
-    /// How many bytes at the front are not part of it: the id of the table in a key.
+    /// Number of leading bytes to hide: the table id in a key.
     pub(super) skip: u8,
 }
 

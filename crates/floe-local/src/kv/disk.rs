@@ -1,7 +1,7 @@
 //! The store on disk.
 //!
-//! It has four keyspaces of the store below, whatever the number of tables: the catalog, the change records, the tokens
-//! and all tables together.
+//! It has four fjall keyspaces, independent of the number of tables: the catalog, the change records, the tokens, and
+//! all tables together.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -23,18 +23,18 @@ use super::{
     Batch, Bytes, CommitError, KeyBounds, KvOptions, Snapshot, Space, Sync, TablePrefix, closed,
     failure::describe,
 };
-use crate::journal::{self, Ahead};
+use crate::journal::{self, JournalZeroing};
 use crate::locks::{lock, read, write};
 use crate::private;
 
-/// The names of the keyspaces, in the order in which they are made.
+/// The names of the keyspaces, in order of creation.
 const KEYSPACES: [&str; 4] = ["meta", "changes", "tokens", "tables"];
 
-/// The least that the store below accepts. It is the size at which a journal is closed, so opening
-/// never replays much more than two of them.
+/// The minimum that fjall accepts. A journal is closed at this size, so opening rarely replays more than two of
+/// them.
 const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// One thread to write buffers into files while the other compacts.
+/// One thread flushes buffers to files while the other compacts.
 const WORKER_THREADS: usize = 2;
 
 /// Maximum full buffers of a keyspace on their way to disk before its writes wait.
@@ -46,57 +46,56 @@ const UNMERGED_RUNS_MAX: usize = 20;
 /// Maximum buffers on their way to disk before no further one is closed.
 const FLUSHES_MAX: usize = 4;
 
-/// The write buffer of one keyspace. A journal is closed at the first full buffer after 64 MB, so this is
-/// also what opening may have to replay beyond that.
+/// Size of a keyspace's write buffer. A journal is closed at the first full buffer after 64 MB, so opening may have to
+/// replay this much more.
 const BUFFER_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The size of the blocks that are read, checked and cached as one. A page of small items is in one or two of
-/// them.
+/// Size of the blocks in which data is read, verified and cached. A page of small items is in one or two blocks.
 const DATA_BLOCK_BYTES: u32 = 8 * 1024;
 
-/// How long [`Disk::reopen`] waits for readers to finish.
+/// Maximum time for which [`Disk::reopen`] waits for readers.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// How large the file is with which the disk is tried.
+/// Size of the file that tests whether the disk is writable.
 const PROBE_BYTES: usize = 1 << 20;
 
-/// The file with which the disk is tried.
+/// Name of the file that tests whether the disk is writable.
 const PROBE_FILE: &str = "probe.tmp";
 
 /// The store on disk.
 pub(super) struct Disk {
     folder: PathBuf,
     options: KvOptions,
-    /// The store below; none while it could not be opened again.
-    opened: RwLock<Option<Arc<Opened>>>,
-    /// Every batch with a smaller sequence number was committed.
+    /// The open database; `None` while it could not be reopened.
+    opened: RwLock<Option<Arc<OpenDatabase>>>,
+    /// Every batch with a smaller sequence number is committed.
     committed_below: AtomicU64,
-    /// Bytes committed since the write buffers were last looked at.
+    /// Bytes committed since the write buffers were last checked.
     unchecked_bytes: AtomicU64,
-    ahead: Mutex<Ahead>,
+    zeroing: Mutex<JournalZeroing>,
 }
 
-/// The store below, open.
-pub(super) struct Opened {
+/// The open fjall database.
+pub(super) struct OpenDatabase {
     db: Database,
     keyspaces: [Keyspace; KEYSPACES.len()],
 }
 
-/// One moment of the store on disk.
+/// The store on disk at one point in time.
 pub(crate) struct DiskSnapshot {
     snapshot: fjall::Snapshot,
-    opened: Arc<Opened>,
+    opened: Arc<OpenDatabase>,
 }
 
-impl Opened {
-    /// Opens the store in a folder. `keyspace` opens each keyspace, or makes it.
+impl OpenDatabase {
+    /// Opens the database in a folder. `keyspace` opens or creates each keyspace.
     fn open(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
         let db = Database::builder(folder)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
-            // Compressing would keep every writer waiting that shares the commit.
+            // Compression would delay every writer that shares the commit.
             .journal_compression(CompressionType::None)
-            // Every commit names its durability itself.
+            // Every commit specifies its own durability.
             .manual_journal_persist(true)
             .worker_threads(WORKER_THREADS)
             .open()
@@ -119,7 +118,7 @@ impl Opened {
     }
 }
 
-/// Opens a keyspace of this name, or makes it.
+/// Opens or creates the keyspace with this name.
 type OpenKeyspace = fn(&Database, &str) -> Result<Keyspace>;
 
 /// Opens a keyspace.
@@ -133,12 +132,12 @@ fn open_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
         .map_err(|e| storage("a keyspace could not be opened", &e))
 }
 
-/// Makes a keyspace. The store below syncs the files of a new one and not the directory that names it, so a power cut
-/// could take the whole keyspace away.
+/// Creates a keyspace. Fjall syncs the files of a new keyspace but not their parent directory, so a power failure could
+/// lose the whole keyspace.
 fn create_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
     let keyspace = db
         .keyspace(name, keyspace_options)
-        .map_err(|e| storage("a keyspace could not be made", &e))?;
+        .map_err(|e| storage("a keyspace could not be created", &e))?;
     if let Some(parent) = keyspace.path().parent() {
         let synced = File::open(parent).and_then(|parent| parent.sync_all());
         synced.map_err(|e| storage("a keyspace could not be synced", &e.into()))?;
@@ -146,10 +145,10 @@ fn create_keyspace(db: &Database, name: &str) -> Result<Keyspace> {
     Ok(keyspace)
 }
 
-/// Measured with a million items of 200 bytes: blocks of this size with the store's own spacing of restart
-/// points are the best for point reads and within a tenth of the best for short scans. Compressing the
-/// deeper levels takes 64 % off the disk for 10 to 20 % of a read that misses the cache. Filters are
-/// pinned where they are small, so that memory does not grow with the data.
+/// Measured with a million items of 200 bytes: this block size with fjall's default restart interval is the best for
+/// point reads and within a tenth of the best for short scans. Compressing the deeper levels saves 64 % of disk space
+/// and costs 10 to 20 % of a read that misses the cache. Filters are pinned where they are small, so that memory does
+/// not grow with the data.
 fn keyspace_options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(BUFFER_BYTES)
@@ -164,33 +163,33 @@ fn keyspace_options() -> KeyspaceCreateOptions {
 }
 
 impl Disk {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub(super) fn create(folder: &Path, options: &KvOptions) -> Result<Self> {
         Self::with(folder, options, create_keyspace)
     }
 
-    /// Opens a store that is there.
+    /// Opens an existing store.
     pub(super) fn open(folder: &Path, options: &KvOptions) -> Result<Self> {
         Self::with(folder, options, open_keyspace)
     }
 
     fn with(folder: &Path, options: &KvOptions, keyspace: OpenKeyspace) -> Result<Self> {
-        let opened = Opened::open(folder, options, keyspace)?;
+        let opened = OpenDatabase::open(folder, options, keyspace)?;
         Ok(Self {
             folder: folder.to_owned(),
             options: *options,
             committed_below: AtomicU64::new(opened.db.visible_seqno()),
             opened: RwLock::new(Some(Arc::new(opened))),
             unchecked_bytes: AtomicU64::new(0),
-            ahead: Mutex::new(Ahead::new(folder)),
+            zeroing: Mutex::new(JournalZeroing::new(folder)),
         })
     }
 
-    fn opened(&self) -> Option<Arc<Opened>> {
+    fn opened(&self) -> Option<Arc<OpenDatabase>> {
         read(&self.opened).clone()
     }
 
-    /// The present state. For the committer alone.
+    /// Takes a snapshot. Only the committer calls this.
     pub(super) fn snapshot(&self) -> Snapshot {
         self.opened().map_or(Snapshot::Closed, |opened| {
             Snapshot::Disk(Arc::new(DiskSnapshot {
@@ -201,7 +200,7 @@ impl Disk {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        // Passes on whether a thread has failed; the committer asks between two commits, so there is nothing to write.
+        // Returns an error if a thread has failed. The committer calls this between two commits, so it writes nothing.
         let persisted = self
             .opened()
             .map(|opened| opened.db.persist(PersistMode::Buffer));
@@ -212,7 +211,7 @@ impl Disk {
         Some(self.opened()?.db.journal_count())
     }
 
-    /// Whether another snapshot would not be the same.
+    /// Whether a new snapshot would differ.
     pub(super) fn has_changed_since(&self, seen: &DiskSnapshot) -> bool {
         seen.snapshot.seqno() != seen.opened.db.visible_seqno()
     }
@@ -226,7 +225,7 @@ impl Disk {
     pub(super) fn commit(&self, batch: Batch, sync: Sync) -> Result<(), CommitError> {
         let opened = self
             .opened()
-            .ok_or_else(|| CommitError::Refused(closed().to_string()))?;
+            .ok_or_else(|| CommitError::Rejected(closed().to_string()))?;
         self.wait_for_workers(&opened, &batch)?;
         let mode = match sync {
             Sync::Data => PersistMode::SyncData,
@@ -245,10 +244,10 @@ impl Disk {
         }
         self.unchecked_bytes.fetch_add(bytes, Ordering::Relaxed);
         if sync == Sync::Data {
-            lock(&self.ahead).note(bytes);
+            lock(&self.zeroing).record_commit(bytes);
         }
         writes.commit().map_err(|e| match e {
-            // An earlier failure, found before anything of this batch was written.
+            // An earlier failure, detected before any part of this batch was written.
             fjall::Error::Poisoned => self.worker_failed(),
             e if is_full(&e) => CommitError::Full("no space left on the device".to_owned()),
             e => CommitError::Unknown(format!("a commit failed: {}", describe(&e))),
@@ -258,35 +257,35 @@ impl Disk {
         Ok(())
     }
 
-    /// The error for a store whose threads that write and merge files have failed. They do not say why, so the disk is
-    /// asked.
+    /// The error for a store whose flush or compaction threads have failed. Fjall does not report their error, so this
+    /// writes to the disk to find the cause.
     fn worker_failed(&self) -> CommitError {
         match self.probe() {
-            Ok(()) => CommitError::Refused("a thread that writes files has failed".to_owned()),
+            Ok(()) => CommitError::Rejected("a thread that writes files has failed".to_owned()),
             Err(e) if is_full_io(&e) => {
-                CommitError::RefusedFull("no space left on the device to write files".to_owned())
+                CommitError::RejectedFull("no space left on the device to write files".to_owned())
             }
-            Err(e) => CommitError::Refused(format!("files cannot be written: {e}")),
+            Err(e) => CommitError::Rejected(format!("files cannot be written: {e}")),
         }
     }
 
-    /// Tries whether a file can be written and synced.
+    /// Tests whether a file can be written and synced.
     pub(super) fn probe(&self) -> io::Result<()> {
         let path = self.folder.join(PROBE_FILE);
         let mut file = private::replace_file(&path)?;
         let written = file.write_all(&vec![1; PROBE_BYTES]);
         let written = written.and_then(|()| file.sync_all());
-        // It is ours by its name, and a later one replaces it.
+        // The name belongs to this store, and a later probe replaces a file that stays.
         let removed = fs::remove_file(&path);
         written.and(removed)
     }
 
-    /// Waits while the threads that write and merge files are far behind. The store below would do so
-    /// after the batch is written, with every writer waiting, and for ever if those threads have failed.
-    fn wait_for_workers(&self, opened: &Opened, batch: &Batch) -> Result<(), CommitError> {
+    /// Waits while the flush and compaction threads are far behind. Fjall itself would wait after writing the batch,
+    /// which blocks every writer, and forever if those threads have failed.
+    fn wait_for_workers(&self, opened: &OpenDatabase, batch: &Batch) -> Result<(), CommitError> {
         let mut seen = [false; KEYSPACES.len()];
         for (space, _, _) in &batch.writes {
-            let Some(seen) = seen.get_mut(place(*space)).filter(|seen| !**seen) else {
+            let Some(seen) = seen.get_mut(keyspace_index(*space)).filter(|seen| !**seen) else {
                 continue;
             };
             *seen = true;
@@ -300,9 +299,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Sleeps a little, if there is still something to wait for.
-    fn pause(&self, opened: &Opened) -> Result<(), CommitError> {
-        // Passes on whether one of the threads below has failed; there is nothing to write here.
+    /// Sleeps briefly, unless the threads have failed.
+    fn pause(&self, opened: &OpenDatabase) -> Result<(), CommitError> {
+        // Returns an error if one of fjall's threads has failed; there is nothing to write here.
         opened
             .db
             .persist(PersistMode::Buffer)
@@ -311,17 +310,17 @@ impl Disk {
         Ok(())
     }
 
-    /// Keeps the write buffers within their bound, and zeros ahead of the journal.
+    /// Keeps the write buffers within their limit, and zeros ahead of the journal.
     pub(super) fn maintain(&self) {
         if let Some(opened) = self.opened() {
             self.bound_write_buffers(&opened);
-            lock(&self.ahead).keep_up();
+            lock(&self.zeroing).write_if_due();
         }
     }
 
-    /// Starts to write the fullest buffers into sorted files once all together are over the bound. The store below
-    /// bounds each keyspace on its own only.
-    fn bound_write_buffers(&self, opened: &Opened) {
+    /// Starts flushing the largest buffers once all buffers together exceed the limit. Fjall limits each keyspace
+    /// separately only.
+    fn bound_write_buffers(&self, opened: &OpenDatabase) {
         let look_every = self.options.write_buffer_bytes / 8;
         if self.unchecked_bytes.load(Ordering::Relaxed) < look_every {
             return;
@@ -336,31 +335,31 @@ impl Disk {
             if total <= self.options.write_buffer_bytes {
                 break;
             }
-            // One round at a time, so that those on their way to disk are bounded too.
+            // Wait for outstanding flushes, so that the buffers being flushed are limited, too.
             while opened.db.outstanding_flushes() >= FLUSHES_MAX {
                 if self.pause(opened).is_err() {
                     return;
                 }
             }
-            // A failure here shows in the next commit: the store below refuses to go on.
+            // A failure here shows in the next commit, which fjall rejects.
             if keyspace.rotate_memtable().is_ok() {
                 total = total.saturating_sub(size);
             }
         }
     }
 
-    /// Closes the store below and opens it again, without batches that were not committed.
+    /// Closes and reopens the database, without uncommitted batches.
     pub(super) fn reopen(&self) -> Result<()> {
         if !self.close() {
             return Err(Error::Unavailable(
-                "the store waits for readers to be opened again".to_owned(),
+                "the store is waiting for readers before it can be reopened".to_owned(),
             ));
         }
         let mut opened = write(&self.opened);
-        // Its file is the one that is cut.
-        *lock(&self.ahead) = Ahead::new(&self.folder);
-        journal::cut_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
-        let reopened = Opened::open(&self.folder, &self.options, open_keyspace)?;
+        // The zeroing has the truncated journal open.
+        *lock(&self.zeroing) = JournalZeroing::new(&self.folder);
+        journal::truncate_from(&self.folder, self.committed_below.load(Ordering::Relaxed))?;
+        let reopened = OpenDatabase::open(&self.folder, &self.options, open_keyspace)?;
         reopened
             .db
             .persist(PersistMode::SyncAll)
@@ -371,21 +370,21 @@ impl Disk {
         Ok(())
     }
 
-    /// Closes the store below, unless readers hold snapshots for long.
+    /// Closes the database, unless readers hold snapshots too long.
     pub(super) fn close(&self) -> bool {
         let mut opened = write(&self.opened);
         let Some(old) = opened.take() else {
             return true;
         };
         match wait_for_readers(old) {
-            // The store below ends its threads and gives up its files here.
+            // Dropping it stops fjall's threads and releases its files.
             Ok(old) => drop(old),
             Err(held) => *opened = Some(held),
         }
         opened.is_none()
     }
 
-    /// Removes the sorted files that hold nothing but keys of this space.
+    /// Removes the sorted files that contain only keys of this space.
     pub(super) fn drop_files(&self, space: Space) -> Result<()> {
         let opened = self.opened().ok_or_else(closed)?;
         let tree = &opened.keyspace(space).tree;
@@ -398,7 +397,7 @@ impl Disk {
             within(range.min()) && within(range.max())
         });
         if has_any {
-            // The store below writes its list of files even if nothing is dropped.
+            // Fjall writes its list of files even if nothing is dropped.
             tree.drop_range::<Vec<u8>, _>(bounds)
                 .map_err(|e| storage("files could not be removed", &e.into()))?;
         }
@@ -418,12 +417,12 @@ impl Disk {
             let mut last: Option<(Space, Bytes)> = None;
             let same = |entry: &Result<(Space, Bytes, Bytes)>| {
                 let space = entry.as_ref().map(|(space, _, _)| *space);
-                space.map_or(true, |space| place(space) == place(first))
+                space.map_or(true, |space| keyspace_index(space) == keyspace_index(first))
             };
             while let Some(entry) = entries.next_if(same) {
                 let (space, key, value) = entry?;
                 let key = space.key(&key);
-                // The store below panics on keys out of order.
+                // Fjall panics on keys out of order.
                 if last.is_some_and(|last| last >= (space, key.clone())) {
                     return Err(Error::Storage(format!(
                         "keys are out of order: space={space:?} key={key:?}"
@@ -445,7 +444,7 @@ impl Disk {
             return damaged;
         };
         for keyspace in &opened.keyspaces {
-            // Files of a version that is held are not removed.
+            // Files of a version that is held are not removed meanwhile.
             let version = keyspace.tree.current_version();
             for table in version.iter_tables() {
                 let expected = table.checksum().into_u128();
@@ -460,7 +459,7 @@ impl Disk {
         damaged
     }
 
-    /// What is in the write buffers.
+    /// Total size of the write buffers.
     #[cfg(test)]
     pub(super) fn buffered_bytes(&self) -> u64 {
         let opened = self.opened().unwrap();
@@ -494,8 +493,8 @@ impl Disk {
     }
 }
 
-/// Waits until no reader holds a snapshot, for a while.
-fn wait_for_readers(mut opened: Arc<Opened>) -> Result<Opened, Arc<Opened>> {
+/// Waits until no reader holds a snapshot, up to a limit.
+fn wait_for_readers(mut opened: Arc<OpenDatabase>) -> Result<OpenDatabase, Arc<OpenDatabase>> {
     let begun = Stopwatch::start();
     loop {
         opened = match Arc::try_unwrap(opened) {
@@ -519,12 +518,12 @@ impl DiskSnapshot {
         self.snapshot.range(keyspace, space.full_bounds(bounds))
     }
 
-    /// The keyspace in which a space is.
+    /// The keyspace of a space.
     pub(super) fn keyspace(&self, space: Space) -> &Keyspace {
         self.opened.keyspace(space)
     }
 
-    /// All keys and values of the tables from this id on.
+    /// Iterates over the keys and values of all tables, from the table with id `from` on.
     pub(super) fn tables_from(
         self: &Arc<Self>,
         from: u32,
@@ -547,12 +546,12 @@ impl DiskSnapshot {
 }
 
 fn damaged_table_key() -> Error {
-    let what = "key of a table without its id";
+    let what = "table key without a table id";
     Error::Storage(format!("stored bytes are damaged: what={what}"))
 }
 
-/// The number of the keyspace in which a space is.
-const fn place(space: Space) -> usize {
+/// The index of a space's keyspace.
+const fn keyspace_index(space: Space) -> usize {
     match space {
         Space::Meta => 0,
         Space::Changes => 1,
@@ -575,7 +574,7 @@ fn file_checksum(path: &Path, mut read: impl FnMut(u64)) -> io::Result<u128> {
     }
 }
 
-/// Whether there was no space left.
+/// Whether the disk is full.
 fn is_full(error: &fjall::Error) -> bool {
     match error {
         fjall::Error::Io(e) => is_full_io(e),
@@ -601,8 +600,8 @@ fn open_error(folder: &Path, error: &fjall::Error) -> Error {
             format!("the directory was written by another version of the store: directory={folder}")
         }
         e => format!(
-            "the directory could not be opened: {}; restore a backup, or run floe doctor with --salvage: \
-             directory={folder}",
+            "the directory could not be opened: {}: restore a backup, or run floe doctor with --salvage: \
+            directory={folder}",
             describe(e)
         ),
     })

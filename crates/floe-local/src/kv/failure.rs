@@ -1,8 +1,8 @@
-//! What an error of the store below is, in words for an operator.
+//! Describes errors of fjall in words for operators.
 
 use fjall::{Error, LsmError};
 
-/// What has happened, without the names of types.
+/// Describes an error without names of types.
 pub(super) fn describe(error: &Error) -> String {
     match error {
         Error::Io(e) => e.to_string(),
@@ -12,7 +12,7 @@ pub(super) fn describe(error: &Error) -> String {
         }
         Error::InvalidVersion(_) => "it was written by another version of the store".to_owned(),
         Error::Decompress(_) => DECOMPRESS.to_owned(),
-        Error::Poisoned => "a write has failed before".to_owned(),
+        Error::Poisoned => "an earlier write failed".to_owned(),
         Error::KeyspaceDeleted => "a keyspace was removed".to_owned(),
         Error::Locked => "another process uses it".to_owned(),
         _ => MISSING.to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn describe(error: &Error) -> String {
 const DECOMPRESS: &str = "a block cannot be decompressed";
 const MISSING: &str = "a file is missing or damaged";
 
-/// The same of the sorted files.
+/// Describes an error of a sorted file.
 pub(super) fn describe_files(error: &LsmError) -> String {
     match error {
         LsmError::Io(e) => e.to_string(),
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_name_no_types() {
+    fn descriptions_contain_no_type_names() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let damaged = || LsmError::InvalidTag(("BlockType", 7));
         for error in [

@@ -1,7 +1,7 @@
-//! The lock that the store below has of its own, in its folder.
+//! The lock of the key-value store, in its folder.
 //!
-//! The lock of the [directory](crate::dir) keeps other processes out, unless its file is removed under a running one. So what
-//! changes or reads files before the store below is open holds the lock of that, too.
+//! The lock of the [directory](crate::dir) keeps other processes out, unless its file is removed while the store is
+//! open. So code that reads or changes files before the key-value store is open also holds the store's own lock.
 
 use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -11,15 +11,15 @@ use floe_store::{Error, Result};
 
 use crate::private::LockedFile;
 
-/// The name of the file that the store below locks.
+/// The name of the file that the key-value store locks.
 const LOCK_FILE: &str = "lock";
 
-/// Takes the lock that the store below will take when it is opened, for which this must be dropped.
+/// Acquires the lock that the key-value store acquires when it is opened. Drop it before opening the store.
 ///
 /// # Errors
 ///
-/// [`Error::Storage`] if another process has the store open, or there is no such file.
-pub(crate) fn take(data: &Path) -> Result<LockedFile> {
+/// [`Error::Storage`] if another process has the store open, or the lock file does not exist.
+pub(crate) fn acquire(data: &Path) -> Result<LockedFile> {
     let path = data.join(LOCK_FILE);
     let file = OpenOptions::new().read(true).write(true).open(&path);
     let file = file.map_err(|e| failed(&path, &e))?;
@@ -30,8 +30,8 @@ pub(crate) fn take(data: &Path) -> Result<LockedFile> {
     }
 }
 
-/// Refuses a store that a process has open, and keeps others from opening it. Writes nothing. A store that has lost
-/// the file cannot be opened by any process.
+/// Fails if another process has the store open, and prevents other processes from opening it. Writes nothing. Returns
+/// `None` if the lock file is missing, because then no process can open the store.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ fn in_use(data: &Path) -> Error {
 
 fn failed(path: &Path, error: &io::Error) -> Error {
     let what = if error.kind() == ErrorKind::NotFound {
-        "a file of the store is missing; restore a backup, or run floe doctor with --salvage"
+        "a file of the store is missing: restore a backup, or run floe doctor with --salvage"
             .to_owned()
     } else {
         format!("the store could not be locked: {error}")

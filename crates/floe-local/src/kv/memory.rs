@@ -1,16 +1,16 @@
-//! The store in memory: a persistent map for each space, whose clone is a snapshot.
+//! The store in memory: a persistent map for each space, which is cloned for a snapshot.
 
 use std::ops::Bound;
 
 use super::{Batch, Bytes, Direction, KeyBounds, Space, as_slice, is_empty_range};
 
-/// All spaces at one moment.
+/// All spaces at one point in time.
 pub(crate) type MemoryState = imbl::OrdMap<Space, imbl::OrdMap<Bytes, Bytes>>;
 
-/// Entries that a walk fetches at once.
+/// Number of entries that an iterator fetches at a time.
 const FETCH: usize = 64;
 
-/// The state after a batch.
+/// Returns the state after a batch.
 pub(super) fn apply(batch: Batch, state: &MemoryState) -> MemoryState {
     let mut state = state.clone();
     for (space, key, value) in batch.writes {
@@ -26,16 +26,16 @@ pub(super) fn apply(batch: Batch, state: &MemoryState) -> MemoryState {
     state
 }
 
-/// A walk through a persistent map. It borrows nothing, so it fetches a few entries at a time.
-pub(super) struct MemoryWalk {
+/// An iterator over a persistent map. It borrows nothing, so it fetches a few entries at a time.
+pub(super) struct MemoryRange {
     map: imbl::OrdMap<Bytes, Bytes>,
     bounds: KeyBounds,
-    /// The entries that come next, the next one last.
+    /// The next entries in reverse order.
     ahead: Vec<(Bytes, Bytes)>,
 }
 
-impl MemoryWalk {
-    /// A walk through a space within bounds that are not empty.
+impl MemoryRange {
+    /// Creates an iterator over a space within nonempty bounds.
     pub(super) fn new(state: &MemoryState, space: Space, bounds: KeyBounds) -> Self {
         Self {
             map: state.get(&space).cloned().unwrap_or_default(),

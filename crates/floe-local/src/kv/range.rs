@@ -1,11 +1,11 @@
-//! Ranges of keys.
+//! Key ranges.
 
 use std::ops::Bound;
 
-/// Where a walk through a space begins and ends.
+/// The bounds of a range of keys.
 pub(crate) type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The bounds of all keys that begin so.
+/// The bounds of all keys with this prefix.
 pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
     (
         Bound::Included(prefix.to_vec()),
@@ -13,7 +13,7 @@ pub(crate) fn prefix_bounds(prefix: &[u8]) -> KeyBounds {
     )
 }
 
-/// The first key after all keys that begin so; none if they are the last.
+/// The first key after all keys with this prefix; `None` if there is no such key.
 pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let keep = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut end = prefix.get(..=keep)?.to_vec();
@@ -29,7 +29,7 @@ pub(super) fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
     }
 }
 
-/// Whether no key can be within; ordered maps take such bounds for a mistake and panic.
+/// Whether the bounds contain no key. Ordered maps panic on such bounds.
 pub(super) fn is_empty_range(start: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
     match (start, end) {
         (Bound::Included(start), Bound::Included(end)) => start > end,

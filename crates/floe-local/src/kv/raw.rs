@@ -1,8 +1,8 @@
-//! What is intact in the files of a store, read without opening it.
+//! Reads everything intact from the files of a store without opening it.
 //!
-//! Sorted files are read one by one and journals batch by batch, so that damage to one of them, or to the lists that
-//! name them, costs nothing but what was in the damaged part. Of several versions of a key the newest is taken. Where a
-//! damaged block may have held a newer one, the key is left out: an older version is not what was stored last.
+//! Sorted files and journals are read individually, so that damage to one of them, or to the lists of files, loses only
+//! the damaged part. Of several versions of a key the newest is used. If a damaged block may have contained a newer
+//! one, the key is omitted, because an older version is not the latest stored value.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
@@ -16,38 +16,39 @@ use lsm_tree::{Cache, Checksum, InternalValue, Table};
 use super::failure::describe_files;
 use super::{Bytes, Space, TablePrefix};
 use crate::files::{self, KEYSPACES_FOLDER};
-use crate::journal::{self, Contents, Doubt};
+use crate::journal::{self, JournalSalvage, UncertainKey};
 
-/// Memory for blocks: each is read once.
+/// Memory in bytes for caching blocks. Each is read only once.
 const CACHE_BYTES: u64 = 1 << 20;
 
-/// A version of a key: its sequence number, and its value or that it is removed.
+/// A version of a key: its sequence number and value; `None` if it was removed.
 type Version = (u64, Option<Vec<u8>>);
 
-/// Keys that the journals set or remove, by keyspace.
+/// Keys that the journals write or remove.
 type Journaled = BTreeMap<Vec<u8>, Version>;
 
-/// Keys of which the journals may have lost a version, with the numbers of the versions that may be older.
-type Doubts = BTreeMap<Vec<u8>, Range<u64>>;
+/// Keys whose versions may be lost from the journals, with the sequence numbers of versions that may be outdated.
+type UncertainKeys = BTreeMap<Vec<u8>, Range<u64>>;
 
-/// The files of a store.
-pub(crate) struct Raw {
+/// The files of a store, read without opening it.
+pub(crate) struct RawFiles {
     data: PathBuf,
     journaled: BTreeMap<u64, Journaled>,
-    doubts: BTreeMap<u64, Doubts>,
+    uncertain: BTreeMap<u64, UncertainKeys>,
 }
 
-/// A kind of [`Space`], as it is kept: the tables are together.
+/// A kind of [`Space`] on disk; all tables are one kind. The number is that of its keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum SpaceKind {
     Meta = 1,
     Changes = 2,
     Tokens = 3,
     Tables = 4,
 }
 
-impl Raw {
-    /// Reads the journals of a store that was closed, or that was not. Reports to `lost` what of them cannot be read.
+impl RawFiles {
+    /// Reads the journals. `is_closed` states whether the store was closed. Calls `lost` for each part that cannot be
+    /// read.
     pub(crate) fn read(data: &Path, is_closed: bool, lost: &mut dyn FnMut(String)) -> Self {
         let mut journaled: BTreeMap<u64, Journaled> = BTreeMap::new();
         let journals = journal::journals(data).unwrap_or_else(|error| {
@@ -58,52 +59,53 @@ impl Raw {
         if is_gone {
             let data = data.display();
             lost(format!(
-                "there is no journal, so the last writes are missing: directory={data}"
+                "no journal found, so the latest writes are missing: directory={data}"
             ));
         }
-        let mut contents = Contents::new(is_closed);
+        let mut salvage = JournalSalvage::new(is_closed);
         for (_, path) in journals {
-            let read = contents.read(&path, |entry| {
+            let read = salvage.read(&path, |entry| {
                 let keyspace = journaled.entry(entry.keyspace).or_default();
                 keyspace.insert(entry.key, (entry.sequence, entry.value));
             });
             let shown = path.display();
             match read {
                 Err(error) => lost(error.to_string()),
-                Ok(stretches) => {
-                    for stretch in stretches {
-                        let (offset, bytes) = (stretch.offset, stretch.bytes);
+                Ok(parts) => {
+                    for part in parts {
+                        let (offset, bytes) = (part.offset, part.bytes);
                         lost(format!(
-                            "a part of a journal is damaged, so what it wrote last is older: path={shown} \
-                             offset={offset} bytes={bytes}"
+                            "a part of a journal is damaged, so its writes are lost: path={shown} offset={offset} \
+                            bytes={bytes}"
                         ));
                     }
                 }
             }
         }
-        if contents.is_empty() && !is_closed && !is_gone {
+        if salvage.is_empty() && !is_closed && !is_gone {
             let data = data.display();
             lost(format!(
-                "no journal holds a write, so the last ones may be missing: directory={data}"
+                "no journal contains a write, so the latest writes may be missing: directory={data}"
             ));
         }
         Self {
             data: data.to_owned(),
             journaled,
-            doubts: by_key(contents.into_doubts()),
+            uncertain: by_key(salvage.into_uncertain_keys()),
         }
     }
 
-    /// All intact keys and values of a kind of space, in the order of spaces and keys. Tells `lost` what cannot be read.
-    pub(crate) fn entries(&self, kept: Kept, lost: &mut dyn FnMut(String)) -> Entries {
+    /// Iterates over all intact keys and values of a kind of space, ordered by space and key. Calls `lost` for each
+    /// part that cannot be read.
+    pub(crate) fn entries(&self, kind: SpaceKind, lost: &mut dyn FnMut(String)) -> RawEntries {
         let folder = self.data.join(KEYSPACES_FOLDER);
-        let folder = folder.join((kept as u64).to_string());
-        let mut sources: Vec<Source> = Vec::new();
+        let folder = folder.join((kind as u64).to_string());
+        let mut sources: Vec<SortedFile> = Vec::new();
         for path in listed_files(&folder, lost) {
             match open_file(&path) {
-                Ok(table) => sources.push(Source::new(&table, path)),
+                Ok(table) => sources.push(SortedFile::new(&table, path)),
                 Err(what) => lost(format!(
-                    "a file of sorted keys cannot be read, so all in it is lost: {what}: path={}",
+                    "a sorted file cannot be read, so all its entries are lost: {what}: path={}",
                     path.display()
                 )),
             }
@@ -111,30 +113,30 @@ impl Raw {
         for source in &mut sources {
             source.advance(lost);
         }
-        let journaled = self.journaled.get(&(kept as u64)).cloned();
-        let doubts = self.doubts.get(&(kept as u64)).cloned();
-        Entries {
-            kept,
+        let journaled = self.journaled.get(&(kind as u64)).cloned();
+        let uncertain = self.uncertain.get(&(kind as u64)).cloned();
+        RawEntries {
+            kind,
             sources,
-            doubts: doubts.unwrap_or_default(),
+            uncertain: uncertain.unwrap_or_default(),
             journaled: journaled.unwrap_or_default().into_iter().peekable(),
         }
     }
 }
 
-/// The doubts by keyspace and key.
-fn by_key(doubts: Vec<Doubt>) -> BTreeMap<u64, Doubts> {
-    let mut by_key: BTreeMap<u64, Doubts> = BTreeMap::new();
-    for doubt in doubts {
-        let numbers = doubt.numbers;
-        let keyspace = by_key.entry(doubt.keyspace).or_default();
-        let all = keyspace.entry(doubt.key).or_insert_with(|| numbers.clone());
-        *all = all.start.min(numbers.start)..all.end.max(numbers.end);
+/// Groups the uncertain keys by keyspace.
+fn by_key(uncertain: Vec<UncertainKey>) -> BTreeMap<u64, UncertainKeys> {
+    let mut by_key: BTreeMap<u64, UncertainKeys> = BTreeMap::new();
+    for key in uncertain {
+        let sequences = key.sequences;
+        let keyspace = by_key.entry(key.keyspace).or_default();
+        let all = keyspace.entry(key.key).or_insert_with(|| sequences.clone());
+        *all = all.start.min(sequences.start)..all.end.max(sequences.end);
     }
     by_key
 }
 
-/// The sorted files that belong to a keyspace: those that its list names, or all that are there if it is damaged.
+/// The sorted files of a keyspace: those in its list, or all existing files if the list is damaged.
 fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
     let mut files = files::sorted_files(folder);
     match files::listed(folder) {
@@ -144,7 +146,7 @@ fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
                 .filter(|id| !files.iter().any(|(n, _)| n == *id))
             {
                 lost(format!(
-                    "a file of sorted keys is missing, so all in it is lost: path={}",
+                    "a sorted file is missing, so all its entries are lost: path={}",
                     folder
                         .join(files::TABLES_FOLDER)
                         .join(id.to_string())
@@ -154,7 +156,7 @@ fn listed_files(folder: &Path, lost: &mut dyn FnMut(String)) -> Vec<PathBuf> {
             files.retain(|(id, _)| listed.contains(id));
         }
         Err(error) => lost(format!(
-            "a list of files cannot be read, so all files are taken, also those that were replaced: {error}"
+            "a list of files cannot be read, so all files are used, including replaced ones: {error}"
         )),
     }
     files.into_iter().map(|(_, path)| path).collect()
@@ -169,28 +171,28 @@ fn open_file(path: &Path) -> Result<Table, String> {
     opened?.map_err(|error| describe_files(&error))
 }
 
-/// Runs code of the store below, which panics on some kinds of damage.
+/// Runs code of `lsm_tree`, which panics on some kinds of damage.
 fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| "its content is damaged".to_owned())
 }
 
 /// The entries of one sorted file.
-struct Source {
+struct SortedFile {
     entries: Box<dyn Iterator<Item = lsm_tree::Result<InternalValue>>>,
     path: PathBuf,
-    /// The newest version of the key that comes next.
+    /// The newest version of the next key.
     head: Option<InternalValue>,
-    /// Whether blocks before the head could not be read.
+    /// Whether blocks before the head are unreadable.
     gap: bool,
     /// The first and the last key.
     range: (Vec<u8>, Vec<u8>),
-    /// No version in the file is newer.
+    /// The highest sequence number in the file.
     highest_sequence: u64,
-    /// How many blocks may fail yet. A file whose index cannot be read fails for ever.
+    /// Number of blocks that may still fail. A file with an unreadable index fails forever.
     failures_left: u64,
 }
 
-impl Source {
+impl SortedFile {
     fn new(table: &Table, path: PathBuf) -> Self {
         let blocks = table.metadata.data_block_count + table.metadata.index_block_count;
         Self {
@@ -207,7 +209,7 @@ impl Source {
         }
     }
 
-    /// Moves to the next key, over older versions of this one and over blocks that cannot be read.
+    /// Moves to the next key, past older versions of this one and past unreadable blocks.
     fn advance(&mut self, lost: &mut dyn FnMut(String)) {
         let last = self.head.take();
         self.gap = false;
@@ -230,7 +232,7 @@ impl Source {
                 Err(what) => {
                     if !self.gap {
                         lost(format!(
-                            "a block of sorted keys is damaged, so the keys in it are lost: {what}: path={}",
+                            "a block of a sorted file is damaged, so its keys are lost: {what}: path={}",
                             self.path.display()
                         ));
                     }
@@ -244,7 +246,7 @@ impl Source {
         }
     }
 
-    /// Whether a block that cannot be read may hold a newer version of a key.
+    /// Whether an unreadable block may contain a newer version of a key.
     fn may_have_newer(&self, key: &[u8], sequence: u64) -> bool {
         let is_before_head = self
             .head
@@ -259,31 +261,31 @@ fn is_of(entry: Option<&InternalValue>, key: &[u8]) -> bool {
     entry.is_some_and(|entry| *entry.key.user_key == *key)
 }
 
-/// What the entries of a kind of space are.
+/// An entry of a kind of space.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RawEntry {
     /// A key and its value.
     Entry(Space, Bytes, Bytes),
-    /// A key of which a newer version may be lost.
+    /// A key whose newer version may be lost.
     Uncertain,
-    /// A key of the catalog of which the journals may have lost a newer version: an older record of a table is worth
-    /// more than none.
-    Older(Bytes, Bytes),
-    /// A key that belongs nowhere.
+    /// A key of the catalog whose newer version may be lost from the journals: for a table, an outdated record is
+    /// better than none.
+    Outdated(Bytes, Bytes),
+    /// A key that belongs to no table.
     Foreign,
 }
 
-/// A walk over all intact entries.
-pub(crate) struct Entries {
-    kept: Kept,
-    sources: Vec<Source>,
-    doubts: Doubts,
+/// An iterator over all intact entries.
+pub(crate) struct RawEntries {
+    kind: SpaceKind,
+    sources: Vec<SortedFile>,
+    uncertain: UncertainKeys,
     journaled: std::iter::Peekable<IntoIter<Vec<u8>, Version>>,
 }
 
-impl Entries {
-    /// The next key. Tells `lost` what cannot be read on the way.
-    pub(crate) fn next(&mut self, lost: &mut dyn FnMut(String)) -> Option<Found> {
+impl RawEntries {
+    /// Returns the next entry. Calls `lost` for each part that cannot be read.
+    pub(crate) fn next(&mut self, lost: &mut dyn FnMut(String)) -> Option<RawEntry> {
         loop {
             let heads = self
                 .sources
@@ -319,36 +321,36 @@ impl Entries {
                     source.advance(lost);
                 }
             }
-            let doubt = self.doubts.get(&key);
-            let is_doubted = doubt.is_some_and(|numbers| numbers.contains(&sequence));
+            let uncertain = self.uncertain.get(&key);
+            let may_be_outdated = uncertain.is_some_and(|sequences| sequences.contains(&sequence));
             match newest.and_then(|(_, value)| value) {
-                Some(_) if is_uncertain => return Some(Found::Uncertain),
-                Some(value) if is_doubted && self.kept == Kept::Meta => {
-                    return Some(Found::Older(Space::Meta.key(&key), value.into()));
+                Some(_) if is_uncertain => return Some(RawEntry::Uncertain),
+                Some(value) if may_be_outdated && self.kind == SpaceKind::Meta => {
+                    return Some(RawEntry::Outdated(Space::Meta.key(&key), value.into()));
                 }
-                Some(_) if is_doubted => return Some(Found::Uncertain),
+                Some(_) if may_be_outdated => return Some(RawEntry::Uncertain),
                 Some(value) => return Some(self.found(&key, value)),
                 None => {}
             }
         }
     }
 
-    fn found(&self, key: &[u8], value: Vec<u8>) -> Found {
-        let space = match self.kept {
-            Kept::Meta => Space::Meta,
-            Kept::Changes => Space::Changes,
-            Kept::Tokens => Space::Tokens,
-            Kept::Tables => {
+    fn found(&self, key: &[u8], value: Vec<u8>) -> RawEntry {
+        let space = match self.kind {
+            SpaceKind::Meta => Space::Meta,
+            SpaceKind::Changes => Space::Changes,
+            SpaceKind::Tokens => Space::Tokens,
+            SpaceKind::Tables => {
                 let parsed = TablePrefix::parse(key);
                 let Some((id, rest)) =
                     parsed.and_then(|(id, len)| Some((id, key.get(usize::from(len)..)?)))
                 else {
-                    return Found::Foreign;
+                    return RawEntry::Foreign;
                 };
                 let space = Space::Table(id);
-                return Found::Entry(space, space.key(rest), value.into());
+                return RawEntry::Entry(space, space.key(rest), value.into());
             }
         };
-        Found::Entry(space, space.key(key), value.into())
+        RawEntry::Entry(space, space.key(key), value.into())
     }
 }

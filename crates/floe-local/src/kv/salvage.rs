@@ -1,12 +1,11 @@
-//! Walks that read on behind damaged blocks.
+//! Iterators that continue after damaged blocks.
 //!
-//! The store below merges its sorted files into one walk, which cannot go on behind a block that could
-//! not be read and loses the entry before it. So where a walk fails, keys are taken from each sorted file
-//! by itself, block by block, and values are looked up: a lookup finds the newest value of a key or
-//! fails, so that no older one stands in for a damaged one.
+//! Fjall merges its sorted files into one iterator, which cannot continue after an unreadable block and loses the entry
+//! before it. So after an error, keys are read from each sorted file separately, block by block, and their values are
+//! looked up: a lookup finds the newest value of a key or fails, so that an older value never replaces a damaged one.
 //!
-//! Not found are entries inside a gap that are nowhere but in a write buffer which is just being written
-//! out: the store below does not show such buffers. They are not lost, and the gap is told.
+//! Entries in a gap are not found if they are only in a write buffer that is being flushed, because fjall does not
+//! expose such buffers. They are not lost, and the gap is reported.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -16,75 +15,75 @@ use floe_store::{Error, Result};
 use fjall::AbstractTree;
 
 use super::disk::read_failed;
-use super::{Bytes, Direction, KeyBounds, Snapshot, Space, Walk};
+use super::{Bytes, Direction, KeyBounds, RangeIter, Snapshot, Space};
 
-/// A stretch of keys of which some could not be read.
+/// A range of keys, some of which could not be read.
 #[derive(Debug)]
 pub(crate) struct Gap {
-    /// Why.
+    /// Why reading failed.
     pub(crate) error: Error,
-    /// The last key before it.
+    /// The last key before the gap.
     pub(crate) after: Option<Bytes>,
-    /// The first key behind it.
+    /// The first key after the gap.
     pub(crate) before: Option<Bytes>,
 }
 
-/// A walk through all entries that can be read, in ascending order, and the gaps among them.
-pub(crate) struct Salvage {
+/// An iterator over all readable entries in ascending order, and the gaps between them.
+pub(crate) struct SalvageIter {
     snapshot: Snapshot,
     space: Space,
     bounds: KeyBounds,
-    /// The plain walk, as long as it does not fail.
-    walk: Option<Walk>,
-    /// Where the keys are taken from once it has failed.
-    sources: Vec<Source>,
-    /// Why it failed, until a gap tells.
+    /// The plain iterator, until it fails.
+    plain: Option<RangeIter>,
+    /// The sources of keys after it has failed.
+    sources: Vec<KeySource>,
+    /// The failure, until it is part of a reported gap.
     failure: Option<Gap>,
-    /// A gap that is made of lookups which failed, although the key was found.
-    lookups: Option<Gap>,
-    /// The last key that was read.
+    /// A gap of keys that were found but whose lookups failed.
+    failed_lookups: Option<Gap>,
+    /// The last key that was returned.
     last: Option<Bytes>,
     found: VecDeque<Result<(Bytes, Bytes), Gap>>,
 }
 
 impl Snapshot {
-    /// The keys and values within bounds, with the gaps where some cannot be read.
-    pub(crate) fn salvage(&self, space: Space, bounds: KeyBounds) -> Salvage {
-        Salvage {
+    /// Iterates over the keys and values within bounds, and over the gaps where some cannot be read.
+    pub(crate) fn salvage(&self, space: Space, bounds: KeyBounds) -> SalvageIter {
+        SalvageIter {
             snapshot: self.clone(),
             space,
-            walk: Some(self.range(space, bounds.clone(), Direction::Forward)),
+            plain: Some(self.range(space, bounds.clone(), Direction::Forward)),
             bounds,
             sources: Vec::new(),
             failure: None,
-            lookups: None,
+            failed_lookups: None,
             last: None,
             found: VecDeque::new(),
         }
     }
 }
 
-impl Iterator for Salvage {
+impl Iterator for SalvageIter {
     type Item = Result<(Bytes, Bytes), Gap>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.walk.as_mut().map(Walk::next) {
+        match self.plain.as_mut().map(RangeIter::next) {
             None => {}
-            Some(None) => self.walk = None,
+            Some(None) => self.plain = None,
             Some(Some(Ok((key, value)))) => {
                 self.last = Some(key.clone());
                 return Some(Ok((key, value)));
             }
-            Some(Some(Err(error))) => self.turn_to_sources(error),
+            Some(Some(Err(error))) => self.switch_to_sources(error),
         }
-        while self.found.is_empty() && self.read_on() {}
+        while self.found.is_empty() && self.read_next() {}
         self.found.pop_front()
     }
 }
 
-impl Salvage {
-    fn turn_to_sources(&mut self, error: Error) {
-        self.walk = None;
+impl SalvageIter {
+    fn switch_to_sources(&mut self, error: Error) {
+        self.plain = None;
         if let Some(last) = &self.last {
             self.bounds.0 = Bound::Excluded(last.to_vec());
         }
@@ -97,20 +96,24 @@ impl Salvage {
         self.advance(None);
     }
 
-    /// Reads the next key that any source has. `false` at the end.
-    fn read_on(&mut self) -> bool {
+    /// Reads the next key of all sources. `false` at the end.
+    fn read_next(&mut self) -> bool {
         let heads = self
             .sources
             .iter()
             .filter_map(|source| source.head.as_ref());
         let Some(key) = heads.min().cloned() else {
-            let rest = self.lookups.take().into_iter().chain(self.failure.take());
+            let rest = self
+                .failed_lookups
+                .take()
+                .into_iter()
+                .chain(self.failure.take());
             self.found.extend(rest.map(Err));
             return !self.found.is_empty();
         };
         match self.snapshot.get(self.space, &key) {
             Ok(Some(value)) => {
-                if let Some(gap) = self.lookups.take() {
+                if let Some(gap) = self.failed_lookups.take() {
                     let before = Some(key.clone());
                     self.found.push_back(Err(Gap { before, ..gap }));
                 }
@@ -118,11 +121,11 @@ impl Salvage {
                 self.found.push_back(Ok((key.clone(), value)));
             }
             Ok(None) => {}
-            // What the key needs can be in a gap that has been told.
+            // The failed block belongs to a gap that was already reported.
             Err(_) if self.sources.iter().any(|source| source.is_in_gap(&key)) => {}
             Err(error) => {
                 self.failure = None;
-                self.lookups.get_or_insert(Gap {
+                self.failed_lookups.get_or_insert(Gap {
                     error,
                     after: self.last.clone(),
                     before: None,
@@ -133,7 +136,7 @@ impl Salvage {
         true
     }
 
-    /// Moves all sources on that stand at this key, and tells the gaps that they meet.
+    /// Advances all sources whose next key is `key`, and reports their gaps.
     fn advance(&mut self, key: Option<&Bytes>) {
         let sources = self.sources.iter_mut();
         for source in sources.filter(|source| source.head.as_ref() == key) {
@@ -147,17 +150,17 @@ impl Salvage {
 }
 
 /// The keys of one sorted file, or of the write buffer.
-struct Source {
+struct KeySource {
     keys: Box<dyn Iterator<Item = Result<Bytes>> + Send>,
-    /// The key that comes next.
+    /// The next key.
     head: Option<Bytes>,
-    /// Whether blocks before the head could not be read.
+    /// Whether blocks before the head are unreadable.
     gap: bool,
-    /// How many blocks may fail yet. A file whose index cannot be read fails for ever.
+    /// Number of blocks that may still fail. A file with an unreadable index fails forever.
     failures_left: u64,
 }
 
-impl Source {
+impl KeySource {
     fn new(keys: impl Iterator<Item = Result<Bytes>> + Send + 'static, blocks: u64) -> Self {
         Self {
             keys: Box::new(keys),
@@ -171,7 +174,7 @@ impl Source {
         self.gap && self.head.as_ref() != Some(key)
     }
 
-    /// Moves to the next key, over all its versions and over blocks that cannot be read.
+    /// Moves to the next key, past all versions of this one and past unreadable blocks.
     fn advance(&mut self) -> Option<Gap> {
         let after = self.head.take();
         let mut failure = None;
@@ -200,16 +203,15 @@ impl Source {
     }
 }
 
-/// All places where a space on disk has keys within bounds; none for a space in memory, of which
-/// everything can be read.
-fn sources(snapshot: &Snapshot, space: Space, bounds: &KeyBounds) -> Vec<Source> {
+/// All sources of keys of a space on disk, within bounds. Empty for a space in memory, which is always readable.
+fn sources(snapshot: &Snapshot, space: Space, bounds: &KeyBounds) -> Vec<KeySource> {
     let Snapshot::Disk(held) = snapshot else {
         return Vec::new();
     };
     let tree = &held.keyspace(space).tree;
     let skip = space.skip();
     let bounds = space.full_bounds(bounds.clone());
-    // The buffer first: if it becomes a file meanwhile, its keys come twice rather than not at all.
+    // The buffer comes first: if it is flushed meanwhile, its keys occur twice instead of not at all.
     let buffer = tree.active_memtable();
     let within = |key: &[u8]| std::ops::RangeBounds::<Vec<u8>>::contains(&bounds, &key.to_vec());
     let buffered = buffer.iter().map(|entry| entry.key.user_key);
@@ -217,9 +219,9 @@ fn sources(snapshot: &Snapshot, space: Space, bounds: &KeyBounds) -> Vec<Source>
         .filter(|key| within(key))
         .map(|slice| Ok(Bytes { slice, skip }))
         .collect();
-    let mut sources = vec![Source::new(buffered.into_iter(), 0)];
+    let mut sources = vec![KeySource::new(buffered.into_iter(), 0)];
     for table in tree.current_version().iter_tables() {
-        // A file is not removed as long as it is held.
+        // A file is not removed while it is held.
         let (table, held) = (table.clone(), held.clone());
         let blocks = table.metadata.data_block_count + table.metadata.index_block_count;
         let bound = |bound: &Bound<Vec<u8>>| bound.clone().map(fjall::Slice::from);
@@ -229,7 +231,7 @@ fn sources(snapshot: &Snapshot, space: Space, bounds: &KeyBounds) -> Vec<Source>
             let key = entry.map_err(read_failed)?.key.user_key;
             Ok(Bytes { slice: key, skip })
         });
-        sources.push(Source::new(keys, blocks));
+        sources.push(KeySource::new(keys, blocks));
     }
     sources
 }

@@ -1,11 +1,11 @@
-//! Spaces, and how the keys of all tables share one keyspace of the store below.
+//! Spaces, and how the keys of all tables share one keyspace of fjall.
 
 use std::ops::{Bound, Deref};
 
 use super::bytes::Bytes;
 use super::range::{KeyBounds, prefix_bounds};
 
-/// A set of keys and values of its own.
+/// A separate set of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Space {
     /// The catalog.
@@ -14,15 +14,15 @@ pub(crate) enum Space {
     Changes,
     /// Idempotency tokens.
     Tokens,
-    /// What belongs to the table of this id.
+    /// The data of the table with this id.
     Table(u32),
 }
 
-/// Keys up to this length are put together without an allocation.
+/// Keys up to this length are assembled without an allocation.
 const SHORT_KEY_BYTES: usize = 192;
 
 impl Space {
-    /// The key with the id of the table in front of it, as the store below has it.
+    /// Calls `then` with the full key as fjall stores it, which starts with the table id.
     pub(super) fn with_full_key<T>(self, key: &[u8], then: impl FnOnce(&[u8]) -> T) -> T {
         let Self::Table(id) = self else {
             return then(key);
@@ -40,7 +40,7 @@ impl Space {
         }
     }
 
-    /// A key of this space, in the form in which a batch takes it.
+    /// A key of this space, in the form that a batch requires.
     pub(crate) fn key(self, key: &[u8]) -> Bytes {
         let skip = self.skip();
         self.with_full_key(key, |full| Bytes {
@@ -49,7 +49,7 @@ impl Space {
         })
     }
 
-    /// The bytes in front of a key that the store below returns.
+    /// Length of the prefix in keys returned by fjall.
     pub(super) fn skip(self) -> u8 {
         match self {
             Self::Table(id) => TablePrefix::of(id).len,
@@ -57,7 +57,7 @@ impl Space {
         }
     }
 
-    /// Bounds within the space as bounds of full keys.
+    /// Converts bounds within the space to bounds of full keys.
     pub(super) fn full_bounds(self, (start, end): KeyBounds) -> KeyBounds {
         let Self::Table(id) = self else {
             return (start, end);
@@ -80,10 +80,10 @@ impl Space {
     }
 }
 
-/// The id of a table in front of its keys: one byte for the first 241, two for the next 2048, and so on. None is the
-/// beginning of another, and their order is that of the ids.
+/// The encoded table id in front of its keys: one byte for the first 241 ids, two for the next 2048, and so on. No id
+/// is a prefix of another, and they sort by id.
 ///
-/// It is short because the store below compares keys by their first four bytes first: those should tell items apart.
+/// It is short because fjall first compares the first four bytes of keys, which should distinguish items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TablePrefix {
     bytes: [u8; Self::BYTES_MAX],
@@ -115,7 +115,7 @@ impl TablePrefix {
         Self { bytes, len }
     }
 
-    /// The id in front of a full key, and how long it is.
+    /// Decodes the id at the start of a full key, and returns it with its length.
     pub(super) fn parse(key: &[u8]) -> Option<(u32, u8)> {
         let two = |high: u8, low: u8| u32::from(u16::from_be_bytes([high, low]));
         let (id, len) = match *key {
@@ -127,7 +127,7 @@ impl TablePrefix {
             [Self::FIVE_BYTES, a, b, c, d, ..] => (u32::from_be_bytes([a, b, c, d]), 5),
             _ => return None,
         };
-        // Each id has one form.
+        // Each id has exactly one encoding.
         (Self::of(id).len == len).then_some((id, len))
     }
 }

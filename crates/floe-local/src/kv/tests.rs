@@ -1,4 +1,4 @@
-//! The store in memory and on disk, side by side.
+//! Tests of the key-value store, in memory and on disk.
 
 use super::*;
 
@@ -24,12 +24,12 @@ fn commit(kv: &Kv, space: Space, writes: &[(&[u8], Option<&[u8]>)]) {
     kv.commit(batch, Sync::None).unwrap();
 }
 
-fn keys(walk: Walk) -> Vec<Vec<u8>> {
-    walk.map(|entry| entry.unwrap().0.to_vec()).collect()
+fn keys(range: RangeIter) -> Vec<Vec<u8>> {
+    range.map(|entry| entry.unwrap().0.to_vec()).collect()
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn snapshot_is_immutable() {
     check(|kv| {
         let space = SPACE;
         commit(kv, space, &[(b"k", Some(b"1")), (b"gone", Some(b"1"))]);
@@ -51,7 +51,7 @@ fn a_snapshot_stays_as_it_was() {
 }
 
 #[test]
-fn walks_go_both_ways_within_bounds() {
+fn ranges_are_read_in_both_directions_within_bounds() {
     check(|kv| {
         let space = SPACE;
         let names: Vec<[u8; 2]> = (0..300_u16).map(u16::to_be_bytes).collect();
@@ -83,7 +83,7 @@ fn walks_go_both_ways_within_bounds() {
 }
 
 #[test]
-fn tables_do_not_see_the_keys_of_their_neighbours() {
+fn tables_are_isolated_from_each_other() {
     check(|kv| {
         for id in [0, 6, 7, 8, u32::MAX] {
             for key in [&b""[..], b"k", &[255; 300]] {
@@ -119,7 +119,7 @@ fn tables_do_not_see_the_keys_of_their_neighbours() {
 }
 
 #[test]
-fn prefixes_of_tables_are_in_order_and_none_begins_another() {
+fn table_prefixes_are_ordered_and_prefix_free() {
     let near = |id: u32| id.saturating_sub(2)..=id.saturating_add(2);
     let ids: std::collections::BTreeSet<u32> = [0, 240, 2288, 67_824, 1 << 24, u32::MAX]
         .into_iter()
@@ -151,7 +151,7 @@ fn prefixes_of_tables_are_in_order_and_none_begins_another() {
 }
 
 #[test]
-fn opening_makes_no_keyspaces() {
+fn opening_creates_no_keyspaces() {
     let dir = tempfile::tempdir().unwrap();
     let Err(error) = Kv::open(dir.path(), &OPTIONS) else {
         panic!("an empty folder was opened as a store");
@@ -163,7 +163,7 @@ fn opening_makes_no_keyspaces() {
 }
 
 #[test]
-fn batches_over_spaces_and_their_durability_survive_opening_again() {
+fn batch_over_several_spaces_survives_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
     let spaces = [Space::Meta, Space::Tokens, Space::Table(1), Space::Table(2)];
@@ -179,7 +179,7 @@ fn batches_over_spaces_and_their_durability_survive_opening_again() {
 }
 
 #[test]
-fn write_buffers_are_bounded_together() {
+fn write_buffers_are_limited_together() {
     let dir = tempfile::tempdir().unwrap();
     let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
     let spaces = [Space::Meta, Space::Changes, Space::Tokens, SPACE];
@@ -192,7 +192,7 @@ fn write_buffers_are_bounded_together() {
         kv.commit(batch, Sync::None).unwrap();
         kv.maintain();
     }
-    // 8 MB were written; of those that are not in files yet, only the bound and one look's worth.
+    // 8 MB were written; only the limit and the bytes of one check interval may still be in buffers.
     let buffered = disk(&kv).buffered_bytes();
     assert!(
         buffered <= OPTIONS.write_buffer_bytes * 5 / 4,
@@ -205,11 +205,11 @@ fn write_buffers_are_bounded_together() {
 }
 
 fn disk(kv: &Kv) -> &Disk {
-    kv.disk.as_ref().expect("a store on disk was expected")
+    kv.disk.as_ref().expect("expected a store on disk")
 }
 
 #[test]
-fn files_of_a_removed_table_are_dropped_and_neighbours_stay() {
+fn dropping_files_of_a_table_keeps_its_neighbors() {
     let dir = tempfile::tempdir().unwrap();
     let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
     let entries = |id: u32| {
@@ -237,13 +237,13 @@ fn files_of_a_removed_table_are_dropped_and_neighbours_stay() {
 }
 
 #[test]
-fn reopening_drops_what_was_not_committed_and_keeps_the_rest() {
+fn reopening_removes_uncommitted_batches_only() {
     let dir = tempfile::tempdir().unwrap();
     let kv = Kv::create(dir.path(), &OPTIONS).unwrap();
     for n in 0..10_u8 {
         commit(&kv, SPACE, &[(&[n], Some(b"v"))]);
     }
-    // A whole batch of a commit that is taken for failed.
+    // A complete batch of a commit that counts as failed.
     let committed = disk(&kv).committed_below();
     commit(&kv, SPACE, &[(b"failed", Some(b"v"))]);
     disk(&kv).set_committed_below(committed);
@@ -264,15 +264,14 @@ fn reopening_drops_what_was_not_committed_and_keeps_the_rest() {
 }
 
 #[test]
-fn the_end_of_a_prefix_is_the_next_key_that_does_not_have_it() {
+fn prefix_end_is_the_first_key_after_the_prefix() {
     assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
     assert_eq!(prefix_end(&[1, 255, 255]), Some(vec![2]));
     assert_eq!(prefix_end(&[255, 255]), None);
     assert_eq!(prefix_end(&[]), None);
 }
 
-/// A store of one sorted file with numbered keys, of which some blocks were damaged, each in the value of
-/// one of these keys.
+/// A store with one sorted file of numbered keys. For each key in `damaged`, the block with its value is damaged.
 fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
     let value = |n: u32| format!("<value {n:06}>{}", "x".repeat(100)).into_bytes();
     let kv = Kv::create(dir, &OPTIONS).unwrap();
@@ -280,7 +279,7 @@ fn damaged_store(dir: &Path, count: u32, damaged: &[u32]) -> (Kv, Space) {
     kv.load(entries).unwrap();
     let paths = crate::files::sorted_files(&dir.join("keyspaces/4"));
     let [(_, path)] = &paths[..] else {
-        panic!("one file was expected: {paths:?}");
+        panic!("expected one file: {paths:?}");
     };
     let path = path.clone();
     drop(kv);
@@ -301,8 +300,8 @@ fn number(key: &[u8]) -> u32 {
     u32::from_be_bytes(key.try_into().unwrap())
 }
 
-/// Salvages what is within bounds, and compares it with lookups of all keys: everything that can be
-/// looked up is there, in order, and everything else is in a gap. Answers how many gaps there are.
+/// Salvages a range, and compares it with lookups of all keys: every key that can be looked up is returned, in order,
+/// and every other key is in a gap. Returns the number of gaps.
 fn check_salvage(kv: &Kv, space: Space, count: u32, bounds: std::ops::Range<u32>) -> usize {
     let snapshot = kv.snapshot();
     let bound = |n: u32| n.to_be_bytes().to_vec();
@@ -336,14 +335,14 @@ fn check_salvage(kv: &Kv, space: Space, count: u32, bounds: std::ops::Range<u32>
 }
 
 #[test]
-fn everything_around_and_between_damaged_blocks_is_salvaged() {
+fn everything_outside_damaged_blocks_is_salvaged() {
     for (damaged, gaps) in [
         (&[][..], 0),
         (&[1000], 1),
         (&[0], 1),
         (&[1999], 1),
         (&[300, 1000, 1700], 3),
-        // Blocks that follow each other are one gap.
+        // Adjacent blocks are one gap.
         (&[1000, 1030, 1060, 1090, 1120], 1),
     ] {
         let dir = tempfile::tempdir().unwrap();
@@ -356,7 +355,7 @@ fn everything_around_and_between_damaged_blocks_is_salvaged() {
 }
 
 #[test]
-fn what_was_written_since_is_salvaged_inside_a_gap_too() {
+fn later_writes_inside_a_gap_are_salvaged() {
     let dir = tempfile::tempdir().unwrap();
     let (kv, space) = damaged_store(dir.path(), 2000, &[500, 1000]);
     let before = kv.snapshot();
@@ -383,7 +382,7 @@ fn what_was_written_since_is_salvaged_inside_a_gap_too() {
 }
 
 #[test]
-fn a_file_of_which_nothing_can_be_read_is_one_gap() {
+fn unreadable_file_is_one_gap() {
     let dir = tempfile::tempdir().unwrap();
     let all: Vec<u32> = (0..200).collect();
     let (kv, space) = damaged_store(dir.path(), 200, &all);
@@ -401,14 +400,14 @@ fn a_file_of_which_nothing_can_be_read_is_one_gap() {
 
 #[cfg(unix)]
 #[test]
-fn disk_is_tried_with_a_file_of_its_own() {
+fn probe_does_not_write_through_a_link() {
     let dir = tempfile::tempdir().unwrap();
     let (folder, victim) = (dir.path().join("data"), dir.path().join("victim"));
     std::fs::write(&victim, "precious").unwrap();
     let kv = Kv::create(&folder, &OPTIONS).unwrap();
     std::os::unix::fs::symlink(&victim, folder.join("probe.tmp")).unwrap();
     let Some(disk) = &kv.disk else {
-        panic!("it is on disk");
+        panic!("expected a store on disk");
     };
     disk.probe().unwrap();
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");

@@ -1,15 +1,15 @@
-//! Change records, and the texts of sequence numbers and shard ids.
+//! Change records, and the text forms of sequence numbers and shard ids.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 1 | bits 0 and 1: kind; bit 2: made by the expiry sweeper; bits 3 and 4: old and new image follow |
-//! | 1 | the view of the stream when the record was made |
-//! | varint | when, in milliseconds since 1970 |
+//! | 1 | bits 0 and 1: kind; bit 2: written by the expiry sweeper; bits 3 and 4: old and new image follow |
+//! | 1 | the view of the stream when the record was written |
+//! | varint | time of the change, in milliseconds since 1970 |
 //! | prefixed | the key of the item, as an [item](super::item) |
 //! | prefixed | the old image, if it follows |
 //! | prefixed | the new image, if it follows |
 //!
-//! Images are the very bytes that the table stored, so that making a record encodes nothing twice.
+//! Images are the exact bytes of the table, so that no item is encoded twice.
 
 use floe_store::limits::SEQUENCE_NUMBER_CHARS;
 use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
@@ -23,22 +23,22 @@ const EXPIRED: u8 = 1 << 2;
 const HAS_OLD: u8 = 1 << 3;
 const HAS_NEW: u8 = 1 << 4;
 
-/// A change as the commit path knows it; images are stored items.
+/// A change on the commit path; images are encoded items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
-    /// What happened.
+    /// The kind of change.
     pub(crate) kind: ChangeKind,
-    /// Who did it, if it was not a user.
+    /// The service that made the change; `None` for a user.
     pub(crate) identity: Option<ServiceIdentity>,
-    /// When.
+    /// When the change was made.
     pub(crate) created: Timestamp,
     /// Which images to keep.
     pub(crate) view: StreamView,
-    /// The key of the item.
+    /// The key attributes of the item.
     pub(crate) keys: &'a Item,
-    /// The item before, if there was one.
+    /// The item before the change, if it existed.
     pub(crate) old: Option<&'a [u8]>,
-    /// The item after, if there is one.
+    /// The item after the change, if it exists.
     pub(crate) new: Option<&'a [u8]>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn key(stream: u32, sequence: u64) -> Vec<u8> {
     key
 }
 
-/// The stream and sequence number in a key.
+/// Decodes the stream and sequence number of a key.
 pub(crate) fn decode_key(key: &[u8]) -> Result<(u32, u64)> {
     let mut reader = Reader::new(key, "change key");
     let stream = u32::from_be_bytes(reader.array()?);
@@ -58,12 +58,12 @@ pub(crate) fn decode_key(key: &[u8]) -> Result<(u32, u64)> {
     Ok((stream, sequence))
 }
 
-/// All records of a stream.
+/// The key range of all records of a stream.
 pub(crate) fn bounds(stream: u32) -> KeyBounds {
     prefix_bounds(&stream.to_be_bytes())
 }
 
-/// The bytes of a record.
+/// Encodes a record.
 pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
     let old = change.old.filter(|_| change.view.has_old());
     let new = change.new.filter(|_| change.view.has_new());
@@ -92,7 +92,7 @@ pub(crate) fn encode(change: &Change<'_>) -> Vec<u8> {
     out
 }
 
-/// The record of these bytes. `instance` tells the records of this store from those of others.
+/// Decodes a record. `instance` makes its event id unique across stores.
 pub(crate) fn decode(bytes: &[u8], sequence: u64, instance: u64) -> Result<ChangeRecord> {
     let mut reader = Reader::new(bytes, "change record");
     let flags = reader.byte()?;
@@ -131,20 +131,20 @@ pub(crate) fn decode(bytes: &[u8], sequence: u64, instance: u64) -> Result<Chang
         sequence: sequence_text(sequence),
         size_bytes,
         view,
-        // DynamoDB tells the moment of a change to the second.
+        // DynamoDB reports the time of a change in whole seconds.
         created: Timestamp::from_millis(created.as_secs() * 1000),
         identity: (flags & EXPIRED != 0).then_some(ServiceIdentity::Expiry),
     })
 }
 
-/// When the record of these bytes was made, without decoding the rest.
+/// Decodes only the time of a record.
 pub(crate) fn decode_created(bytes: &[u8]) -> Result<Timestamp> {
     let mut reader = Reader::new(bytes, "change record");
     reader.array::<2>()?;
     reader.varint().map(Timestamp::from_millis)
 }
 
-/// The byte of a view.
+/// The stored code of a view.
 pub(crate) const fn view_code(view: StreamView) -> u8 {
     match view {
         StreamView::KeysOnly => 0,
@@ -154,7 +154,7 @@ pub(crate) const fn view_code(view: StreamView) -> u8 {
     }
 }
 
-/// The view of a byte.
+/// The view with this code.
 pub(crate) const fn view_of_code(code: u8) -> Option<StreamView> {
     Some(match code {
         0 => StreamView::KeysOnly,
@@ -165,23 +165,23 @@ pub(crate) const fn view_of_code(code: u8) -> Option<StreamView> {
     })
 }
 
-/// The text of a sequence number: of one length, so that the order of texts is the order of numbers.
+/// Formats a sequence number. All texts have the same length, so that they sort like the numbers.
 pub(crate) fn sequence_text(sequence: u64) -> String {
     format!("{sequence:0width$}", width = SEQUENCE_NUMBER_CHARS.start())
 }
 
-/// The sequence number of a text.
+/// Parses a sequence number.
 pub(crate) fn parse_sequence(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// The id of the shard that was opened then and begins with this sequence number.
+/// The id of a shard, from the time it was opened and its first sequence number.
 pub(crate) fn shard_id(created: Timestamp, start: u64) -> String {
     format!("shardId-{:020}-{start:08x}", created.as_millis())
 }
 
-/// The sequence number with which the shard of this id begins.
+/// Parses a shard id and returns the shard's first sequence number.
 pub(crate) fn parse_shard_id(id: &str) -> Option<u64> {
     let (created, start) = id.strip_prefix("shardId-")?.split_once('-')?;
     let start = u64::from_str_radix(start, 16).ok()?;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn records_hold_the_images_that_the_view_asks_for() {
+    fn record_contains_the_images_of_the_view() {
         for code in 0..4 {
             let view = view_of_code(code).unwrap();
             assert_eq!(view_code(view), code);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_no_item_is_refused() {
+    fn record_without_an_item_is_rejected() {
         let record = |keys: &Item| {
             encode(&Change {
                 kind: ChangeKind::Remove,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_and_shards_have_texts_of_dynamodbs_shape() {
+    fn sequence_numbers_and_shard_ids_have_dynamodbs_format() {
         assert_eq!(sequence_text(42), "000000000000000000042");
         assert_eq!(parse_sequence(&sequence_text(u64::MAX)), Some(u64::MAX));
         assert_eq!(parse_sequence("+1"), None);

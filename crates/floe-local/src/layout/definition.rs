@@ -8,7 +8,7 @@ use floe_store::table::{
 };
 use floe_store::{Item, Name, TableDef, Value};
 
-use super::fields::{Record, Stored, get, put, record};
+use super::fields::{FieldValue, Record, get, put, record};
 
 record! {
     KeyAttribute { name: "name", kind: "kind" }
@@ -47,7 +47,7 @@ impl Record for TableDef {
         fields
     }
 
-    fn of_fields(fields: &Item) -> Option<Self> {
+    fn from_fields(fields: &Item) -> Option<Self> {
         let mut tags = BTreeMap::new();
         for (key, value) in fields.get("tags")?.as_m()?.iter() {
             tags.insert(key.to_string(), value.as_s()?.to_owned());
@@ -61,7 +61,7 @@ impl Record for TableDef {
             ttl_attribute: get(fields, "ttl")?,
             tags,
             deletion_protection: get(fields, "deletion_protection")?,
-            // Which classes were chosen was not stored at first; the infrequent one always is.
+            // Older records do not store which class was chosen; the infrequent-access class is always stored.
             class: match (get(fields, "infrequent")?, get(fields, "class_chosen")?) {
                 (true, _) => Some(TableClass::StandardInfrequentAccess),
                 (false, Some(true)) => Some(TableClass::Standard),
@@ -90,7 +90,7 @@ impl Record for IndexDef {
         fields
     }
 
-    fn of_fields(fields: &Item) -> Option<Self> {
+    fn from_fields(fields: &Item) -> Option<Self> {
         Some(Self {
             name: get(fields, "name")?,
             kind: if get(fields, "local")? {
@@ -110,8 +110,8 @@ impl Record for IndexDef {
     }
 }
 
-/// The throughput that is paid for; left out if it is paid for by the request.
-impl Stored for Billing {
+/// Provisioned throughput; omitted for on-demand billing.
+impl FieldValue for Billing {
     fn store(&self) -> Option<Value> {
         match self {
             Self::OnDemand => None,
@@ -125,8 +125,8 @@ impl Stored for Billing {
     }
 }
 
-/// Left out if it is what every table has.
-impl Stored for Scaling {
+/// Omitted if it is the default.
+impl FieldValue for Scaling {
     fn store(&self) -> Option<Value> {
         if *self == Self::default() {
             return None;

@@ -1,43 +1,43 @@
-//! Records as [items](super::item) of named fields.
+//! Records encoded as [items](super::item) with named fields.
 //!
-//! Fields can be added later without a new format: one that is absent is one that a record of an older version lacks.
+//! Fields can be added later without a new format version: records of older versions simply lack them.
 
 use floe_store::table::{KeyKind, StreamView};
 use floe_store::{Item, Name, Timestamp, Value};
 
 use super::change::{view_code, view_of_code};
 
-/// What a field of a record holds.
-pub(super) trait Stored: Sized {
-    /// The value of the field; `None` if it is left out.
+/// A type that can be the value of a field.
+pub(super) trait FieldValue: Sized {
+    /// Encodes the value; `None` if the field is omitted.
     fn store(&self) -> Option<Value>;
 
-    /// What a field of this value holds. `None` if it is missing or of another type, which is damage.
+    /// Decodes the value. `None` if it is missing or has another type, which means damage.
     fn load(value: Option<&Value>) -> Option<Self>;
 }
 
-/// What is stored as named fields.
+/// A type that is stored as named fields.
 pub(super) trait Record: Sized {
-    /// The fields.
+    /// Encodes the fields.
     fn fields(&self) -> Item;
 
-    /// What has these fields; `None` for damage.
-    fn of_fields(fields: &Item) -> Option<Self>;
+    /// Decodes the fields; `None` if they are damaged.
+    fn from_fields(fields: &Item) -> Option<Self>;
 }
 
-/// Sets a field, unless it is left out.
-pub(super) fn put(fields: &mut Item, name: &'static str, value: &impl Stored) {
+/// Sets a field, unless its value is omitted.
+pub(super) fn put(fields: &mut Item, name: &'static str, value: &impl FieldValue) {
     if let Some(value) = value.store() {
         fields.insert(Name::new_static(name), value);
     }
 }
 
-/// What a field holds.
-pub(super) fn get<T: Stored>(fields: &Item, name: &str) -> Option<T> {
+/// Decodes a field.
+pub(super) fn get<T: FieldValue>(fields: &Item, name: &str) -> Option<T> {
     T::load(fields.get(name))
 }
 
-/// Stores structs as named fields: each member, and the name of its field.
+/// Implements [`Record`] for structs: each member with the name of its field.
 macro_rules! record {
     ($($record:ident { $($member:ident: $name:literal),+ $(,)? })+) => {$(
         impl Record for $record {
@@ -47,7 +47,7 @@ macro_rules! record {
                 fields
             }
 
-            fn of_fields(fields: &Item) -> Option<Self> {
+            fn from_fields(fields: &Item) -> Option<Self> {
                 Some(Self { $( $member: get(fields, $name)?, )+ })
             }
         }
@@ -55,10 +55,10 @@ macro_rules! record {
 }
 pub(super) use record;
 
-/// Stores types as plain values: how a value is made of one, and one of a value.
-macro_rules! stored {
+/// Implements [`FieldValue`] for types with a plain value: one expression to encode, one to decode.
+macro_rules! field_values {
     ($($type:ty: $held:ident => $value:expr, $found:ident => $read:expr;)+) => {$(
-        impl Stored for $type {
+        impl FieldValue for $type {
             fn store(&self) -> Option<Value> {
                 let $held = self;
                 Some(Value::from($value))
@@ -72,7 +72,7 @@ macro_rules! stored {
     )+};
 }
 
-stored! {
+field_values! {
     u64: number => *number, value => value.as_n()?.to_u64();
     u32: number => *number, value => u32::try_from(value.as_n()?.to_u64()?).ok();
     Timestamp: time => time.as_millis(), value => value.as_n()?.to_u64().map(Timestamp::from_millis);
@@ -88,17 +88,17 @@ stored! {
     };
 }
 
-impl<T: Record> Stored for T {
+impl<T: Record> FieldValue for T {
     fn store(&self) -> Option<Value> {
         Some(Value::M(self.fields()))
     }
 
     fn load(value: Option<&Value>) -> Option<Self> {
-        Self::of_fields(value?.as_m()?)
+        Self::from_fields(value?.as_m()?)
     }
 }
 
-impl<T: Stored> Stored for Option<T> {
+impl<T: FieldValue> FieldValue for Option<T> {
     fn store(&self) -> Option<Value> {
         self.as_ref()?.store()
     }
@@ -111,7 +111,7 @@ impl<T: Stored> Stored for Option<T> {
     }
 }
 
-impl<T: Stored> Stored for Vec<T> {
+impl<T: FieldValue> FieldValue for Vec<T> {
     fn store(&self) -> Option<Value> {
         let elements = self.iter().filter_map(T::store);
         Some(Value::L(elements.collect()))

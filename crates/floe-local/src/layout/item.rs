@@ -1,41 +1,40 @@
-//! The item codec: the size of the item as DynamoDB counts it, then its
-//! [packed form](floe_store::Item::pack_into).
+//! The item codec: the size of the item by DynamoDB's rules, then its [packed form](floe_store::Item::pack_into).
 //!
-//! The size stands in front so that paging, capacity and the table's counters need not weigh an item
-//! again, and need not unpack it at all where only its size counts.
+//! The size comes first so that paging, capacity and the table's counts need not compute it again, and need not unpack
+//! the item where only its size matters.
 
 use floe_store::size::item_size;
 use floe_store::{Item, Result};
 
 use super::{Reader, damaged, push_varint};
 
-/// The bytes of an item.
+/// Encodes an item.
 pub(crate) fn encode(item: &Item) -> Vec<u8> {
     encode_sized(item, item_size(item))
 }
 
-/// The bytes of an item whose size is known.
+/// Encodes an item whose size is known.
 pub(crate) fn encode_sized(item: &Item, size: usize) -> Vec<u8> {
-    // Names and values take about what DynamoDB counts, with a byte or two each for their lengths.
+    // Names and values take about their size by DynamoDB's rules, plus a byte or two each for their lengths.
     let mut out = Vec::with_capacity(size + 4 * item.len() + 8);
     push_varint(&mut out, size as u64);
     item.pack_into(&mut out);
     out
 }
 
-/// The item of these bytes.
+/// Decodes an item.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Item> {
     Ok(decode_sized(bytes)?.1)
 }
 
-/// The item of these bytes with its size as DynamoDB counts it.
+/// Decodes an item with its size by DynamoDB's rules.
 pub(crate) fn decode_sized(bytes: &[u8]) -> Result<(usize, Item)> {
     let (size, packed) = split(bytes)?;
     let item = Item::from_packed(packed).ok_or_else(|| damaged("item"))?;
     Ok((size, item))
 }
 
-/// The size of an item as DynamoDB counts it, without looking at the rest.
+/// Decodes only the size of an item.
 pub(crate) fn decode_size(bytes: &[u8]) -> Result<usize> {
     Ok(split(bytes)?.0)
 }
@@ -44,7 +43,7 @@ fn split(bytes: &[u8]) -> Result<(usize, &[u8])> {
     let mut reader = Reader::new(bytes, "item");
     let size = reader.varint()?;
     match usize::try_from(size) {
-        // Nothing weighs more than four times what it takes here: that is an empty list in a list.
+        // The size is at most four times the number of bytes here, which an empty list in a list reaches.
         Ok(size) if size <= reader.remaining().saturating_mul(4) => Ok((size, reader.rest())),
         _ => Err(damaged("item")),
     }
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_come_back_with_their_size() {
+    fn item_round_trips_with_its_size() {
         let list = floe_store::Value::L(vec![floe_store::Value::L(vec![]); 20]);
         for item in [
             Item::new(),
@@ -69,13 +68,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_item_takes_little_more_than_its_size() {
+    fn small_item_is_encoded_with_little_overhead() {
         let item = Item::new().with("pk", "user#1").with("n", 7);
         assert_eq!(encode(&item).len(), item_size(&item) + 6);
     }
 
     #[test]
-    fn sizes_beyond_the_bytes_and_other_bytes_are_refused() {
+    fn impossible_sizes_and_invalid_bytes_are_rejected() {
         for bytes in [&[][..], &[0], &[5, 0], &[0x80, 0, 0], &[0, 0, 0], &[1, 9]] {
             assert!(decode(bytes).is_err(), "{bytes:?}");
         }

@@ -1,9 +1,9 @@
-//! Keys of items, index entries and expiry entries, and the ranges that queries and scans walk.
+//! Keys of items, index entries and expiry entries, and the key ranges of queries and scans.
 //!
 //! A key attribute has a fixed type, so its bytes need no type: strings and binaries are written with
 //! `00` as `00 FF` and end with `00 00`, numbers in their [ordered](floe_store::Number::encode_ordered)
-//! form. No encoded value is the beginning of another, and the order of the bytes is the order of the
-//! values, so parts can follow each other and begin a range.
+//! form. No encoded value is a prefix of another, and byte order is value order, so values can be concatenated and the
+//! result can start a range.
 
 use std::ops::Bound;
 
@@ -16,28 +16,28 @@ use floe_store::{Item, Result, Value};
 use super::{Reader, damaged};
 use crate::kv::{KeyBounds, prefix_bounds, prefix_end};
 
-/// The key of the copy of the table's record that stands with its items, so that they can be understood when the
+/// The key of the copy of the table's record that is stored with its items, so that they can be decoded when the
 /// catalog is damaged.
 pub(crate) const DEFINITION_KEY: [u8; 1] = [0];
 
-/// The tag of items.
+/// First byte of the keys of items.
 pub(crate) const ITEM_TAG: u8 = 1;
 
-/// The tag of index entries.
+/// First byte of the keys of index entries.
 pub(crate) const INDEX_TAG: u8 = 2;
 
-/// The tag of expiry entries.
+/// First byte of the keys of expiry entries.
 pub(crate) const EXPIRY_TAG: u8 = 3;
 
-/// The tag of the weights of item collections.
+/// First byte of the keys of item collection sizes.
 pub(crate) const COLLECTION_TAG: u8 = 4;
 
-/// Where the key of the table begins in an item's key: after the tag and the hash.
+/// Offset of the table key in an item's key: after the tag and the hash.
 const ITEM_KEY_HEAD: usize = 3;
 
 const HASHES: u64 = 1 << 16;
 
-/// A table or one of its indexes: what the keys of its entries begin with.
+/// The items of a table or the entries of one of its indexes, which share a key prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entries {
     /// The items.
@@ -47,7 +47,7 @@ pub(crate) enum Entries {
 }
 
 impl Entries {
-    fn head(self) -> Vec<u8> {
+    fn prefix(self) -> Vec<u8> {
         let mut key = Vec::with_capacity(64);
         match self {
             Self::Items => key.push(ITEM_TAG),
@@ -59,14 +59,14 @@ impl Entries {
         key
     }
 
-    /// All of them.
+    /// The range of all entries.
     pub(crate) fn bounds(self) -> KeyBounds {
-        prefix_bounds(&self.head())
+        prefix_bounds(&self.prefix())
     }
 
-    /// Those of one segment of a parallel scan.
+    /// The range of one segment of a parallel scan.
     pub(crate) fn segment_bounds(self, segment: Segment) -> KeyBounds {
-        let head = self.head();
+        let head = self.prefix();
         let (first, end) = segment_hashes(segment);
         if first >= end {
             return empty_bounds();
@@ -84,13 +84,13 @@ impl Entries {
         (Bound::Included(at(first)), end)
     }
 
-    /// Those that a key condition asks for.
+    /// The range that a key condition selects.
     pub(crate) fn query_bounds(self, schema: &KeySchema, range: &KeyRange) -> Result<KeyBounds> {
-        query_bounds(self.head(), schema, range).ok_or_else(|| damaged("key condition"))
+        query_bounds(self.prefix(), schema, range).ok_or_else(|| damaged("key condition"))
     }
 }
 
-/// What an entry in the space of a table is.
+/// The kind of an entry in the space of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntryKind {
     /// An item.
@@ -99,12 +99,12 @@ pub(crate) enum EntryKind {
     Index(u32),
     /// An expiry entry of this generation.
     Expiry(u32),
-    /// The weight of an item collection.
+    /// The size of an item collection.
     Collection,
 }
 
 impl EntryKind {
-    /// What the entry with this key is; `None` if no entry has such a key.
+    /// The kind of the entry with this key; `None` if no entry has such a key.
     pub(crate) fn of(key: &[u8]) -> Option<Self> {
         let (tag, rest) = key.split_first()?;
         let id = || rest.first_chunk().copied().map(u32::from_be_bytes);
@@ -117,7 +117,7 @@ impl EntryKind {
         }
     }
 
-    /// The bounds of all entries of this kind.
+    /// The range of all entries of this kind.
     pub(crate) fn bounds(self) -> KeyBounds {
         match self {
             Self::Item => Entries::Items.bounds(),
@@ -128,21 +128,21 @@ impl EntryKind {
     }
 }
 
-/// The bounds of the items of the collection whose weight stands under this key.
+/// The range of the items in a collection, given the key of its size.
 pub(crate) fn collection_bounds(key: &[u8]) -> KeyBounds {
     let mut prefix = vec![ITEM_TAG];
     prefix.extend_from_slice(key.get(1..).unwrap_or_default());
     prefix_bounds(&prefix)
 }
 
-/// The hashes of a segment: the first, and the one after the last.
+/// The hashes of a segment: the first, and the end (exclusive).
 fn segment_hashes(segment: Segment) -> (u64, u64) {
     let total = segment.total.max(1) as u64;
     let begin = |index: u64| (index * HASHES).div_ceil(total).min(HASHES);
     (begin(segment.index as u64), begin(segment.index as u64 + 1))
 }
 
-/// Whether the item with this key is in the segment.
+/// Whether an entry with this key is in the segment.
 pub(crate) fn in_segment(key: &[u8], segment: Segment) -> bool {
     let at = if key.first() == Some(&INDEX_TAG) {
         5
@@ -159,30 +159,29 @@ const fn empty_bounds() -> KeyBounds {
     (Bound::Included(Vec::new()), Bound::Excluded(Vec::new()))
 }
 
-/// The key of an item, or of the item that a key names. `None` if a key attribute is missing or of
-/// another type.
+/// The key of an item, or of the item that a key identifies. `None` if a key attribute is missing or has another type.
 pub(crate) fn item_key(schema: &KeySchema, item: &Item) -> Option<Vec<u8>> {
-    let mut key = Entries::Items.head();
+    let mut key = Entries::Items.prefix();
     push_partition(&mut key, &schema.partition, item)?;
     push_attributes(&mut key, &schema.sort, item)?;
     Some(key)
 }
 
-/// The key of an item's entry in an index. `None` if the index does not hold the item.
+/// The key of an item's entry in an index. `None` if the index does not contain the item.
 pub(crate) fn index_key(
     id: u32,
     schema: &KeySchema,
     item: &Item,
     item_key: &[u8],
 ) -> Option<Vec<u8>> {
-    let mut key = Entries::Index(id).head();
+    let mut key = Entries::Index(id).prefix();
     push_partition(&mut key, &schema.partition, item)?;
     push_attributes(&mut key, &schema.sort, item)?;
     key.extend_from_slice(item_key.get(ITEM_KEY_HEAD..)?);
     Some(key)
 }
 
-/// The key under which the weight of an item's collection is kept: its partition key alone.
+/// The key of the size of an item's collection, which contains only the partition key.
 pub(crate) fn collection_key(schema: &KeySchema, item: &Item) -> Option<Vec<u8>> {
     let mut key = vec![COLLECTION_TAG];
     push_partition(&mut key, &schema.partition, item)?;
@@ -191,13 +190,13 @@ pub(crate) fn collection_key(schema: &KeySchema, item: &Item) -> Option<Vec<u8>>
 
 /// The key of an expiry entry.
 pub(crate) fn expiry_key(generation: u32, secs: u64, item_key: &[u8]) -> Vec<u8> {
-    let mut key = expiry_head(generation);
+    let mut key = expiry_prefix(generation);
     key.extend_from_slice(&secs.to_be_bytes());
     key.extend_from_slice(item_key.get(1..).unwrap_or_default());
     key
 }
 
-/// The moment of expiry in epoch seconds, and the key of the item.
+/// Decodes the expiry time in epoch seconds, and the key of the item.
 pub(crate) fn decode_expiry_key(key: &[u8]) -> Result<(u64, Vec<u8>)> {
     let mut reader = Reader::new(key, "expiry key");
     if reader.byte()? != EXPIRY_TAG {
@@ -210,15 +209,15 @@ pub(crate) fn decode_expiry_key(key: &[u8]) -> Result<(u64, Vec<u8>)> {
     Ok((secs, item_key))
 }
 
-/// All expiry entries of a generation.
+/// The range of all expiry entries of a generation.
 pub(crate) fn expiry_bounds(generation: u32) -> KeyBounds {
-    prefix_bounds(&expiry_head(generation))
+    prefix_bounds(&expiry_prefix(generation))
 }
 
-/// The expiry entries of moments from `first` to `last`, in epoch seconds, both included.
+/// The range of the expiry entries from `first` to `last` in epoch seconds, inclusive.
 pub(crate) fn expiry_due_bounds(generation: u32, first: u64, last: u64) -> KeyBounds {
     let at = |secs: u64| {
-        let mut key = expiry_head(generation);
+        let mut key = expiry_prefix(generation);
         key.extend_from_slice(&secs.to_be_bytes());
         key
     };
@@ -226,7 +225,7 @@ pub(crate) fn expiry_due_bounds(generation: u32, first: u64, last: u64) -> KeyBo
     (Bound::Included(at(first)), end)
 }
 
-fn expiry_head(generation: u32) -> Vec<u8> {
+fn expiry_prefix(generation: u32) -> Vec<u8> {
     let mut key = vec![EXPIRY_TAG];
     key.extend_from_slice(&generation.to_be_bytes());
     key
@@ -300,7 +299,7 @@ fn query_bounds(mut head: Vec<u8>, schema: &KeySchema, range: &KeyRange) -> Opti
         push_value(&mut key, kind, value)?;
         Some(key)
     };
-    // The first key after all that begin with the value. A head always holds a byte below FF.
+    // The first key after all those with this prefix. Every prefix contains a byte below FF, so it exists.
     let after = |value: &Value| prefix_end(&with(value)?);
     let (first, end) = (head.clone(), prefix_end(&head)?);
     let (first, end) = match op {
@@ -348,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Values that collide often: short, with the bytes that the encoding treats specially.
+    /// Random short values that often collide, with the bytes that the encoding treats specially.
     fn random_value(random: &SeededRandom, kind: KeyKind) -> Value {
         let length = random.below(5);
         let byte = || [0, 1, 0x7f, 0xfe, 0xff][random.below(5) as usize];
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_keys_is_the_order_of_values() {
+    fn keys_sort_like_their_values() {
         let random = SeededRandom::new(3);
         for kinds in [
             [KeyKind::S, KeyKind::N],
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_walks_exactly_what_its_condition_says() {
+    fn query_range_matches_the_key_condition() {
         let random = SeededRandom::new(4);
         for kind in [KeyKind::S, KeyKind::B, KeyKind::N] {
             let schema = schema(&[("p", KeyKind::S)], &[("a", kind), ("b", kind)]);
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_spread_keys_over_all_segments() {
+    fn partition_hash_spreads_keys_over_all_segments() {
         let schema = schema(&[("p", KeyKind::S)], &[]);
         let mut counts = [0; 8];
         for n in 0..8000 {
@@ -480,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_keys_do_not_change() {
+    fn key_encoding_is_stable() {
         let schema = schema(&[("p", KeyKind::S)], &[("n", KeyKind::N)]);
         let item = Item::new().with("p", "a\0b").with("n", 7);
         let key = item_key(&schema, &item).unwrap();
@@ -495,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_without_an_index_attribute_has_no_entry() {
+    fn item_without_an_index_key_attribute_has_no_index_entry() {
         let index = schema(&[("g", KeyKind::S)], &[("h", KeyKind::N)]);
         let item = Item::new()
             .with("p", "a")
@@ -508,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn expiry_entries_come_back_and_sort_by_time() {
+    fn expiry_keys_round_trip_and_sort_by_time() {
         let schema = schema(&[("p", KeyKind::S)], &[]);
         let item = item_key(&schema, &Item::new().with("p", "a")).unwrap();
         let key = expiry_key(3, 1000, &item);

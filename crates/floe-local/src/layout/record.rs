@@ -1,20 +1,20 @@
-//! What the spaces `meta` and `tokens` hold.
+//! Keys and values of the spaces `meta` and `tokens`.
 //!
 //! | key | value |
 //! |---|---|
-//! | `I` | [`Instance`]: what tells this store from all others, and the ids given out so far |
+//! | `I` | [`Instance`]: identity of the store, and the ids assigned so far |
 //! | `T`, table name | [`TableRecord`] |
 //! | `C`, table (4) | [`Counts`] of the table and its indexes |
-//! | `J`, job (4) | [`JobRecord`]: an index or expiry generation to be filled or removed |
-//! | `Q` | the last sequence number given out (8) |
+//! | `J`, job (4) | [`JobRecord`]: an index or expiry generation to fill or remove |
+//! | `Q` | the latest sequence number that was assigned (8) |
 //! | `S`, stream (4) | [`StreamRecord`] |
 //! | `H`, stream (4), first sequence number (8) | [`ShardRecord`] |
 //! | `O`, stream (4), consumer | the sequence number after which records are held (8) |
-//! | `X`, stream (4) | the last sequence number that was trimmed from the stream (8) |
-//! | `X` | the last sequence number that was trimmed from any stream, even one that is gone (8) |
+//! | `X`, stream (4) | the latest sequence number trimmed from the stream (8) |
+//! | `X` | the latest sequence number trimmed from any stream, including removed ones (8) |
 //!
-//! Records that are written seldom are stored as [items](super::item): named fields can be added later
-//! without a new format. Those that every commit writes have a form of their own.
+//! Records that are rarely written are stored as [items](super::item), so that named fields can be added later without
+//! a new format version. Records that every commit writes have their own encoding.
 
 use std::collections::BTreeMap;
 
@@ -27,16 +27,16 @@ use super::{Reader, damaged, item, push_prefixed, push_varint};
 /// The key of the [`Instance`].
 pub(crate) const INSTANCE_KEY: &[u8] = b"I";
 
-/// The key of the last sequence number.
+/// The key of the latest sequence number.
 pub(crate) const SEQUENCE_KEY: &[u8] = b"Q";
 
-/// What the keys of all [`TableRecord`]s begin with.
+/// Prefix of the keys of all [`TableRecord`]s.
 pub(crate) const TABLES_PREFIX: &[u8] = b"T";
 
-/// What the keys of all [`JobRecord`]s begin with.
+/// Prefix of the keys of all [`JobRecord`]s.
 pub(crate) const JOBS_PREFIX: &[u8] = b"J";
 
-/// What the keys of all [`StreamRecord`]s begin with.
+/// Prefix of the keys of all [`StreamRecord`]s.
 pub(crate) const STREAMS_PREFIX: &[u8] = b"S";
 
 /// The key of a [`TableRecord`].
@@ -54,8 +54,8 @@ pub(crate) fn job_key(job: u32) -> Vec<u8> {
     [JOBS_PREFIX, &job.to_be_bytes()].concat()
 }
 
-/// The job of which this is the key.
-pub(crate) fn job_of_key(key: &[u8]) -> Result<u32> {
+/// Decodes the job id of a key.
+pub(crate) fn decode_job_key(key: &[u8]) -> Result<u32> {
     let mut reader = Reader::new(key, "job key");
     reader.bytes(JOBS_PREFIX.len())?;
     reader.array().map(u32::from_be_bytes)
@@ -71,7 +71,7 @@ pub(crate) fn shard_key(stream: u32, start: u64) -> Vec<u8> {
     [&shards_prefix(stream)[..], &start.to_be_bytes()].concat()
 }
 
-/// What the keys of all shards of a stream begin with.
+/// Prefix of the keys of all shards of a stream.
 pub(crate) fn shards_prefix(stream: u32) -> Vec<u8> {
     [b"H".as_slice(), &stream.to_be_bytes()].concat()
 }
@@ -81,43 +81,43 @@ pub(crate) fn hold_key(stream: u32, consumer: &str) -> Vec<u8> {
     [&holds_prefix(stream)[..], consumer.as_bytes()].concat()
 }
 
-/// What the keys of all holds on a stream begin with.
+/// Prefix of the keys of all holds on a stream.
 pub(crate) fn holds_prefix(stream: u32) -> Vec<u8> {
     [b"O".as_slice(), &stream.to_be_bytes()].concat()
 }
 
-/// The key of the last sequence number that was trimmed from any stream.
+/// The key of the latest sequence number that was trimmed from any stream.
 pub(crate) const TRIMMED_KEY: &[u8] = b"X";
 
-/// The key of the last sequence number that was trimmed from a stream.
+/// The key of the latest sequence number that was trimmed from a stream.
 pub(crate) fn trimmed_key(stream: u32) -> Vec<u8> {
     [TRIMMED_KEY, &stream.to_be_bytes()].concat()
 }
 
-/// What a record of `meta` is about.
+/// The subject of a record in `meta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetaKey {
     /// The store itself.
     Instance,
     /// A table.
     Table,
-    /// How much is in the table of this id.
+    /// The counts of the table with this id.
     Counts(u32),
     /// A job.
     Job,
-    /// The last sequence number.
+    /// The latest sequence number.
     Sequence,
-    /// The stream of this id.
+    /// The stream with this id.
     Stream(u32),
-    /// A shard of the stream of this id.
+    /// A shard of the stream with this id.
     Shard(u32),
-    /// A hold on the stream of this id.
+    /// A hold on the stream with this id.
     Hold(u32),
-    /// What was trimmed from the stream of this id, or from any.
+    /// The latest trimmed sequence number of the stream with this id, or of all streams.
     Trimmed(Option<u32>),
 }
 
-/// What the record of this key is about.
+/// Decodes the subject of a key.
 pub(crate) fn decode_meta_key(key: &[u8]) -> Result<MetaKey> {
     let mut reader = Reader::new(key, "catalog key");
     let letter = reader.byte()?;
@@ -138,24 +138,24 @@ pub(crate) fn decode_meta_key(key: &[u8]) -> Result<MetaKey> {
     }
 }
 
-/// The bytes of a sequence number as a value.
+/// Encodes a sequence number as a value.
 pub(crate) fn encode_sequence(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
 }
 
-/// The sequence number of a value.
+/// Decodes a sequence number from a value.
 pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<u64> {
     decode_number(bytes, "sequence number")
 }
 
-/// The bytes of the weight of an item collection.
-pub(crate) fn encode_weight(bytes: u64) -> Vec<u8> {
+/// Encodes the size of an item collection.
+pub(crate) fn encode_collection_size(bytes: u64) -> Vec<u8> {
     bytes.to_be_bytes().to_vec()
 }
 
-/// The weight of an item collection.
-pub(crate) fn decode_weight(bytes: &[u8]) -> Result<u64> {
-    decode_number(bytes, "weight of an item collection")
+/// Decodes the size of an item collection.
+pub(crate) fn decode_collection_size(bytes: &[u8]) -> Result<u64> {
+    decode_number(bytes, "size of an item collection")
 }
 
 fn decode_number(bytes: &[u8], what: &'static str) -> Result<u64> {
@@ -163,19 +163,19 @@ fn decode_number(bytes: &[u8], what: &'static str) -> Result<u64> {
     Ok(u64::from_be_bytes(number))
 }
 
-/// What tells this store from all others, and the ids given out so far. No id is ever used again.
+/// Identity of the store, and the ids assigned so far. Ids are never reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
-    /// A random number that stands in the ids of change records.
+    /// A random number that is part of the ids of change records.
     pub(crate) number: u64,
-    /// When the store was made.
+    /// When the store was created.
     pub(crate) created: Timestamp,
-    /// The id that the next table, index, expiry generation, job or stream gets.
+    /// Id of the next table, index, expiry generation, job or stream.
     pub(crate) next_id: u32,
 }
 
 impl Instance {
-    /// That of a new store.
+    /// Creates the record of a new store.
     pub(crate) fn new(env: &Env) -> Self {
         Self {
             number: env.next_u64(),
@@ -188,11 +188,11 @@ impl Instance {
 /// A table in the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableRecord {
-    /// Its id, which names its space.
+    /// Its id, which identifies its space.
     pub(crate) id: u32,
-    /// Its id as DynamoDB shows it.
+    /// Its id in DynamoDB's format.
     pub(crate) uuid: String,
-    /// When it was made.
+    /// When it was created.
     pub(crate) created: Timestamp,
     /// Its definition, without the indexes that are being removed.
     pub(crate) definition: TableDef,
@@ -200,30 +200,30 @@ pub(crate) struct TableRecord {
     pub(crate) indexes: Vec<IndexRecord>,
     /// Indexes that are being removed.
     pub(crate) removing: Vec<(u32, IndexDef)>,
-    /// The generation of expiry entries, if expiry is on.
+    /// The generation of expiry entries, if expiry is enabled.
     pub(crate) expiry: Option<u32>,
-    /// The newest stream, even if it has been switched off.
+    /// The latest stream, even if it is disabled.
     pub(crate) latest_stream: Option<u32>,
-    /// When its settings changed.
+    /// When its billing settings changed.
     pub(crate) history: TableHistory,
 }
 
 /// An index in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexRecord {
-    /// Its id, which stands in the keys of its entries.
+    /// Its id, which is part of the keys of its entries.
     pub(crate) id: u32,
-    /// Whether it is still being filled from the items that were there before it.
+    /// Whether it is still being filled with the items that existed before it.
     pub(crate) filling: bool,
 }
 
 impl TableRecord {
-    /// The ids that were given out for it, but for that of its stream.
+    /// All ids assigned to it, except those of its streams.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         let indexes = self.indexes.iter().map(|index| index.id);
         let removing = self.removing.iter().map(|(id, _)| *id);
-        let others = [Some(self.id), self.expiry].into_iter().flatten();
-        indexes.chain(removing).chain(others)
+        let own = [Some(self.id), self.expiry].into_iter().flatten();
+        indexes.chain(removing).chain(own)
     }
 }
 
@@ -242,7 +242,7 @@ impl Record for TableRecord {
         fields
     }
 
-    fn of_fields(fields: &Item) -> Option<Self> {
+    fn from_fields(fields: &Item) -> Option<Self> {
         let definition: TableDef = get(fields, "definition")?;
         let created = get(fields, "created")?;
         let history: Option<TableHistory> = get(fields, "history")?;
@@ -250,8 +250,8 @@ impl Record for TableRecord {
             id: get(fields, "id")?,
             uuid: get(fields, "uuid")?,
             created,
-            // It was not stored at first: then all that is known is how the table is paid for.
-            history: history.unwrap_or_else(|| TableHistory::of_new(&definition, created)),
+            // Older records have no history: then only the billing mode is known.
+            history: history.unwrap_or_else(|| TableHistory::for_new_table(&definition, created)),
             definition,
             indexes: get(fields, "indexes")?,
             removing: get(fields, "removing")?,
@@ -262,38 +262,38 @@ impl Record for TableRecord {
     }
 }
 
-/// An index that is being removed: its definition, and its id.
+/// An index that is being removed: its id and definition.
 impl Record for (u32, IndexDef) {
     fn fields(&self) -> Item {
         let (id, definition) = self;
         definition.fields().with("id", *id)
     }
 
-    fn of_fields(fields: &Item) -> Option<Self> {
-        Some((get(fields, "id")?, IndexDef::of_fields(fields)?))
+    fn from_fields(fields: &Item) -> Option<Self> {
+        Some((get(fields, "id")?, IndexDef::from_fields(fields)?))
     }
 }
 
-/// How many entries there are and what they weigh, as DynamoDB counts.
+/// Number and total size of entries, by DynamoDB's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Count {
-    /// How many.
+    /// Number of entries.
     pub(crate) items: u64,
-    /// Their weight.
+    /// Total size in bytes.
     pub(crate) bytes: u64,
 }
 
-/// The counts of a table and of its indexes by id.
+/// The counts of a table, and of its indexes by id.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
-    /// Of the items.
+    /// Count of the items.
     pub(crate) table: Count,
-    /// Of the entries of each index.
+    /// Counts of the entries of each index.
     pub(crate) indexes: BTreeMap<u32, Count>,
 }
 
 impl Counts {
-    /// Its bytes.
+    /// Encodes the counts.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(16 + 16 * self.indexes.len());
         push_varint(&mut out, self.table.items);
@@ -306,7 +306,7 @@ impl Counts {
         out
     }
 
-    /// The counts of these bytes.
+    /// Decodes counts.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes, "counters");
         let count = |reader: &mut Reader<'_>| {
@@ -327,62 +327,62 @@ impl Counts {
     }
 }
 
-/// Work on a table that is done in steps between commits, and goes on after a restart.
+/// A job on a table, which runs in steps between commits and continues after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobRecord {
-    /// Its id, in the order in which jobs were given.
+    /// Its id. Ids ascend in the order in which jobs are added.
     pub(crate) id: u32,
     /// The table.
     pub(crate) table: u32,
-    /// What to do.
-    pub(crate) work: Work,
-    /// The last key that is done; empty at the beginning.
+    /// What the job does.
+    pub(crate) kind: JobKind,
+    /// The last key that was processed; empty at the beginning.
     pub(crate) cursor: Vec<u8>,
 }
 
 /// What a job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Makes the entries of an index from the items.
+pub(crate) enum JobKind {
+    /// Creates the entries of an index from the items.
     FillIndex(u32),
     /// Removes the entries of an index.
     RemoveIndex(u32),
-    /// Makes expiry entries from the items.
+    /// Creates expiry entries from the items.
     FillExpiry(u32),
     /// Removes the expiry entries of a generation.
     RemoveExpiry(u32),
-    /// Removes everything of a table that was deleted.
+    /// Removes all data of a deleted table.
     RemoveTable,
 }
 
 impl Record for JobRecord {
     fn fields(&self) -> Item {
-        let (work, target) = match self.work {
-            Work::FillIndex(id) => ("fill_index", id),
-            Work::RemoveIndex(id) => ("remove_index", id),
-            Work::FillExpiry(id) => ("fill_expiry", id),
-            Work::RemoveExpiry(id) => ("remove_expiry", id),
-            Work::RemoveTable => ("remove_table", self.table),
+        let (kind, target) = match self.kind {
+            JobKind::FillIndex(id) => ("fill_index", id),
+            JobKind::RemoveIndex(id) => ("remove_index", id),
+            JobKind::FillExpiry(id) => ("fill_expiry", id),
+            JobKind::RemoveExpiry(id) => ("remove_expiry", id),
+            JobKind::RemoveTable => ("remove_table", self.table),
         };
         Item::new()
             .with("id", self.id)
             .with("table", self.table)
-            .with("work", work)
+            .with("work", kind)
             .with("target", target)
             .with("cursor", &*self.cursor)
     }
 
-    fn of_fields(fields: &Item) -> Option<Self> {
+    fn from_fields(fields: &Item) -> Option<Self> {
         let target = get(fields, "target")?;
         Some(Self {
             id: get(fields, "id")?,
             table: get(fields, "table")?,
-            work: match fields.get("work")?.as_s()? {
-                "fill_index" => Work::FillIndex(target),
-                "remove_index" => Work::RemoveIndex(target),
-                "fill_expiry" => Work::FillExpiry(target),
-                "remove_expiry" => Work::RemoveExpiry(target),
-                "remove_table" => Work::RemoveTable,
+            kind: match fields.get("work")?.as_s()? {
+                "fill_index" => JobKind::FillIndex(target),
+                "remove_index" => JobKind::RemoveIndex(target),
+                "fill_expiry" => JobKind::FillExpiry(target),
+                "remove_expiry" => JobKind::RemoveExpiry(target),
+                "remove_table" => JobKind::RemoveTable,
                 _ => return None,
             },
             cursor: get(fields, "cursor")?,
@@ -393,7 +393,7 @@ impl Record for JobRecord {
 /// A change stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StreamRecord {
-    /// Its id, which stands in the keys of its records.
+    /// Its id, which is part of the keys of its records.
     pub(crate) id: u32,
     /// The id of the table.
     pub(crate) table: u32,
@@ -403,24 +403,24 @@ pub(crate) struct StreamRecord {
     pub(crate) key: KeySchema,
     /// The images in its records.
     pub(crate) view: StreamView,
-    /// When it was switched on. It is the label of the stream, and differs among those of one name.
+    /// When it was enabled. Determines the label, and is unique among streams of tables with the same name.
     pub(crate) created: Timestamp,
-    /// When it was switched off.
+    /// When it was disabled.
     pub(crate) disabled: Option<Timestamp>,
 }
 
 /// A shard of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShardRecord {
-    /// The first sequence number that may be in it.
+    /// The first sequence number that it can contain.
     pub(crate) start: u64,
     /// When it was opened.
     pub(crate) created: Timestamp,
-    /// The last sequence number that may be in it, once it is closed.
+    /// The last sequence number that it can contain, once it is closed.
     pub(crate) end: Option<u64>,
-    /// The `start` of the shard before it.
+    /// The `start` of its parent shard.
     pub(crate) parent: Option<u64>,
-    /// When the shard before it was opened.
+    /// When its parent shard was opened.
     pub(crate) parent_created: Option<Timestamp>,
 }
 
@@ -445,19 +445,19 @@ record! {
     }
 }
 
-/// Gives records their bytes; the text names them in errors.
+/// Implements encoding and decoding of records; the text describes them in errors.
 macro_rules! encoded {
     ($($record:ident: $what:literal;)+) => {$(
         impl $record {
-            /// Its bytes.
+            /// Encodes the record.
             pub(crate) fn encode(&self) -> Vec<u8> {
                 item::encode(&self.fields())
             }
 
-            /// The record of these bytes.
+            /// Decodes a record.
             pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
                 let fields = item::decode(bytes)?;
-                Self::of_fields(&fields).ok_or_else(|| damaged($what))
+                Self::from_fields(&fields).ok_or_else(|| damaged($what))
             }
         }
     )+};
@@ -471,47 +471,47 @@ encoded! {
     ShardRecord: "shard record";
 }
 
-/// The operation that a token belongs to: a transaction.
+/// Code of the operation that a token belongs to: a transaction.
 const TRANSACT_TOKEN: u8 = 1;
 
-/// The key of a token: the slot of time in which it was used, the operation, and the token itself. Old
-/// ones are at the front, so that they can be removed without being looked for.
+/// The key of a token: the time slot in which it was used, the operation, and the token itself. Old tokens are at the
+/// front of the space, so that they can be removed without a search.
 pub(crate) fn token_key(slot: u32, token: &str) -> Vec<u8> {
     [&slot.to_be_bytes()[..], &[TRANSACT_TOKEN], token.as_bytes()].concat()
 }
 
-/// What the keys of all tokens of a slot begin with.
+/// Prefix of the keys of all tokens in a slot.
 pub(crate) fn token_slot_key(slot: u32) -> Vec<u8> {
     slot.to_be_bytes().to_vec()
 }
 
-/// The slot of the key of a token, and what stands behind it.
+/// Decodes the slot of a token's key, and returns the rest of the key.
 ///
 /// # Errors
 ///
-/// When the key is none of a token.
+/// If it is not the key of a token.
 pub(crate) fn token_slot(key: &[u8]) -> Result<(u32, &[u8])> {
     let (slot, token) = key
         .split_first_chunk()
-        .ok_or_else(|| damaged("key of a token"))?;
+        .ok_or_else(|| damaged("token key"))?;
     Ok((u32::from_be_bytes(*slot), token))
 }
 
-/// What is remembered of a request with a token, to answer it the same way again.
+/// The recorded response to a request with a token, for repeating it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TokenRecord {
-    /// Until when.
+    /// When the token expires.
     pub(crate) expires: Timestamp,
-    /// Tells whether the request is the same.
+    /// Fingerprint of the request, to detect reuse of the token for another one.
     pub(crate) fingerprint: u128,
-    /// What each action touched, in bytes, as the capacity of a repeated answer counts it.
+    /// Size in bytes of each action's item, from which the capacity of a repeated request is computed.
     pub(crate) sizes: Vec<usize>,
-    /// The attributes that a write of one item returned.
+    /// The attributes that a single write returned.
     pub(crate) returned: Option<Item>,
 }
 
 impl TokenRecord {
-    /// Its bytes.
+    /// Encodes the record.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(40);
         push_varint(&mut out, self.expires.as_millis());
@@ -526,7 +526,7 @@ impl TokenRecord {
         out
     }
 
-    /// The record of these bytes.
+    /// Decodes a record.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes, "token record");
         let expires = Timestamp::from_millis(reader.varint()?);
@@ -535,9 +535,10 @@ impl TokenRecord {
         for _ in 0..reader.count()? {
             sizes.push(usize::try_from(reader.varint()?).map_err(|_| reader.damaged())?);
         }
-        let returned = match reader.remaining() {
-            0 => None,
-            _ => Some(item::decode(reader.prefixed()?)?),
+        let returned = if reader.remaining() == 0 {
+            None
+        } else {
+            Some(item::decode(reader.prefixed()?)?)
         };
         reader.finish()?;
         Ok(Self {
@@ -549,7 +550,7 @@ impl TokenRecord {
     }
 }
 
-/// When a token record expires, without decoding the rest.
+/// Decodes only the expiry time of a token record.
 pub(crate) fn decode_token_expiry(bytes: &[u8]) -> Result<Timestamp> {
     let mut reader = Reader::new(bytes, "token record");
     reader.varint().map(Timestamp::from_millis)
@@ -635,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back() {
+    fn records_round_trip() {
         let record = table();
         assert_eq!(TableRecord::decode(&record.encode()).unwrap(), record);
         let instance = Instance {
@@ -644,16 +645,16 @@ mod tests {
             next_id: 3,
         };
         assert_eq!(Instance::decode(&instance.encode()).unwrap(), instance);
-        for work in [
-            Work::FillIndex(1),
-            Work::RemoveIndex(2),
-            Work::FillExpiry(3),
-            Work::RemoveExpiry(4),
+        for kind in [
+            JobKind::FillIndex(1),
+            JobKind::RemoveIndex(2),
+            JobKind::FillExpiry(3),
+            JobKind::RemoveExpiry(4),
         ] {
             let job = JobRecord {
                 id: 1,
                 table: 2,
-                work,
+                kind,
                 cursor: vec![1, 0, 255],
             };
             assert_eq!(JobRecord::decode(&job.encode()).unwrap(), job);
@@ -679,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_records_do_not_change() {
+    fn record_encoding_is_stable() {
         let record = table();
         let plain = TableRecord {
             definition: TableDef::builder("Plain", "id", KeyKind::B)
@@ -700,10 +701,10 @@ mod tests {
             created: Timestamp::from_millis(1),
             next_id: 3,
         };
-        let job = |work| JobRecord {
+        let job = |kind| JobRecord {
             id: 1,
             table: 2,
-            work,
+            kind,
             cursor: vec![1, 0, 255],
         };
         let stream = StreamRecord {
@@ -727,8 +728,8 @@ mod tests {
             plain.encode(),
             standard.encode(),
             instance.encode(),
-            job(Work::FillIndex(7)).encode(),
-            job(Work::RemoveTable).encode(),
+            job(JobKind::FillIndex(7)).encode(),
+            job(JobKind::RemoveTable).encode(),
             stream.encode(),
             shard.encode(),
             ShardRecord {
@@ -762,7 +763,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_tokens_come_back() {
+    fn counts_and_tokens_round_trip() {
         let mut counts = Counts {
             table: Count {
                 items: 3,
@@ -793,7 +794,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_lacks_a_field_is_damaged() {
+    fn record_with_a_missing_field_is_damaged() {
         let bytes = table().encode();
         let mut fields = item::decode(&bytes).unwrap();
         fields.remove("uuid");

@@ -1,12 +1,12 @@
-//! The time by which tokens are remembered.
+//! The clock that determines how long tokens are valid.
 //!
-//! Tokens are filed by a time that follows the clock of the machine and never goes back. While the clock is behind it,
-//! because it was set back, it goes on at the pace of a stopwatch, and follows the clock again as soon as that has passed
-//! it. So setting the clock back and right again moves it by nothing.
+//! Tokens are recorded with a time that follows the machine's clock and never goes back. If the machine's clock is set
+//! back, the token time advances with a monotonic stopwatch until the machine's clock has caught up. So setting the
+//! clock back and then forward again does not change the token time.
 //!
-//! A clock that is set ahead takes this time with it, and tokens would be forgotten too early. So there is a second moment,
-//! the horizon: tokens that expire after it are remembered. It never goes faster than the stopwatch over the time for which
-//! tokens are remembered.
+//! If the machine's clock is set forward, the token time follows, and tokens would expire too early. So there is a
+//! second time, the horizon: tokens that expire after it are valid. Over the retention of tokens, it never advances
+//! faster than the stopwatch.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,52 +15,52 @@ use floe_store::Timestamp;
 use floe_store::env::Env;
 use floe_store::limits::TOKEN_RETENTION;
 
-/// How far apart the moments are at which the lead is kept.
+/// Interval at which the lead is recorded.
 const STEP: Duration = Duration::from_secs(1);
 
-/// A moment as tokens count it.
+/// A reading of the token clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TokenMoment {
-    /// By which tokens are filed.
+pub(crate) struct TokenTime {
+    /// The time with which tokens are recorded.
     pub(crate) now: Timestamp,
-    /// Tokens that expire after this moment are remembered. Not after `now`.
+    /// Tokens that expire after this time are valid. Never later than `now`.
     pub(crate) horizon: Timestamp,
-    /// The stopwatch, for what the process alone remembers.
+    /// The stopwatch, for tokens that are only in memory.
     pub(crate) uptime: Timestamp,
 }
 
-/// The time by which tokens are remembered.
+/// The clock that determines how long tokens are valid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenClock {
-    /// The latest moment that was given out.
+    /// The latest token time that was returned.
     latest_millis: u64,
-    /// What the stopwatch showed then.
+    /// The reading of the stopwatch at that time.
     uptime_millis: u64,
-    /// Whether the clock of the machine was behind it.
+    /// Whether the machine's clock was behind the token time.
     is_behind: bool,
-    /// The oldest first.
+    /// Recent leads, oldest first.
     leads: VecDeque<Lead>,
 }
 
-/// By how much the time of tokens was ahead of the stopwatch, at least, while that showed these moments.
+/// The minimum lead of the token time over the stopwatch, while the stopwatch read `first` to `last`.
 #[derive(Clone, Copy, Debug)]
 struct Lead {
     first: u64,
     last: u64,
-    least: i64,
+    min_lead: i64,
 }
 
 impl TokenClock {
-    /// A clock that starts with the one of the machine.
+    /// Creates a clock that starts at the time of the machine's clock.
     pub(crate) fn new(env: &Env) -> Self {
         let now = env.now();
-        Self::among(now, now, env)
+        Self::between(now, now, env)
     }
 
-    /// A clock of a store whose tokens were used between these moments. Over a restart there is only the clock of the
-    /// machine. If that is behind the newest token, it was set back: then it is not known how long ago the oldest was used,
-    /// so the horizon begins there.
-    pub(crate) fn among(oldest: Timestamp, newest: Timestamp, env: &Env) -> Self {
+    /// Creates the clock of a store whose tokens were used between these times. Only the machine's clock measures time
+    /// across a restart. If it is behind the newest token, it was set back. Then the age of the oldest token is
+    /// unknown, so the horizon starts there.
+    pub(crate) fn between(oldest: Timestamp, newest: Timestamp, env: &Env) -> Self {
         let now = env.now();
         let (oldest, newest) = if now >= newest {
             (now, now)
@@ -72,17 +72,17 @@ impl TokenClock {
             uptime_millis: millis(env.uptime()),
             ..Self::default()
         };
-        clock.keep_lead();
+        clock.record_lead();
         clock.latest_millis = newest.as_millis();
         clock
     }
 
-    /// The present moment.
-    pub(crate) fn read(&mut self, env: &Env) -> TokenMoment {
+    /// Reads the clock.
+    pub(crate) fn read(&mut self, env: &Env) -> TokenTime {
         self.at(env.now(), env.uptime())
     }
 
-    fn at(&mut self, now: Timestamp, uptime: Duration) -> TokenMoment {
+    fn at(&mut self, now: Timestamp, uptime: Duration) -> TokenTime {
         let uptime = millis(uptime);
         let passed = uptime.saturating_sub(self.uptime_millis);
         let now = now.as_millis();
@@ -95,17 +95,16 @@ impl TokenClock {
             };
         self.latest_millis = if self.is_behind { by_stopwatch } else { now };
         self.uptime_millis = uptime.max(self.uptime_millis);
-        let ahead = self.keep_lead();
-        TokenMoment {
+        let ahead = self.record_lead();
+        TokenTime {
             now: Timestamp::from_millis(self.latest_millis),
             horizon: Timestamp::from_millis(self.latest_millis.saturating_sub(ahead)),
             uptime: Timestamp::from_millis(self.uptime_millis),
         }
     }
 
-    /// Keeps the present lead, and answers by how much it has grown at most since a token was used that is to be
-    /// remembered.
-    fn keep_lead(&mut self) -> u64 {
+    /// Records the present lead, and returns its maximum growth since the oldest token that must still be valid was used.
+    fn record_lead(&mut self) -> u64 {
         let retention = millis(TOKEN_RETENTION);
         let lead = self.latest_millis.cast_signed() - self.uptime_millis.cast_signed();
         let uptime = self.uptime_millis;
@@ -117,16 +116,16 @@ impl TokenClock {
         match self.leads.back_mut() {
             Some(newest) if uptime - newest.first < millis(STEP) => {
                 newest.last = uptime;
-                newest.least = newest.least.min(lead);
+                newest.min_lead = newest.min_lead.min(lead);
             }
             _ => self.leads.push_back(Lead {
                 first: uptime,
                 last: uptime,
-                least: lead,
+                min_lead: lead,
             }),
         }
-        let least = self.leads.iter().map(|lead| lead.least).min();
-        (lead - least.unwrap_or(lead)).unsigned_abs()
+        let min_lead = self.leads.iter().map(|lead| lead.min_lead).min();
+        (lead - min_lead.unwrap_or(lead)).unsigned_abs()
     }
 }
 
@@ -143,7 +142,7 @@ mod tests {
     const SECOND: u64 = 1000;
     const RETENTION: u64 = 600 * SECOND;
 
-    /// A clock that can be set, beside a stopwatch that cannot.
+    /// A machine with a clock that can be set and a stopwatch that cannot.
     struct Machine {
         clock: TokenClock,
         now: u64,
@@ -164,7 +163,7 @@ mod tests {
             self.uptime += millis;
         }
 
-        fn read(&mut self) -> TokenMoment {
+        fn read(&mut self) -> TokenTime {
             let now = Timestamp::from_millis(self.now);
             self.clock.at(now, Duration::from_millis(self.uptime))
         }
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn time_goes_on_by_the_stopwatch_while_the_clock_is_behind_and_follows_it_again() {
+    fn token_time_never_goes_back_and_catches_up_with_the_clock() {
         let mut machine = Machine::at(10_000 * SECOND);
         assert_eq!(machine.token_time(), 10_000 * SECOND);
         machine.pass(SECOND);
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(machine.token_time(), 10_001 * SECOND);
         machine.pass(2 * SECOND);
         assert_eq!(machine.token_time(), 10_003 * SECOND);
-        // The clock is set right: nothing is added to what it shows.
+        // The clock is corrected: the token time does not jump.
         machine.now += 660 * SECOND;
         assert_eq!(machine.token_time(), 10_003 * SECOND);
         machine.pass(SECOND);
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn horizon_lags_behind_a_clock_that_was_set_ahead_until_older_tokens_are_forgotten() {
+    fn horizon_waits_for_older_tokens_after_the_clock_is_set_forward() {
         let mut machine = Machine::at(10_000 * SECOND);
         machine.read();
         machine.now += 3600 * SECOND;
@@ -203,32 +202,29 @@ mod tests {
         machine.pass(598 * SECOND);
         assert_eq!(machine.read().horizon.as_millis(), 10_599 * SECOND);
         machine.pass(SECOND);
-        let moment = machine.read();
-        assert_eq!(moment.horizon, moment.now);
+        let time = machine.read();
+        assert_eq!(time.horizon, time.now);
     }
 
-    /// What a store knows of its tokens: when they were used, by their time and by real time.
+    /// The times at which tokens were used: token time and real time.
     #[derive(Default)]
     struct Used(Vec<(u64, u64)>);
 
     impl Used {
-        /// The clock after the process started again while the machine's was set back, with a stopwatch that shows this
-        /// moment. It knows the slots.
+        /// The clock after a restart with a machine clock that was set back, given the stopwatch reading. It is derived
+        /// from the slots of the tokens.
         fn restarted(&self, uptime: u64) -> TokenClock {
-            let moments = self
-                .0
-                .iter()
-                .map(|(moment, _)| moment - moment % (300 * SECOND));
-            let moment = |millis: Option<u64>| Timestamp::from_millis(millis.unwrap());
-            let (oldest, newest) = (moment(moments.clone().min()), moment(moments.max()));
+            let times = self.0.iter().map(|(time, _)| time - time % (300 * SECOND));
+            let time = |millis: Option<u64>| Timestamp::from_millis(millis.unwrap());
+            let (oldest, newest) = (time(times.clone().min()), time(times.max()));
             let clock = ManualClock::at(Timestamp::from_millis(newest.as_millis() - 1 - uptime));
             clock.advance(Duration::from_millis(uptime));
-            TokenClock::among(oldest, newest, &Env::manual(clock, 1))
+            TokenClock::between(oldest, newest, &Env::manual(clock, 1))
         }
     }
 
     #[test]
-    fn token_is_remembered_for_its_time_whatever_is_done_to_the_clock() {
+    fn token_is_valid_for_its_retention_despite_clock_changes() {
         for seed in 0..200 {
             let random = SeededRandom::new(seed);
             let mut machine = Machine::at(1_000_000_000 + random.below(1 << 40));
@@ -252,26 +248,26 @@ mod tests {
                     machine.clock = used.restarted(machine.uptime);
                     last = machine.read();
                 }
-                let moment = machine.read();
-                assert!(moment.now >= last.now && moment.horizon >= last.horizon);
-                assert!(moment.horizon <= moment.now);
-                last = moment;
+                let time = machine.read();
+                assert!(time.now >= last.now && time.horizon >= last.horizon);
+                assert!(time.horizon <= time.now);
+                last = time;
                 for (used, at) in &used.0 {
-                    let is_remembered = used + RETENTION > moment.horizon.as_millis();
+                    let is_remembered = used + RETENTION > time.horizon.as_millis();
                     assert!(is_remembered || real - at >= RETENTION, "seed={seed}");
-                    assert!(used / (300 * SECOND) <= moment.now.as_millis() / (300 * SECOND));
+                    assert!(used / (300 * SECOND) <= time.now.as_millis() / (300 * SECOND));
                 }
-                let horizon = moment.horizon.as_millis();
+                let horizon = time.horizon.as_millis();
                 used.0.retain(|(used, _)| used + RETENTION > horizon);
-                used.0.push((moment.now.as_millis(), real));
+                used.0.push((time.now.as_millis(), real));
                 assert!(machine.clock.leads.len() <= 602);
             }
-            // Without further steps, nothing is remembered longer than it has to be.
+            // Without further clock changes, no token is valid longer than necessary.
             machine.pass(RETENTION);
             machine.read();
             machine.pass(RETENTION);
-            let moment = machine.read();
-            assert_eq!(moment.horizon, moment.now, "seed={seed}");
+            let time = machine.read();
+            assert_eq!(time.horizon, time.now, "seed={seed}");
         }
     }
 }

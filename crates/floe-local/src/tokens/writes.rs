@@ -1,9 +1,9 @@
-//! Tokens of single writes, which the running engine remembers and the store does not.
+//! Tokens of single writes, kept in memory but not in the store.
 //!
-//! Only a caller that has the engine in its own process can send a single write again: the protocol of DynamoDB has
-//! tokens for transactions alone. It does not outlive the engine, so what is remembered need not either, and costs no
-//! write. The tokens of a commit that failed are forgotten: either nothing is written any more, or the store is opened
-//! again without that commit.
+//! Only a caller in the engine's own process can resend a single write, because DynamoDB's protocol has tokens only for
+//! transactions. Such a caller does not outlive the engine, so its tokens need not either, and cost no write. The
+//! tokens of a failed commit are dropped: either the engine accepts no more writes, or the store is reopened without
+//! that commit.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use floe_store::engine::WRITE_TOKEN_RETENTION;
 use floe_store::{Error, Item, Result, Timestamp};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How long one generation takes new tokens. They are forgotten together, some time after they may be.
+/// How long a generation accepts new tokens. Its tokens are dropped together, somewhat later than they expire.
 const GENERATION: Duration = Duration::from_secs(15);
 
 /// A single write with a token.
@@ -23,7 +23,7 @@ pub(crate) struct WriteToken {
 }
 
 impl WriteToken {
-    /// What tells a write from others with a token.
+    /// Creates the identity of a write with a token.
     pub(crate) fn new(text: &str, fingerprint: u128) -> Self {
         Self {
             hash: xxh3_128(text.as_bytes()),
@@ -32,39 +32,39 @@ impl WriteToken {
     }
 }
 
-/// What was answered to a write.
+/// The recorded response to a write.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct RecordedWrite {
     fingerprint: u128,
     at: Timestamp,
-    /// What it touched, in bytes, as the capacity of a repeated answer counts it.
+    /// Size of the item in bytes, from which the capacity of a repeated request is computed.
     pub(crate) size: usize,
-    /// The attributes that it returned.
+    /// The returned attributes.
     pub(crate) returned: Option<Box<Item>>,
 }
 
-/// The single writes with tokens that are still remembered.
+/// The unexpired tokens of single writes.
 #[derive(Debug, Default)]
 pub(crate) struct WriteTokens {
-    /// The newest last.
+    /// Oldest first.
     generations: VecDeque<Generation>,
-    /// Those of the group that is not committed yet.
-    unsettled: Vec<u128>,
+    /// Tokens of the group that is not committed yet.
+    uncommitted: Vec<u128>,
 }
 
 #[derive(Debug)]
 struct Generation {
     since: Timestamp,
-    written: HashMap<u128, Written>,
+    written: HashMap<u128, RecordedWrite>,
 }
 
 impl WriteTokens {
-    /// What was answered to the write with this token, if it was applied before.
+    /// Returns the recorded response to the write with this token, if it was applied.
     ///
     /// # Errors
     ///
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another write.
-    pub(crate) fn recall(&self, token: WriteToken, now: Timestamp) -> Result<Option<&Written>> {
+    pub(crate) fn find(&self, token: WriteToken, now: Timestamp) -> Result<Option<&RecordedWrite>> {
         let mut generations = self.generations.iter().rev();
         let written = generations.find_map(|generation| generation.written.get(&token.hash));
         let written = written.filter(|written| now.since(written.at) < WRITE_TOKEN_RETENTION);
@@ -76,28 +76,28 @@ impl WriteTokens {
         }
     }
 
-    /// Remembers that a write was applied.
-    pub(crate) fn remember(
+    /// Records that a write was applied.
+    pub(crate) fn record(
         &mut self,
         token: WriteToken,
         now: Timestamp,
         size: usize,
         returned: Option<Item>,
     ) {
-        let written = Written {
+        let written = RecordedWrite {
             fingerprint: token.fingerprint,
             at: now,
             size,
             returned: returned.map(Box::new),
         };
-        self.unsettled.push(token.hash);
+        self.uncommitted.push(token.hash);
         let generation = self.generation(now);
         generation.written.insert(token.hash, written);
     }
 
-    /// The group that remembered tokens was committed, or it failed and its tokens are forgotten.
-    pub(crate) fn settle(&mut self, committed: bool) {
-        for hash in self.unsettled.drain(..) {
+    /// Ends the group that recorded tokens. If its commit failed, they are dropped.
+    pub(crate) fn end_group(&mut self, committed: bool) {
+        for hash in self.uncommitted.drain(..) {
             if !committed {
                 for generation in &mut self.generations {
                     generation.written.remove(&hash);
@@ -106,7 +106,7 @@ impl WriteTokens {
         }
     }
 
-    /// The generation that takes new tokens. One that is too old makes room for another of its size.
+    /// The generation that accepts new tokens. Drops expired generations and starts a new one when due.
     fn generation(&mut self, now: Timestamp) -> &mut Generation {
         let oldest = WRITE_TOKEN_RETENTION + GENERATION;
         while self
@@ -125,7 +125,7 @@ impl WriteTokens {
             });
         }
         let last = self.generations.len().saturating_sub(1);
-        #[expect(clippy::indexing_slicing, reason = "there is one by now")]
+        #[expect(clippy::indexing_slicing, reason = "at least one generation exists")]
         &mut self.generations[last]
     }
 }
@@ -143,15 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_remembered_for_their_time_and_then_forgotten() {
+    fn tokens_are_valid_for_their_retention() {
         let mut tokens = WriteTokens::default();
         for n in 0..200 {
-            tokens.remember(token(n), at(u64::from(n)), 1, None);
+            tokens.record(token(n), at(u64::from(n)), 1, None);
             for old in 0..200 {
-                let is_known = tokens
-                    .recall(token(old), at(u64::from(n)))
-                    .unwrap()
-                    .is_some();
+                let is_known = tokens.find(token(old), at(u64::from(n))).unwrap().is_some();
                 assert_eq!(is_known, old <= n && n - old < 30, "n={n} old={old}");
             }
         }
@@ -159,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_write_is_refused() {
+    fn token_of_another_write_is_rejected() {
         let mut tokens = WriteTokens::default();
-        tokens.remember(token(1), at(1), 7, None);
+        tokens.record(token(1), at(1), 7, None);
         let other = WriteToken::new("token-1", 2);
         assert_eq!(
-            tokens.recall(other, at(2)).map(drop),
+            tokens.find(other, at(2)).map(drop),
             Err(Error::IdempotentParameterMismatch)
         );
-        assert_eq!(tokens.recall(token(1), at(2)).unwrap().unwrap().size, 7);
+        assert_eq!(tokens.find(token(1), at(2)).unwrap().unwrap().size, 7);
     }
 }

@@ -1,5 +1,5 @@
-//! The tokens of transactions: a transaction that was answered with success is answered the same way again, and
-//! applied once, for ten minutes, also after a restart. Transactions that fail are not remembered.
+//! Idempotency tokens of transactions: a transaction that succeeded is applied only once for ten minutes, even across a
+//! restart, and repeating it returns the same result. Failed transactions are not recorded.
 
 use floe_store::limits::TOKEN_RETENTION;
 use floe_store::{Error, Result};
@@ -8,25 +8,25 @@ use crate::group::Group;
 use crate::kv::Space;
 use crate::layout::record::{TokenRecord, token_key};
 use crate::locks::lock;
-use crate::tokens::{TokenMoment, oldest_slot, slot};
+use crate::tokens::{TokenTime, oldest_slot, slot};
 
-/// What tells a transaction with a token from others.
+/// Identifies a transaction with an idempotency token.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    /// The token.
+    /// The text of the token.
     pub(super) text: String,
-    /// What the request does.
+    /// Fingerprint of the request's content.
     pub(super) fingerprint: u128,
 }
 
 impl Token {
-    /// What was answered to the request with this token, if it was applied before.
+    /// Returns the record of the earlier request with this token, if it was applied.
     ///
     /// # Errors
     ///
     /// [`Error::IdempotentParameterMismatch`] if the token was used for another request.
-    pub(super) fn recall(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
-        let TokenMoment { now, horizon, .. } = group.token_moment();
+    pub(super) fn find(&self, group: &Group<'_>) -> Result<Option<TokenRecord>> {
+        let TokenTime { now, horizon, .. } = group.token_time();
         let recent = &group.shared().recent_tokens;
         let slots = lock(recent).slots(&self.text, oldest_slot(horizon), slot(now));
         for slot in slots {
@@ -46,9 +46,9 @@ impl Token {
         Ok(None)
     }
 
-    /// Remembers that the request was applied.
-    pub(super) fn remember(&self, group: &mut Group<'_>, sizes: Vec<usize>) {
-        let TokenMoment { now, horizon, .. } = group.token_moment();
+    /// Records that the request was applied.
+    pub(super) fn record(&self, group: &mut Group<'_>, sizes: Vec<usize>) {
+        let TokenTime { now, horizon, .. } = group.token_time();
         let record = TokenRecord {
             expires: now.plus(TOKEN_RETENTION),
             fingerprint: self.fingerprint,

@@ -1,4 +1,4 @@
-//! The doctor on whole directories: sound ones, ones in use, and ones with damaged files.
+//! The doctor on directories: intact ones, ones in use, and ones with damaged files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,15 +34,15 @@ fn order(n: u64) -> Item {
         .with("note", "x".repeat(100))
 }
 
-/// A closed store whose entries are all in sorted files: a backup writes them so.
+/// A closed store whose entries are all in sorted files, because a backup writes them there.
 async fn closed_store(dir: &Path, count: u64) -> PathBuf {
-    let owned = memory();
-    owned.create(orders()).await;
+    let store = memory();
+    store.create(orders()).await;
     for n in 0..count {
-        owned.put("Orders", order(n)).await;
+        store.put("Orders", order(n)).await;
     }
     let path = dir.join("store");
-    owned.engine.backup(&path).unwrap();
+    store.engine.backup(&path).unwrap();
     path
 }
 
@@ -83,7 +83,7 @@ fn flip(file: &Path, at: usize) {
 }
 
 #[tokio::test]
-async fn a_sound_directory_is_clean() {
+async fn intact_directory_is_clean() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 500).await;
     let mut stages = Vec::new();
@@ -106,20 +106,20 @@ async fn a_sound_directory_is_clean() {
     assert!(checked.file_bytes > 500 * 300, "{checked:?}");
     assert!(stages.contains(&(Stage::Table, Some("Orders".to_owned()))));
     assert!(!stages.iter().any(|(stage, _)| *stage == Stage::Compare));
-    // It is still a store, and nobody has it open.
-    let owned = open(&path);
-    assert_eq!(owned.items("Orders").await.len(), 500);
+    // The store is still intact, and not in use.
+    let store = open(&path);
+    assert_eq!(store.items("Orders").await.len(), 500);
 }
 
 #[tokio::test]
-async fn a_store_that_was_just_killed_is_clean() {
+async fn store_of_a_killed_process_is_clean() {
     let dir = tempfile::tempdir().unwrap();
-    let owned = open(&dir.path().join("live"));
-    owned.create(orders()).await;
+    let store = open(&dir.path().join("live"));
+    store.create(orders()).await;
     for n in 0..50 {
-        owned.put("Orders", order(n)).await;
+        store.put("Orders", order(n)).await;
     }
-    // As it is on disk at this moment, without being closed.
+    // The files of a store that is not closed.
     let copy = dir.path().join("copy");
     copy_tree(&dir.path().join("live"), &copy);
     let report = examine(&copy);
@@ -132,35 +132,33 @@ fn copy_tree(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_tree(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_no_store_or_in_use_is_refused() {
+async fn directory_without_a_store_or_in_use_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     for missing in ["", "missing"] {
         let error = doctor::examine(dir.path().join(missing), true, |_| {}).unwrap_err();
-        assert!(
-            error.to_string().starts_with("there is no store"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("no store found"), "{error}");
     }
     assert_eq!(
         fs::read_dir(dir.path()).unwrap().count(),
         0,
-        "nothing is made"
+        "nothing is created"
     );
-    let owned = open(&dir.path().join("live"));
+    let store = open(&dir.path().join("live"));
     let error = doctor::examine(dir.path().join("live"), false, |_| {}).unwrap_err();
     assert!(
         error.to_string().starts_with("the directory is in use"),
         "{error}"
     );
-    drop(owned);
+    drop(store);
     assert!(examine(&dir.path().join("live")).is_clean());
 }
 
@@ -179,7 +177,7 @@ async fn every_flipped_byte_of_a_sorted_file_is_found() {
     assert!(examine(&path).is_clean());
 }
 
-/// Damages a file in the first note behind this part of it.
+/// Flips a bit in the first note after this fraction of the file.
 fn damage_note(file: &Path, part: f64) {
     let bytes = fs::read(file).unwrap();
     let from = (bytes.len() as f64 * part) as usize;
@@ -191,11 +189,11 @@ fn damage_note(file: &Path, part: f64) {
 }
 
 #[tokio::test]
-async fn a_damaged_block_is_told_with_its_place_and_the_rest_is_read() {
+async fn damaged_block_is_reported_with_its_key_range() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 2000).await;
     let file = sorted_files(&path).remove(0);
-    // In the middle of the items.
+    // Among the items.
     damage_note(&file, 0.25);
     let report = examine(&path);
     assert_eq!(count(&report, FindingKind::DamagedFile), 1, "{report:#?}");
@@ -214,10 +212,10 @@ async fn a_damaged_block_is_told_with_its_place_and_the_rest_is_read() {
         unreadable.what.contains(" after=01") && unreadable.what.contains(" before=01"),
         "{unreadable}"
     );
-    // A block holds some forty items; all others were read.
+    // A block contains about forty items; all others are read.
     assert!((1900..2000).contains(&report.checked.items), "{report:#?}");
     assert_eq!(report.checked.index_entries, 2000);
-    // A repair changes nothing about it, and removes nothing of what follows from the unreadable.
+    // A repair does not change that, and does not remove entries derived from unreadable items.
     let repaired = doctor::examine(&path, true, |_| {}).unwrap();
     assert_eq!(
         (repaired.findings_total, repaired.repaired_total),
@@ -228,7 +226,7 @@ async fn a_damaged_block_is_told_with_its_place_and_the_rest_is_read() {
 }
 
 #[tokio::test]
-async fn a_damaged_block_of_an_index_does_not_hide_its_other_entries() {
+async fn damaged_block_of_an_index_does_not_hide_other_entries() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 2000).await;
     let file = sorted_files(&path).remove(0);
@@ -243,7 +241,7 @@ async fn a_damaged_block_of_an_index_does_not_hide_its_other_entries() {
 }
 
 #[tokio::test]
-async fn what_lies_between_damaged_blocks_is_read_and_kept() {
+async fn entries_between_damaged_blocks_are_read_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 2000).await;
     let files = sorted_files(&path);
@@ -259,7 +257,7 @@ async fn what_lies_between_damaged_blocks_is_read_and_kept() {
         assert_eq!(count(report, FindingKind::Unreadable), 5, "{report:#?}");
         let totals = (report.findings_total, report.repaired_total);
         assert_eq!(totals, (7, 0), "nothing else is wrong: {report:#?}");
-        // A block holds some forty entries.
+        // A block contains about forty entries.
         let checked = report.checked;
         assert!((1900..2000).contains(&checked.items), "{checked:?}");
         assert!((1950..2000).contains(&checked.index_entries), "{checked:?}");
@@ -277,7 +275,7 @@ async fn what_lies_between_damaged_blocks_is_read_and_kept() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_gone_or_cut_short_is_found() {
+async fn missing_or_truncated_file_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 100).await;
     let file = sorted_files(&path).remove(0);
@@ -295,14 +293,14 @@ async fn a_file_that_is_gone_or_cut_short_is_found() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_told_and_not_cut() {
+async fn damaged_journal_is_reported_and_not_truncated() {
     let dir = tempfile::tempdir().unwrap();
-    let owned = open(&dir.path().join("live"));
-    owned.create(orders()).await;
+    let store = open(&dir.path().join("live"));
+    store.create(orders()).await;
     for n in 0..20 {
-        owned.put("Orders", order(n)).await;
+        store.put("Orders", order(n)).await;
     }
-    drop(owned);
+    drop(store);
     let data = dir.path().join("live").join("data");
     let journals = fs::read_dir(&data)
         .unwrap()
@@ -327,14 +325,14 @@ async fn a_damaged_journal_is_told_and_not_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_engine_under_writes_is_always_clean() {
+async fn doctor_finds_nothing_during_writes() {
     let dir = tempfile::tempdir().unwrap();
-    let owned = Arc::new(open(dir.path()));
-    owned.create(orders()).await;
+    let store = Arc::new(open(dir.path()));
+    store.create(orders()).await;
     let stop = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..4)
         .map(|writer| {
-            let (owned, stop) = (owned.clone(), stop.clone());
+            let (store, stop) = (store.clone(), stop.clone());
             tokio::spawn(async move {
                 let mut n = 0;
                 while !stop.load(Ordering::Relaxed) {
@@ -342,13 +340,13 @@ async fn an_engine_under_writes_is_always_clean() {
                     let item = order(writer * 10 + n % 10).with("product", n);
                     if n % 3 == 0 {
                         let key = Item::new().with("id", item.get("id").unwrap().clone());
-                        owned
+                        store
                             .engine
                             .write_item(DeleteItem::new("Orders", key).into())
                             .await
                             .unwrap();
                     } else {
-                        owned
+                        store
                             .engine
                             .write_item(PutItem::new("Orders", item).into())
                             .await
@@ -359,7 +357,7 @@ async fn an_engine_under_writes_is_always_clean() {
         })
         .collect();
     for n in 0..20 {
-        let examined = owned.clone();
+        let examined = store.clone();
         let report = tokio::task::spawn_blocking(move || examined.engine.doctor(n % 2 == 0))
             .await
             .unwrap()
@@ -370,14 +368,14 @@ async fn an_engine_under_writes_is_always_clean() {
     for writer in writers {
         writer.await.unwrap();
     }
-    assert!(owned.engine.doctor(false).unwrap().is_clean());
+    assert!(store.engine.doctor(false).unwrap().is_clean());
 }
 
 #[tokio::test]
 async fn store_that_cannot_be_sealed_is_examined() {
     let dir = tempfile::tempdir().unwrap();
     let path = closed_store(dir.path(), 10).await;
-    // A full disk keeps the seal from being written; so does this.
+    // Writing the seal fails, as on a full disk.
     fs::create_dir_all(path.join("SEAL.new/full")).unwrap();
     let report = examine(&path);
     assert!(report.is_clean(), "{report:#?}");
@@ -389,10 +387,10 @@ async fn store_that_cannot_be_sealed_is_examined() {
 }
 
 #[tokio::test]
-async fn a_closed_engine_can_be_examined() {
-    let owned = memory();
-    owned.create(orders()).await;
-    owned.put("Orders", order(1)).await;
-    owned.engine.close().unwrap();
-    assert!(owned.engine.doctor(true).unwrap().is_clean());
+async fn closed_engine_can_be_examined() {
+    let store = memory();
+    store.create(orders()).await;
+    store.put("Orders", order(1)).await;
+    store.engine.close().unwrap();
+    assert!(store.engine.doctor(true).unwrap().is_clean());
 }

@@ -1,4 +1,4 @@
-//! Items that expire.
+//! Expiry of items.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use floe_store::op::{ChangeKind, ServiceIdentity, UpdateTimeToLive};
 use floe_store::table::{FIVE_YEARS_SECS, KeyKind, Projection, StreamView};
 use floe_store::{Engine, Item, TableDef, Value};
 
-use crate::common::{HOUR, Owned, START, memory, open, open_at};
+use crate::common::{HOUR, START, TestStore, memory, open, open_at};
 
 fn sessions() -> TableDef {
     TableDef::builder("Sessions", "id", KeyKind::S)
@@ -22,7 +22,7 @@ fn sessions() -> TableDef {
         .unwrap()
 }
 
-/// A session that ends so many seconds after the start.
+/// A session that expires `ends` seconds after the start.
 fn session(id: &str, ends: u64) -> Item {
     let until = START.as_secs() + ends;
     Item::new()
@@ -31,19 +31,19 @@ fn session(id: &str, ends: u64) -> Item {
         .with("until", until)
 }
 
-async fn with_sessions(ends: &[u64]) -> Owned {
-    let owned = memory();
-    owned.create(sessions()).await;
+async fn with_sessions(ends: &[u64]) -> TestStore {
+    let store = memory();
+    store.create(sessions()).await;
     for end in ends {
-        owned
+        store
             .put("Sessions", session(&format!("s{end:04}"), *end))
             .await;
     }
-    owned
+    store
 }
 
-async fn ids(owned: &Owned) -> Vec<String> {
-    let items = owned.items("Sessions").await;
+async fn ids(store: &TestStore) -> Vec<String> {
+    let items = store.items("Sessions").await;
     let mut ids: Vec<_> = items
         .iter()
         .map(|i| i.get("id").unwrap().as_s().unwrap().to_owned())
@@ -53,21 +53,21 @@ async fn ids(owned: &Owned) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_item_leaves_when_its_second_has_come() {
-    let owned = with_sessions(&[10, 11]).await;
-    owned.clock.advance(Duration::from_millis(9_999));
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["s0010", "s0011"]);
-    owned.clock.advance(Duration::from_millis(1));
-    // It is there until the sweeper comes by.
-    assert_eq!(ids(&owned).await, ["s0010", "s0011"]);
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["s0011"]);
+async fn expired_item_is_removed_by_the_sweeper() {
+    let store = with_sessions(&[10, 11]).await;
+    store.clock.advance(Duration::from_millis(9_999));
+    store.run_background();
+    assert_eq!(ids(&store).await, ["s0010", "s0011"]);
+    store.clock.advance(Duration::from_millis(1));
+    // The item exists until the sweeper runs.
+    assert_eq!(ids(&store).await, ["s0010", "s0011"]);
+    store.run_background();
+    assert_eq!(ids(&store).await, ["s0011"]);
     assert_eq!(
-        owned.entries("Sessions", "by_user").await,
+        store.entries("Sessions", "by_user").await,
         [session("s0011", 11)]
     );
-    let description = owned
+    let description = store
         .engine
         .describe_table("Sessions".to_owned())
         .await
@@ -79,15 +79,15 @@ async fn an_item_leaves_when_its_second_has_come() {
 }
 
 #[tokio::test]
-async fn the_record_of_an_expired_item_names_the_service() {
-    let owned = with_sessions(&[10]).await;
-    owned.clock.advance(HOUR);
-    owned.settle();
-    owned.put("Sessions", session("mine", 10)).await;
-    owned
+async fn record_of_an_expired_item_names_the_service() {
+    let store = with_sessions(&[10]).await;
+    store.clock.advance(HOUR);
+    store.run_background();
+    store.put("Sessions", session("mine", 10)).await;
+    store
         .delete("Sessions", Item::new().with("id", "mine"))
         .await;
-    let records = owned.all_records(&owned.stream_arn("Sessions").await).await;
+    let records = store.all_records(&store.stream_arn("Sessions").await).await;
     let removals: Vec<_> = records
         .iter()
         .filter(|r| r.kind == ChangeKind::Remove)
@@ -98,28 +98,28 @@ async fn the_record_of_an_expired_item_names_the_service() {
 }
 
 #[tokio::test]
-async fn an_item_whose_expiry_was_moved_stays() {
-    let owned = with_sessions(&[10]).await;
-    owned.put("Sessions", session("s0010", 100)).await;
-    owned
+async fn item_with_changed_expiry_is_kept() {
+    let store = with_sessions(&[10]).await;
+    store.put("Sessions", session("s0010", 100)).await;
+    store
         .put("Sessions", session("kept", 10).with("until", "never"))
         .await;
-    owned.put("Sessions", session("freed", 10)).await;
+    store.put("Sessions", session("freed", 10)).await;
     let mut freed = session("freed", 10);
     freed.remove("until");
-    owned.put("Sessions", freed).await;
-    owned.clock.advance(Duration::from_secs(50));
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["freed", "kept", "s0010"]);
-    owned.clock.advance(Duration::from_secs(50));
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["freed", "kept"]);
+    store.put("Sessions", freed).await;
+    store.clock.advance(Duration::from_secs(50));
+    store.run_background();
+    assert_eq!(ids(&store).await, ["freed", "kept", "s0010"]);
+    store.clock.advance(Duration::from_secs(50));
+    store.run_background();
+    assert_eq!(ids(&store).await, ["freed", "kept"]);
 }
 
 #[tokio::test]
-async fn what_is_no_moment_never_expires() {
-    let owned = memory();
-    owned.create(sessions()).await;
+async fn invalid_expiry_values_never_expire() {
+    let store = memory();
+    store.create(sessions()).await;
     let now = START.as_secs();
     let values = [
         ("text", Value::from(now.to_string())),
@@ -131,80 +131,80 @@ async fn what_is_no_moment_never_expires() {
         ("old", Value::from(now - FIVE_YEARS_SECS)),
     ];
     for (id, value) in values {
-        owned
+        store
             .put("Sessions", Item::new().with("id", id).with("until", value))
             .await;
     }
-    owned.settle();
+    store.run_background();
     assert_eq!(
-        ids(&owned).await,
+        ids(&store).await,
         ["ancient", "huge", "list", "negative", "text"]
     );
 }
 
 #[tokio::test]
-async fn many_items_leave_in_steps() {
-    let owned = memory();
-    owned.create(sessions()).await;
+async fn expired_items_are_removed_in_steps() {
+    let store = memory();
+    store.create(sessions()).await;
     for n in 0..250 {
-        owned
+        store
             .put("Sessions", session(&format!("{n}"), 1 + n % 5))
             .await;
     }
-    owned.clock.advance(HOUR);
+    store.clock.advance(HOUR);
     let mut left = vec![250];
-    while owned.engine.run_background_once().unwrap() {
-        left.push(owned.items("Sessions").await.len());
+    while store.engine.run_background_once().unwrap() {
+        left.push(store.items("Sessions").await.len());
     }
     assert_eq!(left, [250, 150, 50, 0]);
 }
 
 #[tokio::test]
-async fn expiry_that_is_switched_on_later_counts_for_the_items_that_are_there() {
-    let owned = memory();
-    owned
+async fn expiry_enabled_later_applies_to_existing_items() {
+    let store = memory();
+    store
         .create(
             TableDef::builder("Sessions", "id", KeyKind::S)
                 .build()
                 .unwrap(),
         )
         .await;
-    owned.put("Sessions", session("a", 10)).await;
-    owned.put("Sessions", session("b", 10 * 3600)).await;
-    owned.clock.advance(HOUR);
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["a", "b"]);
+    store.put("Sessions", session("a", 10)).await;
+    store.put("Sessions", session("b", 10 * 3600)).await;
+    store.clock.advance(HOUR);
+    store.run_background();
+    assert_eq!(ids(&store).await, ["a", "b"]);
     let enable = UpdateTimeToLive::enable("Sessions", "until");
-    owned.engine.update_time_to_live(enable).await.unwrap();
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["b"]);
+    store.engine.update_time_to_live(enable).await.unwrap();
+    store.run_background();
+    assert_eq!(ids(&store).await, ["b"]);
     let disable = UpdateTimeToLive::disable("Sessions", "until");
-    owned.engine.update_time_to_live(disable).await.unwrap();
-    owned.clock.advance(10 * HOUR);
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["b"]);
+    store.engine.update_time_to_live(disable).await.unwrap();
+    store.clock.advance(10 * HOUR);
+    store.run_background();
+    assert_eq!(ids(&store).await, ["b"]);
     let other = UpdateTimeToLive::enable("Sessions", "end");
-    owned.engine.update_time_to_live(other).await.unwrap();
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["b"]);
-    owned
+    store.engine.update_time_to_live(other).await.unwrap();
+    store.run_background();
+    assert_eq!(ids(&store).await, ["b"]);
+    store
         .put("Sessions", session("b", 0).with("end", START.as_secs()))
         .await;
-    owned.settle();
-    assert_eq!(ids(&owned).await, Vec::<String>::new());
+    store.run_background();
+    assert_eq!(ids(&store).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn items_expire_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let owned = open(dir.path());
-    owned.create(sessions()).await;
-    owned.put("Sessions", session("a", 10)).await;
-    owned.put("Sessions", session("b", 10 * 3600)).await;
-    let Owned { engine, clock } = owned;
+    let store = open(dir.path());
+    store.create(sessions()).await;
+    store.put("Sessions", session("a", 10)).await;
+    store.put("Sessions", session("b", 10 * 3600)).await;
+    let TestStore { engine, clock } = store;
     drop(engine);
     clock.advance(HOUR);
-    let owned = open_at(dir.path(), clock);
-    owned.settle();
-    assert_eq!(ids(&owned).await, ["b"]);
+    let store = open_at(dir.path(), clock);
+    store.run_background();
+    assert_eq!(ids(&store).await, ["b"]);
 }

@@ -1,4 +1,4 @@
-//! Exports and imports of tables as lines of JSON.
+//! Export and import of tables as lines of JSON.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use floe_store::op::UpdateTable;
 use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Engine, Error, Item, Number, Set, TableDef, Text, Value};
 
-use crate::common::{Owned, memory, open};
+use crate::common::{TestStore, memory, open};
 
 fn orders() -> TableDef {
     TableDef::builder("Orders", "customer", KeyKind::S)
@@ -34,7 +34,7 @@ fn number(text: &str) -> Number {
     text.parse().unwrap()
 }
 
-/// An item with every type of value and its corners.
+/// An item with every type of value, including edge cases.
 fn rich(n: i32) -> Item {
     Item::new()
         .with(
@@ -86,29 +86,29 @@ fn rich(n: i32) -> Item {
         .with("total", n)
 }
 
-fn export(owned: &Owned, table: &str) -> String {
+fn export(store: &TestStore, table: &str) -> String {
     let mut text = Vec::new();
-    owned.engine.export_table(table, &mut text).unwrap();
+    store.engine.export_table(table, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
-fn import(owned: &Owned, text: &str) -> Result<u64, Error> {
-    owned
+fn import(store: &TestStore, text: &str) -> Result<u64, Error> {
+    store
         .engine
         .import(text.as_bytes())
         .map(|report| report.items)
 }
 
-fn import_into(owned: &Owned, table: &str, text: &str) -> Result<u64, Error> {
+fn import_into(store: &TestStore, table: &str, text: &str) -> Result<u64, Error> {
     let options = ImportOptions::new().table_name(table);
-    owned
+    store
         .engine
         .import_with(text.as_bytes(), options, |_| {})
         .map(|report| report.items)
 }
 
 #[tokio::test]
-async fn a_table_comes_back_with_all_ten_types() {
+async fn table_with_all_ten_types_round_trips() {
     let source = memory();
     source.create(orders()).await;
     for n in 1..=9 {
@@ -138,13 +138,13 @@ async fn a_table_comes_back_with_all_ten_types() {
 }
 
 #[tokio::test]
-async fn an_export_is_lines_that_dynamodb_writes_too() {
-    let owned = memory();
-    owned.create(plain("Books")).await;
-    owned
+async fn item_lines_have_dynamodbs_export_format() {
+    let store = memory();
+    store.create(plain("Books")).await;
+    store
         .put("Books", Item::new().with("id", "a").with("n", 1))
         .await;
-    let text = export(&owned, "Books");
+    let text = export(&store, "Books");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
         lines[0].starts_with(r#"{"FloeExport":1,"Table":{"#),
@@ -159,7 +159,7 @@ async fn an_export_is_lines_that_dynamodb_writes_too() {
     );
     let mut items = Vec::new();
     let options = ExportOptions::new().items_only();
-    let report = owned
+    let report = store
         .engine
         .export_table_with("Books", &mut items, options, |_| {})
         .unwrap();
@@ -168,7 +168,7 @@ async fn an_export_is_lines_that_dynamodb_writes_too() {
         (report.items, report.items_expected, report.bytes),
         (1, 1, lines[1].len() as u64 + 1)
     );
-    let error = owned
+    let error = store
         .engine
         .export_table("Unknown", Vec::new())
         .unwrap_err();
@@ -176,17 +176,17 @@ async fn an_export_is_lines_that_dynamodb_writes_too() {
 }
 
 #[tokio::test]
-async fn an_export_is_of_one_moment() {
-    let owned = memory();
-    owned.create(plain("Books")).await;
+async fn export_is_a_snapshot() {
+    let store = memory();
+    store.create(plain("Books")).await;
     for n in 0..2000 {
-        owned
+        store
             .put("Books", Item::new().with("id", n.to_string()).with("v", 1))
             .await;
     }
-    // A writer that changes the table with each line that it gets.
-    struct Meddling<'a>(&'a Owned, Vec<u8>);
-    impl Write for Meddling<'_> {
+    // A writer that changes the table during the export.
+    struct ChangingWriter<'a>(&'a TestStore, Vec<u8>);
+    impl Write for ChangingWriter<'_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             if self.1.len() < 5000 {
                 let text = format!(
@@ -202,24 +202,24 @@ async fn an_export_is_of_one_moment() {
             Ok(())
         }
     }
-    let mut told = Vec::new();
-    let mut out = Meddling(&owned, Vec::new());
+    let mut reported = Vec::new();
+    let mut out = ChangingWriter(&store, Vec::new());
     let options = ExportOptions::new();
-    let report = owned
+    let report = store
         .engine
-        .export_table_with("Books", &mut out, options, |r| told.push(r.items))
+        .export_table_with("Books", &mut out, options, |r| reported.push(r.items))
         .unwrap();
-    assert_eq!((report.items, told), (2000, vec![1000, 2000, 2000]));
+    assert_eq!((report.items, reported), (2000, vec![1000, 2000, 2000]));
     assert!(
         !String::from_utf8(out.1)
             .unwrap()
             .contains(r#""v":{"N":"2"}"#)
     );
-    assert!(owned.items("Books").await.len() > 2000);
+    assert!(store.items("Books").await.len() > 2000);
 }
 
 #[tokio::test]
-async fn importing_again_changes_nothing() {
+async fn repeated_import_changes_nothing() {
     let source = memory();
     source.create(orders()).await;
     for n in 1..=5 {
@@ -227,11 +227,11 @@ async fn importing_again_changes_nothing() {
     }
     let text = export(&source, "Orders");
     let target = memory();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let report = target
         .engine
         .import_with(text.as_bytes(), ImportOptions::new(), |r| {
-            told.push(r.lines);
+            reported.push(r.lines);
         })
         .unwrap();
     assert_eq!(report.tables_created, ["Orders"]);
@@ -239,7 +239,7 @@ async fn importing_again_changes_nothing() {
         (report.lines, report.items, report.bytes),
         (7, 5, text.len() as u64)
     );
-    assert_eq!(told, [7]);
+    assert_eq!(reported, [7]);
     let records = target.all_records(&target.stream_arn("Orders").await).await;
     assert_eq!(records.len(), 5);
     let report = target.engine.import(text.as_bytes()).unwrap();
@@ -252,7 +252,7 @@ async fn importing_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_import_that_was_stopped_is_finished_by_another() {
+async fn interrupted_import_can_be_repeated() {
     let source = memory();
     source.create(plain("Books")).await;
     for n in 0..1500 {
@@ -273,7 +273,7 @@ async fn an_import_that_was_stopped_is_finished_by_another() {
 }
 
 #[tokio::test]
-async fn a_text_that_was_cut_between_lines_is_refused() {
+async fn text_truncated_between_lines_is_rejected() {
     let source = memory();
     source.create(plain("Books")).await;
     for n in 0..3 {
@@ -289,7 +289,7 @@ async fn a_text_that_was_cut_between_lines_is_refused() {
         .to_string();
     assert_eq!(
         error,
-        "the text of the table was cut off, its last line is missing: table=Books: line=4"
+        "the input is truncated, the last line of the table is missing: table=Books: line=4"
     );
     lines.pop();
     lines.push(end);
@@ -298,12 +298,12 @@ async fn a_text_that_was_cut_between_lines_is_refused() {
         .to_string();
     assert_eq!(
         error,
-        "the text does not hold all items of the table: table=Books found=2 expected=3: line=4"
+        "wrong number of items: table=Books expected=3 actual=2: line=4"
     );
 }
 
 #[tokio::test]
-async fn several_tables_are_several_texts_in_a_row() {
+async fn several_tables_are_imported_from_concatenated_texts() {
     let source = memory();
     for name in ["One", "Two"] {
         source.create(plain(name)).await;
@@ -322,12 +322,12 @@ async fn several_tables_are_several_texts_in_a_row() {
         .to_string();
     assert_eq!(
         error,
-        "the text holds several tables, which cannot all go into one: table=Both: line=5"
+        "the input contains several tables, which cannot be imported into one: table=Both: line=5"
     );
 }
 
 #[tokio::test]
-async fn a_table_can_be_imported_under_another_name() {
+async fn table_can_be_imported_under_another_name() {
     let source = memory();
     source.create(plain("Books")).await;
     source.put("Books", Item::new().with("id", "a")).await;
@@ -337,32 +337,32 @@ async fn a_table_can_be_imported_under_another_name() {
 }
 
 #[tokio::test]
-async fn the_files_of_dynamodbs_own_export_are_imported_into_a_table_that_is_there() {
-    let owned = memory();
+async fn dynamodbs_own_export_is_imported_into_an_existing_table() {
+    let store = memory();
     let text = r#"{"Item":{"id":{"S":"a"},"Authors":{"SS":["Author1","Author2"]},"Price":{"N":"20"}}}
 {"Item":{"id":{"S":"b"},"InPublication":{"BOOL":true},"Cover":{"B":"AQID"},"None":{"NULL":true}}}"#;
-    let error = import(&owned, text).unwrap_err().to_string();
+    let error = import(&store, text).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the item belongs to no table: name one, or begin with a Table line: line=1"
+        "the item belongs to no table: name a table, or start with a Table line: line=1"
     );
-    let error = import_into(&owned, "Books", text).unwrap_err();
+    let error = import_into(&store, "Books", text).unwrap_err();
     assert!(matches!(error, Error::ResourceNotFound(_)), "{error:?}");
-    owned.create(plain("Books")).await;
-    assert_eq!(import_into(&owned, "Books", text), Ok(2));
-    let b = owned
+    store.create(plain("Books")).await;
+    assert_eq!(import_into(&store, "Books", text), Ok(2));
+    let b = store
         .get("Books", Item::new().with("id", "b"))
         .await
         .unwrap();
     assert_eq!(b.get("Cover"), Some(&Value::from(vec![1u8, 2, 3])));
-    // Behind the output of describe-table, nothing need be there.
+    // After the output of describe-table, the table need not exist.
     let described = r#"{"Table":{"TableName":"More","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"BillingModeSummary":{"BillingMode":"PAY_PER_REQUEST"},"ItemCount":2}}"#;
-    assert_eq!(import(&owned, &format!("{described}\n{text}")), Ok(2));
-    assert_eq!(owned.items("More").await, owned.items("Books").await);
+    assert_eq!(import(&store, &format!("{described}\n{text}")), Ok(2));
+    assert_eq!(store.items("More").await, store.items("Books").await);
 }
 
 #[tokio::test]
-async fn a_table_with_another_key_is_left_alone() {
+async fn existing_table_with_another_key_is_rejected() {
     let source = memory();
     source.create(plain("Books")).await;
     let text = export(&source, "Books");
@@ -377,9 +377,9 @@ async fn a_table_with_another_key_is_left_alone() {
     let error = import(&target, &text).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the table is there with another key: table=Books: line=1"
+        "the table exists with a different key: table=Books: line=1"
     );
-    // Other indexes are no hindrance.
+    // Different indexes are accepted.
     let target = memory();
     let more = TableDef::builder("Books", "id", KeyKind::S)
         .global_index(
@@ -395,7 +395,7 @@ async fn a_table_with_another_key_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_faulty_line_is_named() {
+async fn error_contains_the_line_number() {
     let deep = format!(
         r#"{{"Item":{{"id":{{"S":"a"}},"x":{}{}}}}}"#,
         r#"{"L":["#.repeat(40),
@@ -436,23 +436,23 @@ async fn a_faulty_line_is_named() {
         (r#"{"Table":{}}"#, "a field is missing at=Table."),
         (
             r#"{"FloeExport":2,"Table":{}}"#,
-            "the text was written by a newer version of floe: line=3",
+            "the input was written by a newer version of floe: line=3",
         ),
         (
             r#"{"End":{"ItemCount":7}}"#,
-            "the text does not hold all items of the table: table=Books found=1 expected=7: line=3",
+            "wrong number of items: table=Books expected=7 actual=1: line=3",
         ),
         (
             r#"{"End":{}}"#,
-            "the text does not hold all items of the table: table=Books found=1 expected=unknown: line=3",
+            "wrong number of items: table=Books expected=unknown actual=1: line=3",
         ),
     ];
     for (line, expected) in cases {
-        let owned = memory();
-        owned.create(plain("Books")).await;
+        let store = memory();
+        store.create(plain("Books")).await;
         let text =
             format!("{{\"Item\":{{\"id\":{{\"S\":\"first\"}}}}}}\n\n{line}\n{{\"Item\":{{}}}}");
-        let error = import_into(&owned, "Books", &text).unwrap_err();
+        let error = import_into(&store, "Books", &text).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, Error::Validation(_)), "{message}");
         assert!(
@@ -463,9 +463,9 @@ async fn a_faulty_line_is_named() {
 }
 
 #[tokio::test]
-async fn the_largest_items_come_back() {
-    let owned = memory();
-    owned.create(plain("Books")).await;
+async fn largest_items_round_trip() {
+    let store = memory();
+    store.create(plain("Books")).await;
     let of = |id: &str, value: Value| {
         let item = Item::new().with("id", id).with("x", value);
         (id.to_owned(), item)
@@ -476,8 +476,8 @@ async fn the_largest_items_come_back() {
         of("bytes", Value::B(vec![255; room])),
         of("empty", Value::L(vec![Value::from(""); room - 5])),
     ] {
-        owned.put("Books", item.clone()).await;
-        let text = export(&owned, "Books");
+        store.put("Books", item.clone()).await;
+        let text = export(&store, "Books");
         let target = memory();
         import(&target, &text).unwrap();
         assert_eq!(
@@ -488,7 +488,7 @@ async fn the_largest_items_come_back() {
 }
 
 #[tokio::test]
-async fn failing_readers_and_writers_are_reported() {
+async fn errors_of_readers_and_writers_are_reported() {
     struct Broken;
     impl Write for Broken {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -503,16 +503,16 @@ async fn failing_readers_and_writers_are_reported() {
             Err(io::Error::other("the cable is cut"))
         }
     }
-    let owned = memory();
-    owned.create(plain("Books")).await;
-    let error = owned.engine.export_table("Books", Broken).unwrap_err();
+    let store = memory();
+    store.create(plain("Books")).await;
+    let error = store.engine.export_table("Books", Broken).unwrap_err();
     assert!(error.to_string().ends_with("the disk is full"), "{error}");
-    let error = owned.engine.import(io::BufReader::new(Broken)).unwrap_err();
+    let error = store.engine.import(io::BufReader::new(Broken)).unwrap_err();
     assert!(error.to_string().ends_with("the cable is cut"), "{error}");
 }
 
 #[tokio::test]
-async fn an_import_makes_a_table_whose_stream_is_off_as_it_was() {
+async fn disabled_stream_stays_disabled_after_an_import() {
     let source = memory();
     source.create(orders()).await;
     let off = UpdateTable {

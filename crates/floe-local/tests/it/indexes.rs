@@ -1,4 +1,4 @@
-//! Indexes that are added to and removed from tables with items, over restarts and under writes.
+//! Adding indexes to tables with items and removing them, across restarts and during writes.
 
 use floe_store::expr::{KeyCondition, Update};
 use floe_store::op::{
@@ -7,7 +7,7 @@ use floe_store::op::{
 use floe_store::table::{IndexKind, KeyKind, Projection, Scaling, TableDescription, TableStatus};
 use floe_store::{Engine, Error, Item, TableDef};
 
-use crate::common::{Owned, memory, open};
+use crate::common::{TestStore, memory, open};
 
 fn orders() -> TableDef {
     let orders = TableDef::builder("Orders", "id", KeyKind::N);
@@ -17,7 +17,7 @@ fn orders() -> TableDef {
 fn order(id: i64) -> Item {
     let order = Item::new().with("id", id).with("note", "x".repeat(100));
     match id % 3 {
-        // Two thirds have the attribute by which the index parts, one of them of the wrong type.
+        // Two thirds have the attribute of the index's partition key, half of them with the wrong type.
         0 => order.with("state", "open"),
         1 => order.with("state", 7),
         _ => order,
@@ -53,11 +53,11 @@ fn remove_index() -> UpdateTable {
     }
 }
 
-async fn describe(store: &Owned) -> TableDescription {
+async fn describe(store: &TestStore) -> TableDescription {
     store.engine.describe_table("Orders".into()).await.unwrap()
 }
 
-async fn open_orders(store: &Owned) -> Result<Vec<i64>, Error> {
+async fn open_orders(store: &TestStore) -> Result<Vec<i64>, Error> {
     let condition = KeyCondition::partition("state", "open");
     let query = Query::new("Orders", condition).index("by_state");
     let page = store.engine.query(query).await?;
@@ -66,7 +66,7 @@ async fn open_orders(store: &Owned) -> Result<Vec<i64>, Error> {
 }
 
 #[tokio::test]
-async fn an_index_is_filled_from_the_items_that_are_there() {
+async fn new_index_is_filled_from_existing_items() {
     let store = memory();
     store.create(orders()).await;
     for id in 0..2000 {
@@ -86,7 +86,7 @@ async fn an_index_is_filled_from_the_items_that_are_there() {
         "Cannot read from backfilling global secondary index: by_state"
     );
 
-    // Writes meanwhile: ahead of the filling, behind it, and of items that it has to leave out.
+    // Writes during the job: ahead of its cursor, behind it, and to items that are not in the index.
     assert!(store.engine.run_background_once().unwrap());
     store.delete("Orders", Item::new().with("id", 0)).await;
     store.delete("Orders", Item::new().with("id", 1998)).await;
@@ -97,7 +97,7 @@ async fn an_index_is_filled_from_the_items_that_are_there() {
         Update::new().set("state", "closed"),
     );
     store.engine.write_item(close.into()).await.unwrap();
-    store.settle();
+    store.run_background();
 
     let expected: Vec<i64> = (0..2002)
         .step_by(3)
@@ -114,7 +114,7 @@ async fn an_index_is_filled_from_the_items_that_are_there() {
 }
 
 #[tokio::test]
-async fn filling_and_removing_go_on_after_a_restart() {
+async fn filling_and_removing_continue_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(orders()).await;
@@ -135,7 +135,7 @@ async fn filling_and_removing_go_on_after_a_restart() {
 
     let store = open(dir.path());
     assert!(open_orders(&store).await.is_err());
-    store.settle();
+    store.run_background();
     assert_eq!(open_orders(&store).await.unwrap().len(), 500);
     assert_eq!(describe(&store).await.indexes[0].item_count, 500);
 
@@ -150,19 +150,19 @@ async fn filling_and_removing_go_on_after_a_restart() {
     let store = open(dir.path());
     let busy = store.engine.update_table(add_index(Projection::All)).await;
     assert!(matches!(busy, Err(Error::ResourceInUse(_))), "{busy:?}");
-    store.settle();
+    store.run_background();
     assert!(describe(&store).await.indexes.is_empty());
     store
         .engine
         .update_table(add_index(Projection::All))
         .await
         .unwrap();
-    store.settle();
+    store.run_background();
     assert_eq!(open_orders(&store).await.unwrap().len(), 500);
 }
 
 #[tokio::test]
-async fn an_index_on_an_empty_table_is_ready_at_once() {
+async fn index_on_an_empty_table_is_active_immediately() {
     let store = memory();
     store.create(orders()).await;
     let described = store
@@ -176,7 +176,7 @@ async fn an_index_on_an_empty_table_is_ready_at_once() {
 }
 
 #[tokio::test]
-async fn a_table_whose_index_is_being_filled_is_not_removed() {
+async fn table_with_an_index_being_filled_cannot_be_deleted() {
     let store = memory();
     store.create(orders()).await;
     store.put("Orders", order(3)).await;
@@ -185,16 +185,16 @@ async fn a_table_whose_index_is_being_filled_is_not_removed() {
         .update_table(add_index(Projection::All))
         .await
         .unwrap();
-    let refused = store
+    let rejected = store
         .engine
         .delete_table("Orders".into())
         .await
         .unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        rejected.to_string(),
         "Attempt to change a resource which is still in use: Cannot delete table while indexes are \
          being created, updated, or deleted."
     );
-    store.settle();
+    store.run_background();
     store.engine.delete_table("Orders".into()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The engine from outside, on directories and in memory, in one program, so that it is linked once.
+//! Integration tests of the engine, on disk and in memory. One program, so that it is linked only once.
 
 #![expect(
     clippy::indexing_slicing,

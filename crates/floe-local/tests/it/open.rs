@@ -1,4 +1,4 @@
-//! Opening, closing and opening again.
+//! Opening, closing and reopening a store.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn message(dir: &Path) -> String {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_there_after_opening_again() {
+async fn acknowledged_writes_survive_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let engine = LocalEngine::open(dir.path()).unwrap();
     create_table(&engine, "Things").await;
@@ -50,7 +50,7 @@ async fn what_was_answered_is_there_after_opening_again() {
 }
 
 #[tokio::test]
-async fn a_removed_table_stays_removed_and_its_name_is_free() {
+async fn deleted_table_stays_deleted_and_its_name_is_free() {
     let dir = tempfile::tempdir().unwrap();
     let engine = LocalEngine::open(dir.path()).unwrap();
     create_table(&engine, "Things").await;
@@ -69,7 +69,7 @@ async fn a_removed_table_stays_removed_and_its_name_is_free() {
 }
 
 #[tokio::test]
-async fn a_directory_is_used_by_one_engine_at_a_time() {
+async fn directory_is_used_by_one_engine_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let engine = LocalEngine::open(dir.path()).unwrap();
     assert!(message(dir.path()).contains("the directory is in use: process="));
@@ -78,7 +78,7 @@ async fn a_directory_is_used_by_one_engine_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused() {
+async fn newer_format_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     drop(LocalEngine::open(dir.path()).unwrap());
     std::fs::write(dir.path().join("FORMAT"), "floe-local 99\n").unwrap();
@@ -90,7 +90,7 @@ async fn a_newer_format_is_refused() {
 }
 
 #[tokio::test]
-async fn a_closed_engine_refuses_writes_and_still_reads() {
+async fn closed_engine_rejects_writes_but_still_reads() {
     let dir = tempfile::tempdir().unwrap();
     let engine = LocalEngine::open(dir.path()).unwrap();
     create_table(&engine, "Things").await;
@@ -102,7 +102,7 @@ async fn a_closed_engine_refuses_writes_and_still_reads() {
 }
 
 #[tokio::test]
-async fn relaxed_durability_keeps_what_a_closed_engine_wrote() {
+async fn relaxed_writes_survive_closing() {
     let dir = tempfile::tempdir().unwrap();
     let relaxed = || Options::new().durability(Durability::Relaxed);
     let engine = LocalEngine::open_with(dir.path(), relaxed()).unwrap();
@@ -119,7 +119,7 @@ async fn relaxed_durability_keeps_what_a_closed_engine_wrote() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_never_awaited_is_never_made() {
+async fn write_that_is_never_awaited_is_not_applied() {
     let engine = LocalEngine::memory().unwrap();
     create_table(&engine, "Things").await;
     let item = Item::new().with("id", 1);
@@ -128,7 +128,7 @@ async fn a_write_that_is_never_awaited_is_never_made() {
     assert_eq!(count(&engine).await, 0);
 }
 
-/// The files below a folder whose names begin so.
+/// The files in a folder and its subfolders whose names start with `prefix`.
 fn files_named(folder: &Path, prefix: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -149,7 +149,7 @@ fn files_named(folder: &Path, prefix: &str) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
-async fn a_damaged_list_of_files_is_refused() {
+async fn damaged_list_of_files_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let engine = LocalEngine::open(dir.path()).unwrap();
     create_table(&engine, "Things").await;
@@ -162,8 +162,11 @@ async fn a_damaged_list_of_files_is_refused() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0xff;
         std::fs::write(list, damaged).unwrap();
-        let told = message(dir.path());
-        assert!(told.starts_with("a list of files is damaged"), "{told}");
+        let message = message(dir.path());
+        assert!(
+            message.starts_with("a list of files is damaged"),
+            "{message}"
+        );
     }
     std::fs::write(list, bytes).unwrap();
     assert_eq!(count(&LocalEngine::open(dir.path()).unwrap()).await, 1);

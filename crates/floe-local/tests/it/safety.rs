@@ -1,5 +1,4 @@
-//! What an engine does with directories that are not its own, with journals that were cut or damaged, and with tables
-//! that come and go.
+//! Directories with foreign files, truncated and damaged journals, and tables that are repeatedly created and deleted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ async fn put(engine: &LocalEngine, table: &str, n: u32) {
     engine.write_item(put.into()).await.unwrap();
 }
 
-/// A store of `count` items that was closed, all of them in its journal.
+/// A closed store with `count` items, all of them in its journal.
 async fn closed_store(path: &Path, count: u32) {
     let engine = LocalEngine::open(path).unwrap();
     engine.create_table(definition("Things")).await.unwrap();
@@ -68,7 +67,7 @@ fn journal(path: &Path) -> PathBuf {
     journals.pop().unwrap()
 }
 
-/// What was written to a journal, without the zeros behind it.
+/// The written part of a journal, without the trailing zeros.
 fn written(path: &Path) -> Vec<u8> {
     let mut bytes = fs::read(path).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
@@ -81,7 +80,7 @@ fn salvage(path: &Path, target: &Path) -> SalvageReport {
 }
 
 #[tokio::test]
-async fn foreign_data_is_never_touched() {
+async fn foreign_data_is_not_changed() {
     let dir = tempfile::tempdir().unwrap();
     let set = dir.path().join("repo/data/train/set.csv");
     fs::create_dir_all(set.parent().unwrap()).unwrap();
@@ -117,7 +116,7 @@ async fn foreign_data_is_never_touched() {
 }
 
 #[tokio::test]
-async fn store_without_its_format_is_refused_and_salvaged() {
+async fn store_without_its_format_file_is_rejected_but_can_be_salvaged() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
     closed_store(&path, 50).await;
@@ -132,19 +131,19 @@ async fn store_without_its_format_is_refused_and_salvaged() {
 }
 
 #[tokio::test]
-async fn backup_into_its_own_store_is_refused() {
+async fn backup_into_its_own_store_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let engine = LocalEngine::open(&path).unwrap();
     for target in ["backup", "data/backup", "data/../deep/er/backup"] {
         let message = engine.backup(path.join(target)).unwrap_err().to_string();
-        assert!(message.contains("the store that it is of"), "{message}");
+        assert!(message.contains("into the store itself"), "{message}");
     }
     engine.backup(dir.path().join("backup")).unwrap();
 }
 
 #[tokio::test]
-async fn journal_that_was_shortened_after_a_clean_close_is_refused() {
+async fn journal_truncated_after_a_clean_close_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     closed_store(&path, 30).await;
@@ -174,7 +173,7 @@ async fn journal_that_was_shortened_after_a_clean_close_is_refused() {
 }
 
 #[tokio::test]
-async fn salvage_lists_a_journal_that_was_shortened_or_removed_after_a_clean_close() {
+async fn salvage_reports_a_journal_truncated_or_removed_after_a_clean_close() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     closed_store(&path, 30).await;
@@ -198,7 +197,7 @@ async fn salvage_lists_a_journal_that_was_shortened_or_removed_after_a_clean_clo
 }
 
 #[tokio::test]
-async fn damaged_bit_in_the_journal_costs_what_it_hits() {
+async fn flipped_bit_in_the_journal_loses_only_its_batch() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
     closed_store(&path, 200).await;
@@ -214,10 +213,10 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
     let before = fs::read(&file).unwrap();
     let report = salvage(&path, &target);
     assert_eq!(fs::read(&file).unwrap(), before);
-    // The seal, and the place.
+    // The seal mismatch, and the damaged part.
     assert_eq!(report.lost_total, 2, "{report:#?}");
     assert!(
-        report.lost[0].contains("its checksum differs"),
+        report.lost[0].contains("the checksum differs"),
         "{report:#?}"
     );
     assert!(
@@ -239,13 +238,13 @@ async fn damaged_bit_in_the_journal_costs_what_it_hits() {
         .query(Query::new("Things", group).index("by_group"))
         .await;
     assert_eq!(by_group.unwrap().count, 67);
-    // The change log lacks the records of the lost commit, which is reported and cannot be repaired.
+    // The change log lacks the record of the lost commit, which is reported and cannot be repaired.
     let report = engine.doctor(false).unwrap();
     let is_log = |finding: &doctor::Finding| finding.kind == doctor::FindingKind::ChangeLog;
     assert!(report.findings.iter().all(is_log), "{report:#?}");
 }
 
-/// Where the batches of a journal begin.
+/// The offsets of a journal's batches.
 fn batches(journal: &[u8]) -> Vec<usize> {
     let ends = journal.windows(5).enumerate();
     let ends = ends.filter(|(_, window)| window == b"FJL\x03\x01");
@@ -255,11 +254,11 @@ fn batches(journal: &[u8]) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn older_version_in_a_sorted_file_does_not_stand_in_for_a_lost_batch() {
+async fn older_version_in_a_sorted_file_does_not_replace_a_lost_batch() {
     let dir = tempfile::tempdir().unwrap();
     let (source, path) = (dir.path().join("source"), dir.path().join("store"));
     closed_store(&source, 20).await;
-    // A copy has everything in sorted files.
+    // A copy has all its entries in sorted files.
     LocalEngine::open(&source).unwrap().backup(&path).unwrap();
     let engine = LocalEngine::open(&path).unwrap();
     for n in [3, 7, 9] {
@@ -297,14 +296,14 @@ async fn older_version_in_a_sorted_file_does_not_stand_in_for_a_lost_batch() {
 }
 
 #[tokio::test]
-async fn value_that_looks_like_a_batch_hides_no_torn_tail_and_is_not_salvaged() {
+async fn value_that_looks_like_a_batch_is_neither_trusted_nor_salvaged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     closed_store(&path, 5).await;
     let file = journal(&path);
     let bytes = written(&file);
     let starts = batches(&bytes);
-    // The last batch, with an item that says something else, and the checksum of that.
+    // The last batch with a forged item and a matching checksum.
     let last = &bytes[starts[starts.len() - 1]..];
     let mut lie = last.to_vec();
     let end = lie.len() - 13;
@@ -348,12 +347,12 @@ async fn value_that_looks_like_a_batch_hides_no_torn_tail_and_is_not_salvaged() 
 }
 
 #[tokio::test]
-async fn damage_anywhere_leaves_the_rest_readable() {
+async fn damage_in_any_file_keeps_the_rest_readable() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
     let source = dir.path().join("source");
     closed_store(&source, 300).await;
-    // A copy has everything in sorted files.
+    // A copy has all its entries in sorted files.
     LocalEngine::open(&source).unwrap().backup(&path).unwrap();
     let mut files = Vec::new();
     let mut open = vec![path.clone()];
@@ -410,11 +409,11 @@ async fn damage_anywhere_leaves_the_rest_readable() {
 }
 
 #[tokio::test]
-async fn tail_that_a_crash_cut_is_reported() {
+async fn torn_tail_after_a_crash_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     closed_store(&path, 10).await;
-    // As a process leaves it that dies in the middle of a commit.
+    // As left by a process that dies during a commit.
     fs::remove_file(path.join("SEAL")).unwrap();
     let file = journal(&path);
     let mut bytes = written(&file);
@@ -432,7 +431,7 @@ async fn tail_that_a_crash_cut_is_reported() {
     assert_eq!(items(&engine, "Things").await.len(), 10);
 }
 
-/// The names and contents of all files.
+/// The paths and contents of all files.
 fn all_files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     let mut open = vec![path.to_owned()];
@@ -451,12 +450,12 @@ fn all_files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn journal_that_was_removed_or_emptied_after_a_crash_is_refused() {
+async fn journal_removed_or_emptied_after_a_crash_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let (source, path) = (dir.path().join("source"), dir.path().join("store"));
     closed_store(&source, 20).await;
     LocalEngine::open(&source).unwrap().backup(&path).unwrap();
-    // As it is when the process is killed after some writes.
+    // As left by a process that is killed after some writes.
     let engine = LocalEngine::open(&path).unwrap();
     put(&engine, "Things", 100).await;
     let crashed = dir.path().join("crashed");
@@ -487,7 +486,7 @@ async fn journal_that_was_removed_or_emptied_after_a_crash_is_refused() {
 }
 
 #[tokio::test]
-async fn new_stores_and_copies_open_again_after_a_crash() {
+async fn new_stores_and_copies_can_be_reopened_after_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     drop(LocalEngine::open(at("new")).unwrap());
@@ -526,14 +525,14 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn salvage_refuses_what_is_no_store_or_in_use() {
+async fn salvage_rejects_directories_without_a_store_or_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
     fs::create_dir_all(path.join("data/train")).unwrap();
     let message = doctor::salvage(&path, &target, |_| {})
         .unwrap_err()
         .to_string();
-    assert!(message.contains("nothing of a store"), "{message}");
+    assert!(message.contains("contains no store"), "{message}");
     fs::remove_dir_all(&path).unwrap();
     let engine = LocalEngine::open(&path).unwrap();
     let message = doctor::salvage(&path, &target, |_| {})
@@ -544,7 +543,7 @@ async fn salvage_refuses_what_is_no_store_or_in_use() {
     let message = doctor::salvage(&path, path.join("copy"), |_| {})
         .unwrap_err()
         .to_string();
-    assert!(message.contains("the store that it is of"), "{message}");
+    assert!(message.contains("into the store itself"), "{message}");
     assert!(!target.exists());
     salvage(&path, &target);
     let message = doctor::salvage(&path, &target, |_| {})
@@ -554,23 +553,23 @@ async fn salvage_refuses_what_is_no_store_or_in_use() {
 }
 
 #[tokio::test]
-async fn nothing_is_changed_while_another_engine_has_the_store_open() {
+async fn store_in_use_is_not_changed_by_another_process() {
     let dir = tempfile::tempdir().unwrap();
     let (path, target) = (dir.path().join("store"), dir.path().join("copy"));
     let engine = LocalEngine::open(&path).unwrap();
     engine.create_table(definition("Things")).await.unwrap();
     put(&engine, "Things", 1).await;
-    // The lock of the directory is gone, that of the store below is not.
+    // The lock file of the directory is removed, that of the key-value store is not.
     fs::remove_file(path.join("LOCK")).unwrap();
     fs::write(path.join("SEAL"), "").unwrap();
     let before = all_files(&path);
-    let refused = [
+    let rejected = [
         LocalEngine::open(&path).map(drop).unwrap_err().to_string(),
         doctor::salvage(&path, &target, |_| {})
             .unwrap_err()
             .to_string(),
     ];
-    for message in refused {
+    for message in rejected {
         assert!(message.contains("in use"), "{message}");
     }
     let report = doctor::examine(&path, false, |_| {}).unwrap();
@@ -589,54 +588,54 @@ fn file_count(path: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn tables_that_come_and_go_leave_no_files() {
+async fn repeatedly_created_and_deleted_tables_leave_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::new().background(false);
     let engine = LocalEngine::open_with(dir.path(), options).unwrap();
-    engine.create_table(definition("Stays")).await.unwrap();
-    put(&engine, "Stays", 1).await;
+    engine.create_table(definition("Kept")).await.unwrap();
+    put(&engine, "Kept", 1).await;
     let before = file_count(dir.path());
     for n in 0..100 {
-        engine.create_table(definition("Goes")).await.unwrap();
-        put(&engine, "Goes", n).await;
-        engine.delete_table("Goes".to_owned()).await.unwrap();
+        engine.create_table(definition("Temporary")).await.unwrap();
+        put(&engine, "Temporary", n).await;
+        engine.delete_table("Temporary".to_owned()).await.unwrap();
         while engine.run_background_once().unwrap() {}
     }
     assert_eq!(file_count(dir.path()), before);
-    engine.create_table(definition("Goes")).await.unwrap();
-    assert_eq!(items(&engine, "Goes").await, []);
-    assert_eq!(items(&engine, "Stays").await, [item(1)]);
+    engine.create_table(definition("Temporary")).await.unwrap();
+    assert_eq!(items(&engine, "Temporary").await, []);
+    assert_eq!(items(&engine, "Kept").await, [item(1)]);
     assert!(engine.doctor(false).unwrap().is_clean());
 }
 
 #[tokio::test]
-async fn deleted_table_is_removed_after_a_restart_too() {
+async fn removal_of_a_deleted_table_continues_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let options = || Options::new().background(false);
     let engine = LocalEngine::open_with(dir.path(), options()).unwrap();
-    engine.create_table(definition("Goes")).await.unwrap();
+    engine.create_table(definition("Temporary")).await.unwrap();
     for n in 0..1200 {
-        put(&engine, "Goes", n).await;
+        put(&engine, "Temporary", n).await;
     }
-    engine.delete_table("Goes".to_owned()).await.unwrap();
-    // One step of several.
+    engine.delete_table("Temporary".to_owned()).await.unwrap();
+    // The first of several steps.
     engine.run_background_once().unwrap();
     drop(engine);
     let engine = LocalEngine::open_with(dir.path(), options()).unwrap();
-    engine.create_table(definition("Goes")).await.unwrap();
-    put(&engine, "Goes", 7).await;
+    engine.create_table(definition("Temporary")).await.unwrap();
+    put(&engine, "Temporary", 7).await;
     assert!(engine.doctor(false).unwrap().is_clean());
     while engine.run_background_once().unwrap() {}
-    assert_eq!(items(&engine, "Goes").await, [item(7)]);
+    assert_eq!(items(&engine, "Temporary").await, [item(7)]);
     let report = engine.doctor(false).unwrap();
     assert!(report.is_clean(), "{report:#?}");
     // The item, its index entry, and little else.
     assert!(report.checked.entries < 4000, "{report:#?}");
 }
 
-/// Copies to one name share the directory in which they are made.
+/// Concurrent copies to the same target use the same staging directory.
 #[test]
-fn one_of_many_copies_to_one_name_succeeds_and_is_whole() {
+fn exactly_one_of_several_concurrent_copies_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let sources: Vec<_> = (1..=3_u32)
@@ -666,10 +665,10 @@ fn one_of_many_copies_to_one_name_succeeds_and_is_whole() {
     }
 }
 
-/// A copy gets its name by being renamed, which would fail when everything is copied.
+/// A copy is published by renaming it, which would fail only after everything is copied.
 #[cfg(target_os = "linux")]
 #[test]
-fn copy_to_a_mount_point_is_refused_before_anything_is_copied() {
+fn copy_to_a_mount_point_is_rejected_before_copying() {
     let engine = LocalEngine::memory().unwrap();
     let message = engine.backup("/proc").unwrap_err().to_string();
     assert!(

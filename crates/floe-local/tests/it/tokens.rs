@@ -1,4 +1,4 @@
-//! Requests with a token apply once, however often they are sent.
+//! Requests with an idempotency token are applied once, even if they are sent repeatedly.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use floe_store::op::{
 use floe_store::table::KeyKind;
 use floe_store::{Engine, Error, Item, TableDef};
 
-use crate::common::{HOUR, Owned, memory, open, open_at};
+use crate::common::{HOUR, TestStore, memory, open, open_at};
 
 fn counters() -> TableDef {
     TableDef::builder("Counters", "id", KeyKind::S)
@@ -31,7 +31,7 @@ fn transaction(token: &str) -> TransactWriteItems {
 }
 
 #[tokio::test]
-async fn a_repeated_transaction_is_applied_once_and_costs_reads() {
+async fn repeated_transaction_is_applied_once_and_costs_reads() {
     let store = memory();
     store.create(counters()).await;
     let mut request = transaction("t-1");
@@ -49,7 +49,7 @@ async fn a_repeated_transaction_is_applied_once_and_costs_reads() {
 }
 
 #[tokio::test]
-async fn a_token_of_another_request_is_refused() {
+async fn token_of_another_request_is_rejected() {
     let store = memory();
     store.create(counters()).await;
     store
@@ -58,21 +58,21 @@ async fn a_token_of_another_request_is_refused() {
         .await
         .unwrap();
     let other = TransactWriteItems::new([add(2).into()]).token("t-1");
-    let refused = store.engine.transact_write_items(other).await;
-    assert_eq!(refused, Err(Error::IdempotentParameterMismatch));
-    // A single write has tokens of its own.
+    let rejected = store.engine.transact_write_items(other).await;
+    assert_eq!(rejected, Err(Error::IdempotentParameterMismatch));
+    // Tokens of single writes are separate from those of transactions.
     store
         .engine
         .write_item(add(5).token("t-1").into())
         .await
         .unwrap();
-    let refused = store.engine.write_item(add(6).token("t-1").into()).await;
-    assert_eq!(refused, Err(Error::IdempotentParameterMismatch));
+    let rejected = store.engine.write_item(add(6).token("t-1").into()).await;
+    assert_eq!(rejected, Err(Error::IdempotentParameterMismatch));
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 6)));
 }
 
 #[tokio::test]
-async fn a_repeated_write_answers_what_the_first_did() {
+async fn repeated_write_returns_the_first_response() {
     let store = memory();
     store.create(counters()).await;
     let write = || -> WriteItem {
@@ -81,13 +81,13 @@ async fn a_repeated_write_answers_what_the_first_did() {
             .return_values(ReturnValues::AllNew)
             .into()
     };
-    let answer = |n: i64| WriteItemOutput {
+    let expected = |n: i64| WriteItemOutput {
         attributes: Some(key().with("n", n)),
         ..Default::default()
     };
-    assert_eq!(store.engine.write_item(write()).await, Ok(answer(1)));
+    assert_eq!(store.engine.write_item(write()).await, Ok(expected(1)));
     store.engine.write_item(add(10).into()).await.unwrap();
-    assert_eq!(store.engine.write_item(write()).await, Ok(answer(1)));
+    assert_eq!(store.engine.write_item(write()).await, Ok(expected(1)));
     assert_eq!(
         store.get("Counters", key()).await,
         Some(key().with("n", 11))
@@ -95,7 +95,7 @@ async fn a_repeated_write_answers_what_the_first_did() {
 }
 
 #[tokio::test]
-async fn tokens_outlive_a_restart_and_are_forgotten_after_ten_minutes() {
+async fn tokens_survive_a_restart_and_expire_after_ten_minutes() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(counters()).await;
@@ -109,7 +109,7 @@ async fn tokens_outlive_a_restart_and_are_forgotten_after_ten_minutes() {
 
     let store = open_at(dir.path(), clock.clone());
     clock.advance(Duration::from_secs(599));
-    store.settle();
+    store.run_background();
     store
         .engine
         .transact_write_items(transaction("t-1"))
@@ -125,7 +125,7 @@ async fn tokens_outlive_a_restart_and_are_forgotten_after_ten_minutes() {
         .unwrap();
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 2)));
     clock.advance(Duration::from_secs(601));
-    store.settle();
+    store.run_background();
     store
         .engine
         .transact_write_items(transaction("t-1"))
@@ -135,7 +135,7 @@ async fn tokens_outlive_a_restart_and_are_forgotten_after_ten_minutes() {
 }
 
 #[tokio::test]
-async fn failures_are_not_remembered() {
+async fn failed_requests_do_not_use_up_their_tokens() {
     let store = memory();
     store.create(counters()).await;
     let put = || {
@@ -150,8 +150,8 @@ async fn failures_are_not_remembered() {
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 9)));
 }
 
-/// Sends transactions with the tokens of these numbers, many at once.
-async fn send_all(store: &Owned, numbers: std::ops::Range<u32>) {
+/// Sends transactions with these token numbers concurrently.
+async fn send_all(store: &TestStore, numbers: std::ops::Range<u32>) {
     let numbers: Vec<u32> = numbers.collect();
     for some in numbers.chunks(512) {
         let writes = some.iter().map(|n| {
@@ -159,13 +159,14 @@ async fn send_all(store: &Owned, numbers: std::ops::Range<u32>) {
                 .engine
                 .transact_write_items(transaction(&format!("token-{n}")))
         });
-        // Each is in the queue of the committer once it was polled.
+        // The first poll puts a transaction into the committer's queue.
         let mut writes: Vec<_> = writes.collect();
         std::future::poll_fn(|context| {
             writes.retain_mut(|write| write.as_mut().poll(context).is_pending());
-            match writes.is_empty() {
-                true => std::task::Poll::Ready(()),
-                false => std::task::Poll::Pending,
+            if writes.is_empty() {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
             }
         })
         .await;
@@ -173,7 +174,7 @@ async fn send_all(store: &Owned, numbers: std::ops::Range<u32>) {
 }
 
 #[tokio::test]
-async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
+async fn tokens_beyond_the_loaded_ones_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(counters()).await;
@@ -182,7 +183,7 @@ async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
     drop(store);
 
     let store = open_at(dir.path(), clock.clone());
-    // In this slot of time, in a later one, and new ones beside them.
+    // Tokens of this slot and of an earlier slot, along with new ones.
     send_all(&store, 11_990..12_010).await;
     clock.advance(Duration::from_secs(400));
     send_all(&store, 0..20).await;
@@ -194,12 +195,12 @@ async fn more_tokens_than_are_read_at_the_start_outlive_a_restart() {
 }
 
 #[tokio::test]
-async fn token_is_remembered_when_the_clock_goes_back() {
+async fn token_is_valid_after_the_clock_is_set_back() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create(counters()).await;
     let clock = store.clock.clone();
-    let send = async |store: &Owned| {
+    let send = async |store: &TestStore| {
         let sent = store.engine.transact_write_items(transaction("t-1")).await;
         sent.unwrap();
     };
@@ -207,24 +208,24 @@ async fn token_is_remembered_when_the_clock_goes_back() {
     for minutes in [10, 60, 60 * 24 * 30] {
         clock.set_back(Duration::from_secs(60 * minutes));
         send(&store).await;
-        store.settle();
+        store.run_background();
         send(&store).await;
     }
     drop(store);
-    // Also when it goes back while the store is closed.
+    // The same if it is set back while the store is closed.
     clock.set_back(Duration::from_secs(3600));
     let store = open_at(dir.path(), clock.clone());
     send(&store).await;
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 1)));
-    // The time of tokens goes on with the clock, and they are forgotten in the end.
+    // The token time advances with the clock, so the token finally expires.
     clock.advance(Duration::from_secs(20 * 60));
-    store.settle();
+    store.run_background();
     send(&store).await;
     assert_eq!(store.get("Counters", key()).await, Some(key().with("n", 2)));
 }
 
 #[tokio::test]
-async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
+async fn token_is_valid_after_the_clock_is_set_back_and_corrected() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     store.create(counters()).await;
@@ -235,14 +236,14 @@ async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
             let step = Duration::from_secs(step);
             sent += 1;
             let token = format!("t-{sent}");
-            let send = async |store: &Owned| {
+            let send = async |store: &TestStore| {
                 let sent = store.engine.transact_write_items(transaction(&token)).await;
                 sent.unwrap();
             };
             clock.set_back(step);
             send(&store).await;
-            // Used while the clock is behind, and again when it is right, or even ahead: but over a restart, a clock that
-            // is ahead is one that went on.
+            // Used while the clock is behind, and again after it is corrected or set ahead. Across a restart, a clock
+            // that is ahead cannot be distinguished from elapsed time.
             let times = if is_restarted { 1 } else { 2 };
             for _ in 0..times {
                 clock.set_ahead(step);
@@ -251,7 +252,7 @@ async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
                     drop(store);
                     store = open_at(dir.path(), clock.clone());
                 }
-                store.settle();
+                store.run_background();
                 send(&store).await;
             }
             let found = store.get("Counters", key()).await;
@@ -265,7 +266,7 @@ async fn token_is_remembered_when_the_clock_is_set_back_and_right_again() {
 }
 
 #[tokio::test]
-async fn write_token_is_remembered_when_the_clock_is_set_ahead() {
+async fn write_token_is_valid_after_the_clock_is_set_ahead() {
     let store = memory();
     store.create(counters()).await;
     for _ in 0..2 {

@@ -1,44 +1,44 @@
-//! Refuses requests with a line that ends with a line feed alone.
+//! Rejects requests with a line that ends with a bare line feed.
 //!
-//! hyper takes a bare line feed for the end of a line. A proxy in front of the server may not, and then the two disagree
-//! on where a request ends, which lets a client hide a request from the proxy. [`Framing`] therefore looks at the bytes
-//! of a connection before hyper does. It follows the requests: it reads the lines of heads, of chunk sizes and of
-//! trailers, and skips bodies by their length. It decides nothing else; what is wrong in other ways is left to hyper.
+//! hyper accepts a bare line feed as the end of a line. A proxy in front of the server may not; the two then disagree
+//! on where a request ends, which allows request smuggling. [`Framing`] therefore inspects the bytes of a connection
+//! before hyper does: it reads the lines of heads, chunk sizes and trailers, and skips bodies by their length. All
+//! other errors are left to hyper.
 
 use std::io::BufRead as _;
 
 use crate::limits::READ_BUFFER_BYTES_MAX;
 
-/// What hyper reads in the place of a bare line feed: no head and no trailers are valid with it.
+/// Replaces a bare line feed for hyper: no head or trailers are valid with it.
 const INVALID_HEAD: &[u8] = b"\0\r\n\r\n";
 
-/// The same for the size of a chunk, where hyper accepts no bare line feed either.
+/// Replaces it in a chunk size, where hyper does not accept a bare line feed either.
 const INVALID_CHUNK_SIZE: &[u8] = b"\n";
 
-/// Where the bytes of a connection are in its requests.
+/// The parse position in the requests of a connection.
 #[derive(Debug)]
 pub(super) struct Framing {
     line: Line,
-    /// Bytes of a body before the next line.
+    /// Bytes of the body before the next line.
     skipped: u64,
-    /// The body that the head announces.
+    /// The body announced by the head.
     body: Body,
-    /// The beginning of a line that came in several pieces.
+    /// The first part of a line that arrives in several pieces.
     partial: Vec<u8>,
 }
 
-/// What the next line is.
+/// The kind of the next line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Request,
     Header,
     ChunkSize,
     Trailer,
-    /// Unknown: hyper refuses what came before, and reads no further.
+    /// hyper rejects the request and reads no further.
     Unknown,
 }
 
-/// The body that a head announces.
+/// The body announced by a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     Length(u64),
@@ -46,12 +46,12 @@ enum Body {
     Invalid,
 }
 
-/// A line that is refused.
+/// A rejected line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BareLineFeed {
-    /// Bytes before it, which hyper may read.
+    /// Number of bytes before the line feed, which hyper may read.
     pub(super) at: usize,
-    /// What hyper reads instead of it and all that follows, so that it refuses the request.
+    /// The bytes that hyper reads instead of the rest, so that it rejects the request.
     pub(super) replacement: &'static [u8],
 }
 
@@ -65,8 +65,8 @@ impl Framing {
         }
     }
 
-    /// Follows the bytes that have come. Returns the first line among them that is refused.
-    pub(super) fn follow(&mut self, bytes: &[u8]) -> Option<BareLineFeed> {
+    /// Parses further bytes. Returns the first rejected line in them.
+    pub(super) fn inspect(&mut self, bytes: &[u8]) -> Option<BareLineFeed> {
         let mut rest = bytes;
         loop {
             rest = self.skip(rest);
@@ -86,14 +86,14 @@ impl Framing {
         }
     }
 
-    /// Skips what belongs to a body.
+    /// Skips the part that belongs to a body.
     fn skip<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let length = usize::try_from(self.skipped).map_or(bytes.len(), |n| n.min(bytes.len()));
         self.skipped -= length as u64;
         bytes.get(length..).unwrap_or_default()
     }
 
-    /// Takes a line, or the beginning of one. Returns whether it may go on.
+    /// Consumes a line, or part of one. Returns whether it is valid so far.
     fn take(&mut self, piece: &[u8]) -> bool {
         if piece.last() != Some(&b'\n') {
             self.partial.extend_from_slice(piece);
@@ -107,13 +107,13 @@ impl Framing {
         self.end_line(&line)
     }
 
-    /// Takes a whole line with its end. Returns whether it ends with a carriage return and a line feed.
+    /// Consumes a complete line. Returns whether it ends with a carriage return and a line feed.
     fn end_line(&mut self, line: &[u8]) -> bool {
         let Some(line) = line.strip_suffix(b"\r\n") else {
             return false;
         };
         match self.line {
-            // Empty lines may come before a request.
+            // Empty lines may precede a request.
             Line::Request if line.is_empty() => {}
             Line::Request => {
                 self.line = Line::Header;
@@ -139,7 +139,7 @@ impl Framing {
         };
     }
 
-    /// Notes what a header says about the body, as hyper understands it: chunks come before a length.
+    /// Records the body that a header announces. As in hyper, chunked encoding takes precedence over a length.
     fn header(&mut self, line: &[u8]) {
         let mut parts = line.splitn(2, |byte| *byte == b':');
         let (name, value) = (parts.next().unwrap_or_default(), parts.next());
@@ -158,7 +158,7 @@ impl Framing {
         match digits.and_then(|digits| number(digits, 16)) {
             None => self.line = Line::Unknown,
             Some(0) => self.line = Line::Trailer,
-            // The chunk and the end of the line behind it, which hyper checks.
+            // The chunk and the line end after it, which hyper checks.
             Some(size) => self.skipped = size.saturating_add(2),
         }
     }
@@ -171,13 +171,13 @@ impl Framing {
     }
 }
 
-/// The length of the first line with its line feed; of everything if there is none.
+/// Returns the length of the first line including its line feed, or of all bytes if there is none.
 fn line_length(mut bytes: &[u8]) -> usize {
-    // Reading from memory does not fail.
+    // Reading from memory cannot fail.
     bytes.skip_until(b'\n').unwrap_or(bytes.len())
 }
 
-/// A number of digits alone.
+/// Parses a number that consists of digits only.
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     let is_digits = digits.iter().all(|byte| char::from(*byte).is_digit(radix));
     let text = std::str::from_utf8(digits).ok();
@@ -191,21 +191,22 @@ mod tests {
 
     const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    /// Follows a text in pieces of every size. Returns where it is refused, which does not depend on the pieces.
+    /// Parses a text in pieces of every size. Returns the position of the rejected line, which must not depend on the
+    /// pieces.
     #[track_caller]
     fn refused_at(text: &str) -> Option<usize> {
-        let whole = Framing::new().follow(text.as_bytes()).map(|line| line.at);
+        let whole = Framing::new().inspect(text.as_bytes()).map(|line| line.at);
         for size in 1..text.len() {
             let mut framing = Framing::new();
             let found = text.as_bytes().chunks(size).enumerate();
-            let found = found.map(|(n, piece)| framing.follow(piece).map(|f| n * size + f.at));
-            assert_eq!(found.flatten().next(), whole, "pieces of {size}: {text:?}");
+            let found = found.map(|(n, piece)| framing.inspect(piece).map(|f| n * size + f.at));
+            assert_eq!(found.flatten().next(), whole, "piece size {size}: {text:?}");
         }
         whole
     }
 
     #[test]
-    fn lines_that_end_with_both_pass() {
+    fn lines_with_carriage_return_and_line_feed_are_accepted() {
         for text in [
             GET,
             "\r\n\r\nGET / HTTP/1.1\r\n\r\n",
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_line_feed_is_found_where_it_is() {
+    fn bare_line_feed_is_found() {
         for text in [
             "GET / HTTP/1.1|",
             "|GET / HTTP/1.1\r\n\r\n",
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hyper_refuses_is_followed_no_further() {
+    fn parsing_stops_where_hyper_rejects() {
         for head in [
             "Content-Length: x",
             "Content-Length: +1",
@@ -252,12 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_not_kept_without_end() {
+    fn length_of_a_line_is_limited() {
         let mut framing = Framing::new();
         let head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(framing.follow(head.as_bytes()), None);
+        assert_eq!(framing.inspect(head.as_bytes()), None);
         let zeros = [b'0'; 1024];
-        let pieces = (0..64).find(|_| framing.follow(&zeros).is_some());
+        let pieces = (0..64).find(|_| framing.inspect(&zeros).is_some());
         assert_eq!(pieces, Some(READ_BUFFER_BYTES_MAX / zeros.len()));
     }
 }

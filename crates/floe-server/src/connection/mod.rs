@@ -1,5 +1,5 @@
-//! Serves connections: which lines are refused ([`framing`]), what moves is noted ([`stream`]), and one is served without
-//! switching threads ([`wake`]).
+//! Serves connections: rejects invalid lines ([`framing`]), records progress ([`stream`]), and avoids thread switches
+//! ([`wake`]).
 
 mod framing;
 mod stream;
@@ -16,30 +16,30 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::http::{Exchange, Handler, Responder};
 use crate::limits::{HEAD_BYTES_MAX, READ_BUFFER_BYTES_MAX};
-use crate::registry::Place;
-use stream::Watched;
-use wake::going_on;
+use crate::registry::ConnectionSlot;
+use stream::MonitoredStream;
+use wake::run_self_waking;
 
-/// Serves a connection in a task of its own, until either side has enough of it.
-pub(crate) fn spawn<S, H>(stream: S, place: Place, responder: Arc<Responder<H>>)
+/// Serves a connection in its own task until either side closes it.
+pub(crate) fn spawn<S, H>(stream: S, slot: ConnectionSlot, responder: Arc<Responder<H>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Handler,
 {
-    let entry = Arc::clone(&place.entry);
-    let task = tokio::spawn(serve(stream, place, responder));
+    let entry = Arc::clone(&slot.entry);
+    let task = tokio::spawn(serve(stream, slot, responder));
     entry.set_task(task.abort_handle());
 }
 
-async fn serve<S, H>(stream: S, place: Place, responder: Arc<Responder<H>>)
+async fn serve<S, H>(stream: S, slot: ConnectionSlot, responder: Arc<Responder<H>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Handler,
 {
     let exchange = Arc::new(Exchange {
         responder,
-        registry: Arc::clone(&place.registry),
-        entry: Arc::clone(&place.entry),
+        registry: Arc::clone(&slot.registry),
+        entry: Arc::clone(&slot.entry),
     });
     let service = service_fn(move |request| {
         let exchange = Arc::clone(&exchange);
@@ -48,7 +48,7 @@ where
     let connection = http1::Builder::new()
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(READ_BUFFER_BYTES_MAX)
-        .serve_connection(TokioIo::new(Watched::new(stream, place)), service);
-    // How a connection ends is the affair of its client, which has all its answers.
-    drop(going_on(connection).await);
+        .serve_connection(TokioIo::new(MonitoredStream::new(stream, slot)), service);
+    // Errors are ignored: all responses were sent, and only the client could act on them.
+    drop(run_self_waking(connection).await);
 }

@@ -1,5 +1,4 @@
-//! A stream that notes what moves through it, so that everybody sees what its connection is doing, and that keeps lines
-//! from hyper that end with a line feed alone.
+//! A stream that records its reads and writes in the registry, and hides lines with a bare line feed from hyper.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,81 +7,83 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::framing::Framing;
-use crate::registry::{Phase, Place};
+use crate::registry::{ConnectionSlot, Phase};
 
-/// A stream, and the place of its connection. The place is given back when the stream is closed.
+/// A stream and the slot of its connection, which is released when the stream is dropped.
 #[derive(Debug)]
-pub(crate) struct Watched<S> {
+pub(crate) struct MonitoredStream<S> {
     stream: S,
-    place: Place,
+    slot: ConnectionSlot,
     framing: Framing,
-    /// What is read instead of what comes in, once a line was refused.
-    refused: Option<&'static [u8]>,
+    /// Bytes that are read instead of the input after a line was rejected.
+    rejected: Option<&'static [u8]>,
 }
 
-impl<S> Watched<S> {
-    pub(crate) const fn new(stream: S, place: Place) -> Self {
+impl<S> MonitoredStream<S> {
+    pub(crate) const fn new(stream: S, slot: ConnectionSlot) -> Self {
         Self {
             stream,
-            place,
+            slot,
             framing: Framing::new(),
-            refused: None,
+            rejected: None,
         }
     }
 
-    /// Looks at the bytes that were read after the first ones of a buffer, and takes away what is refused.
+    /// Checks the bytes read after `before` bytes of a buffer, and removes those after a rejected line.
     fn check_lines(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
         let read = buffer.filled().get(before..).unwrap_or_default();
-        if let Some(line) = self.framing.follow(read) {
+        if let Some(line) = self.framing.inspect(read) {
             buffer.set_filled(before + line.at);
-            self.refused = Some(line.replacement);
-            self.read_refused(buffer);
+            self.rejected = Some(line.replacement);
+            self.read_rejected(buffer);
         }
     }
 
-    /// Reads the bytes that make hyper refuse the request, and then the end of the stream. Returns whether a line was
-    /// refused.
-    fn read_refused(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
-        let Some(rest) = self.refused else {
+    /// Reads the bytes that make hyper reject the request, then the end of the stream. Returns whether a line was
+    /// rejected.
+    fn read_rejected(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let Some(rest) = self.rejected else {
             return false;
         };
         let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
         buffer.put_slice(now);
-        self.refused = Some(later);
+        self.rejected = Some(later);
         true
     }
 
     fn has_read(&self, bytes: usize) -> io::Result<()> {
-        let (entry, now) = (&self.place.entry, self.place.registry.now());
-        if bytes > 0 && entry.phase() == Phase::Waiting && !entry.enter(Phase::Head, now) {
+        let (entry, now) = (&self.slot.entry, self.slot.registry.now());
+        if bytes > 0 && entry.phase() == Phase::Idle && !entry.begin(Phase::Head, now) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        entry.moved(bytes, now);
+        entry.record_progress(bytes, now);
         Ok(())
     }
 
     fn has_written(&self, bytes: usize) {
-        self.place.entry.moved(bytes, self.place.registry.now());
+        self.slot
+            .entry
+            .record_progress(bytes, self.slot.registry.now());
     }
 
-    /// Whether nothing further may come in: the server stops, and no request is under way.
+    /// Whether nothing more is read: the server is shutting down, and no request is in progress.
     fn is_over(&self) -> bool {
-        self.place.registry.is_draining() && self.place.entry.phase() == Phase::Waiting
+        self.slot.registry.is_draining() && self.slot.entry.phase() == Phase::Idle
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read_refused(buffer) {
+        if self.read_rejected(buffer) {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            // No bytes is the end of the stream.
+            // Reading no bytes signals the end of the stream.
             Poll::Pending if self.is_over() => Poll::Ready(Ok(())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(read) => {
@@ -94,7 +95,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -121,9 +122,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        // A whole answer is handed over at once, and flushed when the last of it is written.
-        let (entry, registry) = (&self.place.entry, &self.place.registry);
-        if entry.phase() == Phase::Answering && !entry.answered(registry.now()) {
+        // hyper writes a whole response and flushes after its last byte.
+        let (entry, registry) = (&self.slot.entry, &self.slot.registry);
+        if entry.phase() == Phase::Responding && !entry.response_sent(registry.now()) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         Poll::Ready(Ok(()))

@@ -1,8 +1,7 @@
-//! Goes on with a connection that has woken itself, without asking the runtime for another turn.
+//! Polls a connection again if it has woken itself, without returning to the runtime.
 //!
-//! Inside of a connection, who takes a request apart and who answers it wake each other, and both are one task. The
-//! runtime would put the task back into its queue and wake another thread that may take it from there, which costs
-//! more than most requests.
+//! Within a connection, the parser and the handler wake each other, and both belong to one task. The runtime would put
+//! the task back into its queue and wake another thread that may steal it, which costs more than most requests.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -10,26 +9,26 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// How often a task goes on by itself before others have their turn.
-const TURNS_MAX: usize = 8;
+/// Maximum number of polls in a row before other tasks run.
+const POLLS_MAX: usize = 8;
 
-/// The task waits, and whoever wakes it has to wake the runtime.
+/// The task waits, and a wake must be passed to the runtime.
 const WAITING: u8 = 0;
-/// The task runs.
+/// The task is being polled.
 const RUNNING: u8 = 1;
-/// The task runs, and was woken meanwhile.
+/// The task was woken while being polled.
 const WOKEN: u8 = 2;
 
-/// What a task is woken by.
+/// The waker of a task.
 #[derive(Debug)]
 struct TaskWaker {
     state: AtomicU8,
-    /// By which the runtime is woken.
+    /// The waker of the runtime.
     runtime: Mutex<Waker>,
 }
 
-/// Runs a future that wakes itself often.
-pub(crate) async fn going_on<F: Future>(future: F) -> F::Output {
+/// Runs a future that often wakes itself.
+pub(crate) async fn run_self_waking<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let own = Arc::new(TaskWaker {
         state: AtomicU8::new(WAITING),
@@ -38,7 +37,7 @@ pub(crate) async fn going_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::clone(&own));
     poll_fn(move |cx| {
         own.set(cx.waker());
-        for _ in 0..TURNS_MAX {
+        for _ in 0..POLLS_MAX {
             own.state.store(RUNNING, Ordering::SeqCst);
             let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
             if polled.is_ready() || own.may_wait() {
@@ -53,7 +52,7 @@ pub(crate) async fn going_on<F: Future>(future: F) -> F::Output {
 }
 
 impl TaskWaker {
-    /// Notes by which waker the runtime is woken from now on.
+    /// Sets the waker of the runtime.
     fn set(&self, waker: &Waker) {
         let mut runtime = self.lock();
         if !runtime.will_wake(waker) {
@@ -61,7 +60,7 @@ impl TaskWaker {
         }
     }
 
-    /// Whether nobody has woken the task while it ran.
+    /// Whether the task was not woken while it was polled.
     fn may_wait(&self) -> bool {
         let waits =
             self.state
@@ -95,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often the runtime is woken.
+    /// Counts wakes of the runtime.
     #[derive(Default)]
     struct Runtime(AtomicUsize);
 
@@ -105,12 +104,12 @@ mod tests {
         }
     }
 
-    /// Polls once a future that wakes itself so often. Returns whether it is done, and how often the runtime was woken.
+    /// Polls a future that wakes itself this many times. Returns whether it is ready, and the number of runtime wakes.
     fn check(self_wakes: usize) -> (bool, usize) {
         let runtime = Arc::new(Runtime::default());
         let waker = Waker::from(Arc::clone(&runtime));
         let mut left = self_wakes;
-        let future = pin!(going_on(poll_fn(move |cx| {
+        let future = pin!(run_self_waking(poll_fn(move |cx| {
             if left == 0 {
                 return Poll::Ready(());
             }
@@ -123,23 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn what_wakes_itself_goes_on_without_the_runtime() {
+    fn self_woken_future_continues_without_the_runtime() {
         assert_eq!(check(0), (true, 0));
-        assert_eq!(check(TURNS_MAX - 1), (true, 0));
+        assert_eq!(check(POLLS_MAX - 1), (true, 0));
     }
 
     #[test]
-    fn others_have_their_turn_in_the_end() {
-        assert_eq!(check(TURNS_MAX), (false, 1));
+    fn polls_in_a_row_are_limited() {
+        assert_eq!(check(POLLS_MAX), (false, 1));
         assert_eq!(check(1000), (false, 1));
     }
 
     #[test]
-    fn who_waits_is_woken_through_the_runtime() {
+    fn waiting_future_is_woken_through_the_runtime() {
         let runtime = Arc::new(Runtime::default());
         let waker = Waker::from(Arc::clone(&runtime));
         let inner = Mutex::new(None);
-        let mut future = pin!(going_on(poll_fn(|cx| {
+        let mut future = pin!(run_self_waking(poll_fn(|cx| {
             let before = inner.lock().unwrap().replace(cx.waker().clone());
             before.map_or(Poll::Pending, |_| Poll::Ready(()))
         })));

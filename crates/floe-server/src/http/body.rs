@@ -1,4 +1,4 @@
-//! Reads the body of a request: without a copy if it comes in one piece, within the limits if it does not.
+//! Reads request bodies: without a copy if the body arrives in one piece, otherwise within the memory limits.
 
 use std::error::Error as _;
 use std::future::poll_fn;
@@ -10,20 +10,20 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap};
 
-use super::encoding::Sent;
-use super::gzip::{self, Broken};
+use super::encoding::RequestEncoding;
+use super::gzip::{self, GzipError};
 use super::{Exchange, Handler};
 use crate::limits::{
     BODY_BYTES_MAX, COMPRESSION_RATIO_MAX, DISCARDED_BYTES_MAX, UNCOUNTED_BYTES_MAX,
 };
-use crate::memory::{NoRoom, Taken};
+use crate::memory::{BudgetExhausted, Reservation};
 use crate::registry::Phase;
 
-/// A whole body, with the memory that it is counted for.
+/// A complete body and its memory reservation.
 #[derive(Debug)]
 pub(super) struct Body {
     bytes: Bytes,
-    _taken: Option<Taken>,
+    _reservation: Option<Reservation>,
 }
 
 impl Deref for Body {
@@ -34,97 +34,97 @@ impl Deref for Body {
     }
 }
 
-/// Why there is no body.
+/// Why a body could not be read.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// It is larger than any request may be.
+pub(super) enum BodyError {
+    /// The body exceeds the maximum size.
     TooLarge,
-    /// Others have used up the memory for large bodies.
-    NoRoom,
-    /// Its chunks or trailers are not framed as HTTP/1.1 requires.
+    /// The memory for large bodies is exhausted.
+    BudgetExhausted,
+    /// Chunks or trailers do not follow HTTP/1.1.
     Malformed,
-    /// It is compressed in another way than its header says.
-    Undecoded,
-    /// The client has gone.
-    Gone(io::Error),
+    /// The compression does not match the `Content-Encoding` header, or is not supported.
+    BadEncoding,
+    /// The client has disconnected.
+    Disconnected(io::Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for BodyError {
     fn from(error: io::Error) -> Self {
-        Self::Gone(error)
+        Self::Disconnected(error)
     }
 }
 
-impl From<hyper::Error> for Fault {
+impl From<hyper::Error> for BodyError {
     fn from(error: hyper::Error) -> Self {
         let cause = error.source().and_then(|cause| cause.downcast_ref());
         match cause.map(io::Error::kind) {
             Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => Self::Malformed,
-            _ => Self::Gone(io::Error::other(error)),
+            _ => Self::Disconnected(io::Error::other(error)),
         }
     }
 }
 
-impl From<NoRoom> for Fault {
-    fn from(_: NoRoom) -> Self {
-        Self::NoRoom
+impl From<BudgetExhausted> for BodyError {
+    fn from(_: BudgetExhausted) -> Self {
+        Self::BudgetExhausted
     }
 }
 
-impl From<Broken> for Fault {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Malformed => Self::Undecoded,
-            Broken::TooLarge => Self::TooLarge,
+impl From<GzipError> for BodyError {
+    fn from(error: GzipError) -> Self {
+        match error {
+            GzipError::Malformed => Self::BadEncoding,
+            GzipError::TooLarge => Self::TooLarge,
         }
     }
 }
 
 impl Body {
-    /// The body as it was before the client compressed it. Few bytes may stand for many, so memory is taken for
-    /// what they can be, once they are found to be more than a connection has anyway.
+    /// Decompresses the body if necessary. A small body may expand to a large one, so memory for the maximum size is
+    /// reserved if the result exceeds the uncounted size.
     pub(super) async fn decoded<H: Handler>(
         self,
         headers: &HeaderMap,
         exchange: &Exchange<H>,
-    ) -> Result<Self, Fault> {
-        match Sent::of(headers) {
-            Sent::Plain => return Ok(self),
-            Sent::Unknown => return Err(Fault::Undecoded),
-            Sent::Gzip => {}
+    ) -> Result<Self, BodyError> {
+        match RequestEncoding::of(headers) {
+            RequestEncoding::Identity => return Ok(self),
+            RequestEncoding::Unsupported => return Err(BodyError::BadEncoding),
+            RequestEncoding::Gzip => {}
         }
         let responder = &exchange.responder;
         let begin = || gzip::decompress_to(&self, UNCOUNTED_BYTES_MAX);
         match responder.run(self.len(), begin).await {
             Ok(bytes) => return Ok(whole(bytes.into())),
-            Err(Broken::TooLarge) => {}
-            Err(broken) => return Err(broken.into()),
+            Err(GzipError::TooLarge) => {}
+            Err(error) => return Err(error.into()),
         }
         let size_max = self.len().saturating_mul(COMPRESSION_RATIO_MAX);
         let size_max = size_max.min(BODY_BYTES_MAX);
-        let taken = exchange.take(size_max).await?;
+        let reservation = exchange.reserve(size_max).await?;
         let decompress = || gzip::decompress_to(&self, size_max);
         let bytes = responder.run(size_max, decompress).await?;
         Ok(Self {
             bytes: bytes.into(),
-            _taken: Some(taken),
+            _reservation: Some(reservation),
         })
     }
 }
 
-/// Reads a whole body.
+/// Reads a complete body.
 pub(super) async fn read<H: Handler>(
     mut incoming: Incoming,
     headers: &HeaderMap,
     exchange: &Exchange<H>,
-) -> Result<Body, Fault> {
+) -> Result<Body, BodyError> {
     let size = incoming.size_hint();
     if size.lower() > BODY_BYTES_MAX as u64 {
-        // A client that asks first is refused at once and sends nothing.
+        // A client with `Expect: 100-continue` is rejected at once and sends no body.
         if !headers.contains_key(header::EXPECT) {
             discard(incoming).await?;
         }
-        return Err(Fault::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let Some(first) = next(&mut incoming).await? else {
         return Ok(whole(Bytes::new()));
@@ -141,37 +141,36 @@ pub(super) async fn read<H: Handler>(
 const fn whole(bytes: Bytes) -> Body {
     Body {
         bytes,
-        _taken: None,
+        _reservation: None,
     }
 }
 
-/// Puts the pieces together. Memory is only taken for what has begun to come, so that who announces a large body
-/// and does not send it holds nothing; then all of it at once, so that two who have half of it never wait for
-/// each other.
+/// Joins the pieces of a body. Memory is reserved only after data has arrived, so that announcing a large body reserves
+/// nothing; and then for the whole body at once, so that two half-received bodies never wait for each other.
 async fn gather<H: Handler>(
     first: Bytes,
     mut incoming: Incoming,
     size_max: usize,
     exchange: &Exchange<H>,
-) -> Result<Body, Fault> {
+) -> Result<Body, BodyError> {
     let mut bytes = BytesMut::with_capacity(size_max.min(UNCOUNTED_BYTES_MAX));
     bytes.extend_from_slice(&first);
     drop(first);
-    let mut taken = None;
+    let mut reservation = None;
     while let Some(piece) = next(&mut incoming).await? {
         let length = bytes.len() + piece.len();
         if length > BODY_BYTES_MAX {
-            drop((bytes, taken));
+            drop((bytes, reservation));
             discard(incoming).await?;
-            return Err(Fault::TooLarge);
+            return Err(BodyError::TooLarge);
         }
-        if length > UNCOUNTED_BYTES_MAX && taken.is_none() {
-            taken = match take(size_max, exchange).await {
-                Ok(taken) => Some(taken),
-                Err(fault) => {
+        if length > UNCOUNTED_BYTES_MAX && reservation.is_none() {
+            reservation = match reserve(size_max, exchange).await {
+                Ok(reservation) => Some(reservation),
+                Err(error) => {
                     drop(bytes);
                     discard(incoming).await?;
-                    return Err(fault);
+                    return Err(error);
                 }
             };
             bytes.reserve(size_max - bytes.len());
@@ -180,20 +179,23 @@ async fn gather<H: Handler>(
     }
     Ok(Body {
         bytes: bytes.freeze(),
-        _taken: taken,
+        _reservation: reservation,
     })
 }
 
-/// Takes memory. The client has nothing to do with how long that lasts, so it is not held against it.
-async fn take<H: Handler>(size: usize, exchange: &Exchange<H>) -> Result<Taken, Fault> {
-    exchange.enter(Phase::Serving)?;
-    let taken = exchange.take(size).await;
-    exchange.enter(Phase::Body)?;
-    Ok(taken?)
+/// Reserves memory. The client is not timed meanwhile, because it cannot influence the wait.
+async fn reserve<H: Handler>(
+    size: usize,
+    exchange: &Exchange<H>,
+) -> Result<Reservation, BodyError> {
+    exchange.begin(Phase::Executing)?;
+    let reservation = exchange.reserve(size).await;
+    exchange.begin(Phase::Body)?;
+    Ok(reservation?)
 }
 
-/// Reads and forgets a body, or as much of it as is bearable, so that the client comes to read the answer.
-pub(super) async fn discard(mut incoming: Incoming) -> Result<(), Fault> {
+/// Reads and discards a body up to a limit, so that the client gets to read the response.
+pub(super) async fn discard(mut incoming: Incoming) -> Result<(), BodyError> {
     let mut discarded = 0;
     while let Some(piece) = next(&mut incoming).await? {
         discarded += piece.len();
@@ -204,13 +206,13 @@ pub(super) async fn discard(mut incoming: Incoming) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The next piece; none at the end.
-async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, Fault> {
+/// Returns the next piece; `None` at the end.
+async fn next(incoming: &mut Incoming) -> Result<Option<Bytes>, BodyError> {
     loop {
         let frame = poll_fn(|cx| Pin::new(&mut *incoming).poll_frame(cx)).await;
         match frame.transpose()? {
             None => return Ok(None),
-            // Trailers say nothing that is asked for.
+            // Trailers are ignored.
             Some(frame) => match frame.into_data() {
                 Ok(data) => return Ok(Some(data)),
                 Err(_) => continue,

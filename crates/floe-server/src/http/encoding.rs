@@ -1,15 +1,15 @@
-//! Compressed bodies: what a client sends compressed, and which answers it wants compressed.
+//! Compression of request and response bodies.
 
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 
 use super::{gzip, text};
 
-/// How an answer can be compressed.
+/// Compression of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Gzip,
-    /// What HTTP calls deflate: the format of zlib.
+    /// `deflate` in HTTP: the zlib format.
     Deflate,
 }
 
@@ -27,9 +27,8 @@ impl Encoding {
         HeaderValue::from_static(self.name())
     }
 
-    /// The one that a client wants most, of those that DynamoDB knows. It never counts that a client would rather
-    /// have the answer as it is.
-    pub(super) fn wanted(headers: &HeaderMap) -> Option<Self> {
+    /// Returns the supported encoding that the client prefers. As in DynamoDB, a preference for `identity` is ignored.
+    pub(super) fn negotiate(headers: &HeaderMap) -> Option<Self> {
         let wishes = text(headers, &header::ACCEPT_ENCODING);
         let (mut named, mut other) = (Vec::new(), None);
         for wish in wishes.split(',') {
@@ -63,7 +62,7 @@ impl Encoding {
     }
 }
 
-/// How much something is wanted, from 0 to 1. What is no number counts as nothing said.
+/// Returns the weight of an encoding, from 0 to 1. A weight that is not a number is ignored.
 fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> f32 {
     let value = parameters.find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -73,25 +72,25 @@ fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> f32 {
     number.unwrap_or(1.0).clamp(0.0, 1.0)
 }
 
-/// How a client has compressed what it sent.
+/// The encoding of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    Plain,
+pub(super) enum RequestEncoding {
+    Identity,
     Gzip,
-    /// In a way that DynamoDB does not know.
-    Unknown,
+    /// An encoding that DynamoDB does not support.
+    Unsupported,
 }
 
-impl Sent {
+impl RequestEncoding {
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else {
-            return Self::Plain;
+            return Self::Identity;
         };
         match value.as_bytes().trim_ascii() {
-            b"" => Self::Plain,
-            name if name.eq_ignore_ascii_case(b"identity") => Self::Plain,
+            b"" => Self::Identity,
+            name if name.eq_ignore_ascii_case(b"identity") => Self::Identity,
             name if name.eq_ignore_ascii_case(b"gzip") => Self::Gzip,
-            _ => Self::Unknown,
+            _ => Self::Unsupported,
         }
     }
 }
@@ -103,12 +102,12 @@ mod tests {
     fn wanted(value: &str) -> Option<Encoding> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
-        Encoding::wanted(&headers)
+        Encoding::negotiate(&headers)
     }
 
-    /// As DynamoDB has answered the tests of Alternator.
+    /// DynamoDB's responses, recorded by the tests of Alternator.
     #[test]
-    fn clients_are_answered_in_the_encoding_that_they_want() {
+    fn preferred_encoding_is_selected() {
         use Encoding::*;
         for (value, expected) in [
             ("", None),
@@ -150,6 +149,6 @@ mod tests {
         ] {
             assert_eq!(wanted(value), expected, "{value}");
         }
-        assert_eq!(Encoding::wanted(&HeaderMap::new()), None);
+        assert_eq!(Encoding::negotiate(&HeaderMap::new()), None);
     }
 }

@@ -1,6 +1,6 @@
-//! The format gzip: members of compressed bytes, each with a header, a checksum and its length.
+//! The gzip format: members of compressed bytes, each with a header, a checksum and its length.
 //!
-//! The compression itself is that of `miniz_oxide`; what stands around it is here.
+//! `miniz_oxide` compresses and decompresses; this module adds the framing.
 
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::TINFLStatus;
@@ -8,10 +8,10 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 use crate::limits::GZIP_MEMBERS_MAX;
 
-/// How well answers are compressed: as zlib does it when nobody asks for more.
+/// Compression level of responses: the default of zlib.
 pub(super) const LEVEL: u8 = 6;
 
-/// The beginning of what is compressed here: no name, no time, an unknown system.
+/// The header of compressed output: no name, no time, unknown system.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
 const HAS_CHECKSUM: u8 = 1 << 1;
@@ -19,20 +19,20 @@ const HAS_EXTRA: u8 = 1 << 2;
 const HAS_NAME: u8 = 1 << 3;
 const HAS_COMMENT: u8 = 1 << 4;
 
-/// The room that the bytes of a member are given at first. It grows with what they take: if it grew with what came
-/// before them, thousands of small members after a large one would cost as much as thousands of large ones.
-const ROOM_BYTES_MIN: usize = 256;
+/// Initial output buffer of a member. It grows with the size of the member: if it grew with the total output, thousands
+/// of small members after a large one would cost as much as thousands of large ones.
+const OUTPUT_BYTES_MIN: usize = 256;
 
 /// Why bytes cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
-    /// They are not what gzip makes, or not all of it, or in too many pieces.
+pub(super) enum GzipError {
+    /// They are not gzip, incomplete, or have too many members.
     Malformed,
-    /// They are more than asked for.
+    /// The output exceeds the limit.
     TooLarge,
 }
 
-/// Compresses bytes.
+/// Compresses bytes into one member.
 pub(super) fn compress(bytes: &[u8]) -> Vec<u8> {
     let mut compressed = HEADER.to_vec();
     compressed.extend(compress_to_vec(bytes, LEVEL));
@@ -41,11 +41,11 @@ pub(super) fn compress(bytes: &[u8]) -> Vec<u8> {
     compressed
 }
 
-/// Decompresses bytes, of which there may be several members, to at most so many.
-pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, Broken> {
+/// Decompresses bytes with one or more members to at most `bytes_max` bytes.
+pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, GzipError> {
     let mut input = Input(bytes);
     let mut output = Vec::new();
-    // Large, and members may be small and many.
+    // Reused, because it is large and there may be many small members.
     let mut state = Box::new(DecompressorOxide::new());
     for _ in 0..GZIP_MEMBERS_MAX {
         input.skip_header()?;
@@ -55,34 +55,34 @@ pub(super) fn decompress_to(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, B
         input.take(consumed)?;
         let member = output.get(begin..).unwrap_or_default();
         if input.number()? != crc32fast::hash(member) || input.number()? != length(member) {
-            return Err(Broken::Malformed);
+            return Err(GzipError::Malformed);
         }
         if input.0.is_empty() {
             return Ok(output);
         }
     }
-    Err(Broken::Malformed)
+    Err(GzipError::Malformed)
 }
 
-/// The length as a member has it: of very long ones the last 32 bits.
+/// Returns the length field of a member: the length modulo 2^32.
 fn length(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len() & 0xffff_ffff).unwrap_or_default()
 }
 
-/// Adds the bytes of one member to the output, and returns how many of the input they were.
+/// Appends the content of one member to the output. Returns the number of input bytes consumed.
 fn inflate(
     state: &mut DecompressorOxide,
     input: &[u8],
     output: &mut Vec<u8>,
     bytes_max: usize,
-) -> Result<usize, Broken> {
-    // Grows with the output, so that what a member refers to is always there.
+) -> Result<usize, GzipError> {
+    // The output is not a ring buffer, so that back-references always find their bytes.
     const FLAGS: u32 = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let begin = output.len();
     let (mut consumed, mut written) = (0, 0);
     loop {
-        // One more than may be, to see that it is too much.
-        let room = begin + (4 * written).max(ROOM_BYTES_MIN);
+        // One byte more than allowed, to detect that the limit is exceeded.
+        let room = begin + (4 * written).max(OUTPUT_BYTES_MIN);
         output.resize(room.min(bytes_max + 1), 0);
         let rest = input.get(consumed..).unwrap_or_default();
         let member = output.get_mut(begin..).unwrap_or_default();
@@ -90,7 +90,7 @@ fn inflate(
         consumed += read;
         written += added;
         if begin + written > bytes_max {
-            return Err(Broken::TooLarge);
+            return Err(GzipError::TooLarge);
         }
         match status {
             TINFLStatus::Done => {
@@ -98,39 +98,39 @@ fn inflate(
                 return Ok(consumed);
             }
             TINFLStatus::HasMoreOutput => {}
-            _ => return Err(Broken::Malformed),
+            _ => return Err(GzipError::Malformed),
         }
     }
 }
 
-/// What is left to read.
+/// The unread input.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Broken> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Broken::Malformed)?;
+    fn take(&mut self, count: usize) -> Result<&'a [u8], GzipError> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(GzipError::Malformed)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn number(&mut self) -> Result<u32, Broken> {
-        let bytes = self.take(4)?.try_into().map_err(|_| Broken::Malformed)?;
+    fn number(&mut self) -> Result<u32, GzipError> {
+        let bytes = self.take(4)?.try_into().map_err(|_| GzipError::Malformed)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
-    /// Passes over text that ends with a zero.
-    fn skip_text(&mut self) -> Result<(), Broken> {
+    /// Skips text that ends with a zero.
+    fn skip_text(&mut self) -> Result<(), GzipError> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        self.take(end.ok_or(Broken::Malformed)? + 1).map(drop)
+        self.take(end.ok_or(GzipError::Malformed)? + 1).map(drop)
     }
 
-    fn skip_header(&mut self) -> Result<(), Broken> {
+    fn skip_header(&mut self) -> Result<(), GzipError> {
         let &[0x1f, 0x8b, 8, flags, ..] = self.take(HEADER.len())? else {
-            return Err(Broken::Malformed);
+            return Err(GzipError::Malformed);
         };
         if flags & HAS_EXTRA != 0 {
             let &[low, high] = self.take(2)? else {
-                return Err(Broken::Malformed);
+                return Err(GzipError::Malformed);
             };
             self.take(usize::from(u16::from_le_bytes([low, high])))?;
         }
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Text that compresses to some extent.
+    /// Returns text that is moderately compressible.
     fn text(length: usize) -> Vec<u8> {
         let random = SeededRandom::new(7);
         let letters = std::iter::repeat_with(|| b'a' + u8::try_from(random.below(16)).unwrap());
@@ -161,8 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_comes_back() {
-        for length in [0, 1, ROOM_BYTES_MIN, ROOM_BYTES_MIN + 1, 25_000, 1 << 20] {
+    fn compression_round_trips() {
+        for length in [
+            0,
+            1,
+            OUTPUT_BYTES_MIN,
+            OUTPUT_BYTES_MIN + 1,
+            25_000,
+            1 << 20,
+        ] {
             let bytes = text(length);
             let compressed = compress(&bytes);
             assert_eq!(decompress_to(&compressed, length).as_ref(), Ok(&bytes));
@@ -172,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn members_follow_one_another() {
+    fn members_are_concatenated() {
         let (one, two) = (text(20_000), text(9));
         let none = |count| compress(b"").repeat(count);
         let compressed = [compress(&one), none(3), compress(&two)].concat();
@@ -181,12 +188,12 @@ mod tests {
         let many = none(GZIP_MEMBERS_MAX);
         assert_eq!(decompress_to(&many, 100), Ok(Vec::new()));
         let too_many = none(GZIP_MEMBERS_MAX + 1);
-        assert_eq!(decompress_to(&too_many, 100), Err(Broken::Malformed));
-        assert_eq!(decompress_to(&compressed, 20_008), Err(Broken::TooLarge));
+        assert_eq!(decompress_to(&too_many, 100), Err(GzipError::Malformed));
+        assert_eq!(decompress_to(&compressed, 20_008), Err(GzipError::TooLarge));
     }
 
     #[test]
-    fn headers_may_have_more_in_them() {
+    fn optional_header_fields_are_skipped() {
         let plain = compress(b"floe");
         let body = plain.get(HEADER.len()..).unwrap();
         let flags = HAS_EXTRA | HAS_NAME | HAS_COMMENT | HAS_CHECKSUM;
@@ -196,11 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_gzip_is_taken() {
+    fn invalid_gzip_is_rejected() {
         let whole = compress(b"floe floe floe");
         for length in 0..whole.len() {
             let part = whole.get(..length).unwrap();
-            assert_eq!(decompress_to(part, 100), Err(Broken::Malformed), "{length}");
+            assert_eq!(
+                decompress_to(part, 100),
+                Err(GzipError::Malformed),
+                "{length}"
+            );
         }
         for at in [0, 1, 2, 12, whole.len() - 1, whole.len() - 5] {
             let mut changed = whole.clone();
@@ -208,7 +219,7 @@ mod tests {
             assert!(decompress_to(&changed, 100).is_err(), "{at}");
         }
         let junk = [&whole[..], b"junk"].concat();
-        assert_eq!(decompress_to(&junk, 100), Err(Broken::Malformed));
-        assert_eq!(decompress_to(b"{}", 100), Err(Broken::Malformed));
+        assert_eq!(decompress_to(&junk, 100), Err(GzipError::Malformed));
+        assert_eq!(decompress_to(b"{}", 100), Err(GzipError::Malformed));
     }
 }

@@ -1,12 +1,12 @@
-//! HTTP: what becomes of one request, in the order in which DynamoDB looks at it.
+//! Handles one HTTP request, with the checks in DynamoDB's order:
 //!
-//! 1. [`Guard`]: whether a web page is behind it that has no business here. This one is ours.
-//! 2. [`body`]: whether it is too large.
-//! 3. The method and the type of the content.
-//! 4. Whether it is JSON, and whether there is such an operation ([`Handler::refuse`]).
-//! 5. [`sigv4`](crate::sigv4): who calls.
-//! 6. Whether a compressed body can be read ([`encoding`]).
-//! 7. The call itself ([`Handler::call`]).
+//! 1. [`Guard`]: the request does not come from a web page. This check is not DynamoDB's.
+//! 2. [`body`]: the size of the body.
+//! 3. The method and the content type.
+//! 4. The body is JSON, and the operation exists ([`Handler::precheck`]).
+//! 5. [`sigv4`](crate::sigv4): the signature.
+//! 6. The compression of the body ([`encoding`]).
+//! 7. The call ([`Handler::call`]).
 
 mod body;
 mod encoding;
@@ -27,53 +27,53 @@ use hyper::{Method, Request, Response};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::answer::Answer;
+use crate::api_response::ApiResponse;
 use crate::guard::Guard;
-use crate::limits::{BESIDE_BYTES_MIN, COMPRESSED_BYTES_MIN};
-use crate::memory::{NoRoom, Taken};
+use crate::limits::{BLOCKING_BYTES_MIN, COMPRESSED_BYTES_MIN};
+use crate::memory::{BudgetExhausted, Reservation};
 use crate::options::Options;
 use crate::registry::{Entry, Phase, Registry};
 use crate::service::Service;
 use crate::sigv4::{self, Keys};
-use body::{Body, Fault};
+use body::{Body, BodyError};
 use encoding::Encoding;
-use response::{AnswerBody, ContentType, Reply};
+use response::{ContentType, Reply, ResponseBody};
 
 const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 
-/// Who answers the calls: [`Service`], or something else in tests.
+/// Executes API calls: [`Service`], or a substitute in tests.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers a call.
-    fn call(&self, target: &str, body: &[u8]) -> impl Future<Output = Answer> + Send;
+    /// Executes a call.
+    fn call(&self, target: &str, body: &[u8]) -> impl Future<Output = ApiResponse> + Send;
 
-    /// What is wrong with a call before it matters who calls: it is not JSON, or there is no such operation.
-    /// Asked only for calls of strangers.
-    fn refuse(&self, target: &str, body: &[u8]) -> Option<Answer>;
+    /// Returns the error of a call that is rejected before its signature matters: the body is not JSON, or the
+    /// operation does not exist. Called only if the signature check failed.
+    fn precheck(&self, target: &str, body: &[u8]) -> Option<ApiResponse>;
 
-    /// Whether a call may take as long as hundreds of others. Few of these are answered at a time, so that the
-    /// others do not have to wait for all of them.
+    /// Whether a call may take as long as hundreds of others. The number of such calls in progress is limited, so that
+    /// short calls do not wait for them.
     fn is_long(&self, _target: &str) -> bool {
         false
     }
 
-    /// The figures that are served, in the text format of Prometheus; `None` if there are none.
+    /// Returns the metrics in the Prometheus text format; `None` if there are none.
     fn metrics(&self, _connections: usize) -> Option<String> {
         None
     }
 
-    /// Whether writes are accepted at present, for health checks.
+    /// Returns whether writes are currently accepted, for health checks.
     fn health(&self) -> Health {
         Health::Ready
     }
 }
 
 impl Handler for Service {
-    async fn call(&self, target: &str, body: &[u8]) -> Answer {
+    async fn call(&self, target: &str, body: &[u8]) -> ApiResponse {
         Self::call(self, target, body).await
     }
 
-    fn refuse(&self, target: &str, body: &[u8]) -> Option<Answer> {
-        crate::wire::refuse(target, body)
+    fn precheck(&self, target: &str, body: &[u8]) -> Option<ApiResponse> {
+        crate::wire::precheck(target, body)
     }
 
     fn is_long(&self, target: &str) -> bool {
@@ -89,20 +89,20 @@ impl Handler for Service {
     }
 }
 
-/// What answers requests, shared by all connections.
+/// Responds to requests. Shared by all connections.
 pub(crate) struct Responder<H> {
     handler: H,
     guard: Guard,
-    /// None: everybody is let in.
+    /// The accepted keys; `None` accepts any credentials.
     keys: Option<Keys>,
-    /// The region that a signature must be for.
+    /// The region that signatures must have.
     region: Option<String>,
     env: Env,
     healthy: Bytes,
-    /// Turns on the threads beside those that serve connections.
-    beside: Semaphore,
-    /// Turns of calls that may take long.
-    long: Semaphore,
+    /// Permits for work in a blocking section.
+    blocking: Semaphore,
+    /// Permits for long calls.
+    long_calls: Semaphore,
 }
 
 impl<H: Handler> Responder<H> {
@@ -116,57 +116,62 @@ impl<H: Handler> Responder<H> {
             region: options.region.clone(),
             env: options.env.clone(),
             healthy: healthy.into(),
-            beside: Semaphore::new((cores / 2).max(1)),
-            long: Semaphore::new(cores),
+            blocking: Semaphore::new((cores / 2).max(1)),
+            long_calls: Semaphore::new(cores),
         }
     }
 
-    /// Answers DynamoDB's own health check.
+    /// Responds to DynamoDB's own health check.
     fn health_page(&self) -> Reply {
         match self.handler.health() {
             Health::Ready | Health::ReadOnly => Reply::healthy(self.healthy.clone()),
-            refused => Reply::health(&refused),
+            unhealthy => Reply::health(&unhealthy),
         }
     }
 
-    /// Answers what is asked of the service.
+    /// Responds to an API call.
     async fn post(&self, head: &Request<()>, body: Body, exchange: &Exchange<H>) -> Reply {
         let Some(content_type) = ContentType::of(head.headers(), body.is_empty()) else {
             return Reply::unknown_page();
         };
         let target = text(head.headers(), &TARGET);
         let checked = self.run(body.len(), || self.check(head, &body)).await;
-        if let Err(refusal) = checked {
-            let refuse = || self.handler.refuse(target, &body);
-            let earlier = self.run(body.len(), refuse).await;
-            return Reply::json(earlier.unwrap_or_else(|| refusal.answer()), content_type);
+        if let Err(error) = checked {
+            let precheck = || self.handler.precheck(target, &body);
+            let earlier = self.run(body.len(), precheck).await;
+            return Reply::json(earlier.unwrap_or_else(|| error.response()), content_type);
         }
         let body = match body.decoded(head.headers(), exchange).await {
             Ok(body) => body,
-            Err(Fault::Undecoded) => return Reply::undecoded(content_type),
-            // The whole body is there, so the client matters no more.
-            Err(fault) => return faulty(fault).unwrap_or_else(|_| Reply::malformed()),
+            Err(BodyError::BadEncoding) => return Reply::bad_encoding(content_type),
+            // The body is complete, so the client is not involved.
+            Err(error) => return error_reply(error).unwrap_or_else(|_| Reply::malformed()),
         };
         match self.call(target, &body, &exchange.registry).await {
-            Ok(answer) => self.encoded(head, answer, content_type).await,
-            Err(NoRoom) => Reply::unavailable(),
+            Ok(response) => self.compressed(head, response, content_type).await,
+            Err(BudgetExhausted) => Reply::unavailable(),
         }
     }
 
-    /// The answer as the client wants it: compressed, if it has asked for that and the answer is long enough.
-    async fn encoded(&self, head: &Request<()>, answer: Answer, kind: ContentType) -> Reply {
-        let is_long = answer.body.len() >= COMPRESSED_BYTES_MIN;
-        let wanted = is_long.then(|| Encoding::wanted(head.headers()));
+    /// Returns the response, compressed if the client accepts it and the response is large enough.
+    async fn compressed(
+        &self,
+        head: &Request<()>,
+        response: ApiResponse,
+        kind: ContentType,
+    ) -> Reply {
+        let is_long = response.body.len() >= COMPRESSED_BYTES_MIN;
+        let wanted = is_long.then(|| Encoding::negotiate(head.headers()));
         let Some(encoding) = wanted.flatten() else {
-            return Reply::json(answer, kind);
+            return Reply::json(response, kind);
         };
-        let compress = || encoding.compress(&answer.body);
-        let body = self.run(answer.body.len(), compress).await;
-        Reply::json(Answer { body, ..answer }, kind).with_encoding(encoding)
+        let compress = || encoding.compress(&response.body);
+        let body = self.run(response.body.len(), compress).await;
+        Reply::json(ApiResponse { body, ..response }, kind).with_encoding(encoding)
     }
 
-    /// Finds out who calls.
-    fn check(&self, head: &Request<()>, body: &[u8]) -> Result<(), sigv4::Refusal> {
+    /// Checks the signature.
+    fn check(&self, head: &Request<()>, body: &[u8]) -> Result<(), sigv4::SignatureError> {
         let claim = sigv4::claim(head)?;
         match &self.keys {
             None => Ok(()),
@@ -174,56 +179,63 @@ impl<H: Handler> Responder<H> {
         }
     }
 
-    async fn call(&self, target: &str, body: &[u8], registry: &Registry) -> Result<Answer, NoRoom> {
-        let turn = match self.handler.is_long(target) {
-            true => self.turn().await,
-            false => None,
+    async fn call(
+        &self,
+        target: &str,
+        body: &[u8],
+        registry: &Registry,
+    ) -> Result<ApiResponse, BudgetExhausted> {
+        let permit = if self.handler.is_long(target) {
+            self.long_call_permit().await
+        } else {
+            None
         };
-        // Last, so that there is still room when the answer is there. Small answers are not kept from going out by
-        // large ones that nobody takes; only many that are not so small are.
-        let times = if turn.is_some() { 1 } else { 2 };
+        // Checked last, so that there is still room when the call is done. Up to twice the budget, small responses are
+        // not blocked by large ones that clients do not read.
+        let times = if permit.is_some() { 1 } else { 2 };
         let deadline = registry.limits().memory_deadline;
-        registry.answers.room(times, deadline).await?;
+        registry.responses.wait_for_room(times, deadline).await?;
         let mut call = pin!(self.handler.call(target, body));
-        // The first step reads the whole body; what comes later waits for the engine.
+        // The first poll parses the whole body; later ones wait for the engine.
         let first = self.run_with(body.len(), |cx| call.as_mut().poll(cx)).await;
         match first {
-            Poll::Ready(answer) => Ok(answer),
+            Poll::Ready(response) => Ok(response),
             Poll::Pending => Ok(call.await),
         }
     }
 
-    /// A turn for a call that may take long.
-    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        if let Ok(turn) = self.long.try_acquire() {
-            return Some(turn);
+    /// Acquires a permit for a long call.
+    async fn long_call_permit(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(permit) = self.long_calls.try_acquire() {
+            return Some(permit);
         }
-        let turn = self.long.acquire().await.ok();
-        // Those who came meanwhile, and have little to ask, go first.
+        let permit = self.long_calls.acquire().await.ok();
+        // Lets short calls that arrived meanwhile run first.
         tokio::task::yield_now().await;
-        turn
+        permit
     }
 
     async fn run<T>(&self, size: usize, work: impl FnOnce() -> T) -> T {
         self.run_with(size, |_| work()).await
     }
 
-    /// Does a piece of work on so many bytes: here if they are few, beside the threads that serve connections if
-    /// they are many, so that small calls do not have to wait for it.
+    /// Runs work on this many bytes: directly if they are few; otherwise in a blocking section, so that small calls do
+    /// not wait for it.
     async fn run_with<T>(
         &self,
         size: usize,
         work: impl FnOnce(&mut std::task::Context<'_>) -> T,
     ) -> T {
-        let is_beside = size >= BESIDE_BYTES_MIN
+        let is_blocking = size >= BLOCKING_BYTES_MIN
             && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-        let _turn = match is_beside {
-            true => self.beside.acquire().await.ok(),
-            false => None,
+        let _permit = if is_blocking {
+            self.blocking.acquire().await.ok()
+        } else {
+            None
         };
         let mut work = Some(work);
         poll_fn(|cx| match work.take() {
-            Some(work) if is_beside => Poll::Ready(tokio::task::block_in_place(|| work(cx))),
+            Some(work) if is_blocking => Poll::Ready(tokio::task::block_in_place(|| work(cx))),
             Some(work) => Poll::Ready(work(cx)),
             None => Poll::Pending,
         })
@@ -231,7 +243,7 @@ impl<H: Handler> Responder<H> {
     }
 }
 
-/// A connection's way to its answers.
+/// The context in which a connection's requests are handled.
 pub(crate) struct Exchange<H> {
     pub(crate) responder: Arc<Responder<H>>,
     pub(crate) registry: Arc<Registry>,
@@ -239,42 +251,42 @@ pub(crate) struct Exchange<H> {
 }
 
 impl<H: Handler> Exchange<H> {
-    /// Answers a request. Fails if there is nobody left to answer.
+    /// Handles a request. Fails if the connection was closed.
     pub(crate) async fn respond(
         &self,
         request: Request<Incoming>,
-    ) -> Result<Response<AnswerBody>, io::Error> {
+    ) -> Result<Response<ResponseBody>, io::Error> {
         let (parts, incoming) = request.into_parts();
         let mut head = Request::from_parts(parts, ());
         let mut reply = self.reply(&head, incoming).await?;
         reply.closes |= self.registry.is_draining();
-        self.enter(Phase::Answering)?;
+        self.begin(Phase::Responding)?;
         let headers = std::mem::take(head.headers_mut());
         Ok(reply.into_response(headers, self))
     }
 
     async fn reply(&self, head: &Request<()>, incoming: Incoming) -> Result<Reply, io::Error> {
-        self.enter(Phase::Body)?;
+        self.begin(Phase::Body)?;
         let responder = &*self.responder;
         let origin = match responder.guard.check(head) {
             Ok(origin) => origin,
-            Err(refused) => {
+            Err(rejection) => {
                 return match body::discard(incoming).await {
-                    Ok(()) => Ok(Reply::forbidden(&refused)),
-                    Err(fault) => faulty(fault),
+                    Ok(()) => Ok(Reply::forbidden(&rejection)),
+                    Err(error) => error_reply(error),
                 };
             }
         };
         let body = match body::read(incoming, head.headers(), self).await {
             Ok(body) => body,
-            Err(fault) => return Ok(faulty(fault)?.with_origin(origin)),
+            Err(error) => return Ok(error_reply(error)?.with_origin(origin)),
         };
-        self.enter(Phase::Serving)?;
-        let reply = self.answer(head, body, origin.is_some()).await;
+        self.begin(Phase::Executing)?;
+        let reply = self.dispatch(head, body, origin.is_some()).await;
         Ok(reply.with_origin(origin))
     }
 
-    async fn answer(&self, head: &Request<()>, body: Body, is_cross_origin: bool) -> Reply {
+    async fn dispatch(&self, head: &Request<()>, body: Body, is_cross_origin: bool) -> Reply {
         match *head.method() {
             Method::OPTIONS if is_cross_origin => Reply::preflight(head.headers()),
             Method::GET if head.uri().path() == "/" => self.responder.health_page(),
@@ -282,42 +294,43 @@ impl<H: Handler> Exchange<H> {
                 Reply::health(&self.responder.handler.health())
             }
             Method::GET if head.uri().path() == "/metrics" => {
-                let figures = self.responder.handler.metrics(self.registry.count());
-                figures.map_or_else(Reply::unknown_page, Reply::metrics)
+                let metrics = self.responder.handler.metrics(self.registry.count());
+                metrics.map_or_else(Reply::unknown_page, Reply::metrics)
             }
             Method::POST if head.uri().path() == "/" => self.responder.post(head, body, self).await,
             _ => Reply::unknown_page(),
         }
     }
 
-    /// Takes memory for a body.
-    async fn take(&self, size: usize) -> Result<Taken, NoRoom> {
+    /// Reserves memory for a body.
+    async fn reserve(&self, size: usize) -> Result<Reservation, BudgetExhausted> {
         let deadline = self.registry.limits().memory_deadline;
-        let taken = self.registry.bodies.take(size, deadline).await?;
-        self.entry.holds(taken.bytes());
-        Ok(taken)
+        let reservation = self.registry.bodies.reserve(size, deadline).await?;
+        self.entry.set_held_bytes(reservation.bytes());
+        Ok(reservation)
     }
 
-    /// Begins a phase, unless the connection was cut off.
-    fn enter(&self, phase: Phase) -> Result<(), io::Error> {
-        match self.entry.enter(phase, self.registry.now()) {
-            true => Ok(()),
-            false => Err(io::ErrorKind::ConnectionAborted.into()),
+    /// Begins a phase. Fails if the connection was closed.
+    fn begin(&self, phase: Phase) -> Result<(), io::Error> {
+        if self.entry.begin(phase, self.registry.now()) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::ConnectionAborted.into())
         }
     }
 }
 
-/// The answer to a request whose body cannot be had. Fails if the client has gone.
-fn faulty(fault: Fault) -> Result<Reply, io::Error> {
-    match fault {
-        Fault::Gone(error) => Err(error),
-        Fault::Malformed | Fault::Undecoded => Ok(Reply::malformed()),
-        Fault::TooLarge => Ok(Reply::too_large()),
-        Fault::NoRoom => Ok(Reply::unavailable()),
+/// Returns the response to a request whose body cannot be read. Fails if the client has disconnected.
+fn error_reply(error: BodyError) -> Result<Reply, io::Error> {
+    match error {
+        BodyError::Disconnected(error) => Err(error),
+        BodyError::Malformed | BodyError::BadEncoding => Ok(Reply::malformed()),
+        BodyError::TooLarge => Ok(Reply::too_large()),
+        BodyError::BudgetExhausted => Ok(Reply::unavailable()),
     }
 }
 
-/// The text of a header; empty if it is not there or no text.
+/// Returns the text of a header; empty if it is missing or not text.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     let value = headers.get(name);
     value

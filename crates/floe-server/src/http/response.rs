@@ -1,4 +1,4 @@
-//! What goes out: the statuses, headers and bodies that DynamoDB answers with.
+//! HTTP responses: statuses, headers and bodies as in DynamoDB.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,14 +12,14 @@ use hyper::{Response, StatusCode};
 
 use super::encoding::Encoding;
 use super::{Exchange, text};
-use crate::answer::{Answer, coral_error};
-use crate::guard::{Origin, Refused};
+use crate::api_response::{ApiResponse, coral_error};
+use crate::guard::{GuardRejection, Origin};
 use crate::limits::{PREFLIGHT_SECONDS, UNCOUNTED_BYTES_MAX};
-use crate::memory::Taken;
+use crate::memory::Reservation;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
-const PRIVATE_NETWORK_ASKED: HeaderName =
+const REQUEST_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
@@ -28,7 +28,7 @@ const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 const SERVER: HeaderValue = HeaderValue::from_static("Server");
 const EXPOSED: HeaderValue = HeaderValue::from_static("x-amzn-RequestId,x-amz-crc32,Date");
 
-/// The type of a JSON body. DynamoDB answers in the one that it was asked in.
+/// The type of a JSON body. The response has the type of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentType {
     /// `application/json`.
@@ -38,8 +38,8 @@ pub(super) enum ContentType {
 }
 
 impl ContentType {
-    /// The type that a request names. None if it is one that DynamoDB does not know; without a body every one is
-    /// as good as `application/json`.
+    /// Returns the content type of a request; `None` if DynamoDB does not support it. Without a body, any type counts
+    /// as `application/json`.
     pub(super) fn of(headers: &HeaderMap, is_empty: bool) -> Option<Self> {
         let value = text(headers, &header::CONTENT_TYPE);
         let name = value.split(';').next().unwrap_or_default().trim();
@@ -58,20 +58,20 @@ impl ContentType {
     }
 }
 
-/// An answer before it has headers.
+/// A response before its headers are added.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     status: StatusCode,
     body: Bytes,
     content_type: Option<HeaderValue>,
-    /// How the body is compressed.
+    /// The compression of the body.
     encoding: Option<Encoding>,
     origin: Option<Origin>,
-    /// What a browser asks for before it sends the request of a page.
+    /// Headers of the response to a preflight request.
     preflight: HeaderMap,
-    /// The body goes out in chunks.
+    /// Whether the body is sent in chunks.
     is_chunked: bool,
-    /// The connection is closed afterwards.
+    /// Whether the connection is closed afterwards.
     pub(super) closes: bool,
 }
 
@@ -91,14 +91,14 @@ impl Reply {
         }
     }
 
-    /// The answer to a call.
-    pub(super) fn json(answer: Answer, content_type: ContentType) -> Self {
-        let status = StatusCode::from_u16(answer.status);
+    /// The response to an API call.
+    pub(super) fn json(response: ApiResponse, content_type: ContentType) -> Self {
+        let status = StatusCode::from_u16(response.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self::of_type(status, answer.body, content_type.value())
+        Self::of_type(status, response.body, content_type.value())
     }
 
-    /// An error of the part of DynamoDB that stands before the service, with this status.
+    /// An error of the framework in front of DynamoDB, with this status.
     fn error(status: StatusCode, code: &str, message: &str, content_type: ContentType) -> Self {
         Self {
             status,
@@ -106,14 +106,14 @@ impl Reply {
         }
     }
 
-    /// The service is up.
-    pub(super) fn healthy(words: Bytes) -> Self {
-        Self::new(StatusCode::OK, words)
+    /// The service is healthy.
+    pub(super) fn healthy(text: Bytes) -> Self {
+        Self::new(StatusCode::OK, text)
     }
 
-    /// Whether writes are accepted. The reason of a refusal is for the operator, and stays in the log.
+    /// Reports whether writes are accepted. The reason is for the operator and stays in the log.
     pub(super) fn health(health: &Health) -> Self {
-        let (status, words) = match health {
+        let (status, text) = match health {
             Health::Ready => (StatusCode::OK, "ready"),
             Health::ReadOnly => (StatusCode::OK, "read-only"),
             _ => (
@@ -121,21 +121,21 @@ impl Reply {
                 "writes refused: the store cannot write; see the server's log",
             ),
         };
-        Self::of_type(status, words, PLAIN_TEXT)
+        Self::of_type(status, text, PLAIN_TEXT)
     }
 
-    /// Figures for Prometheus.
+    /// Prometheus metrics.
     pub(super) fn metrics(text: String) -> Self {
         Self::of_type(StatusCode::OK, text, METRICS)
     }
 
-    /// There is no such page.
+    /// The page does not exist.
     pub(super) fn unknown_page() -> Self {
-        let words = Bytes::from_static(b"<UnknownOperationException/>\n");
-        Self::new(StatusCode::NOT_FOUND, words)
+        let text = Bytes::from_static(b"<UnknownOperationException/>\n");
+        Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// The body is larger than any request may be.
+    /// The body exceeds the maximum size.
     pub(super) fn too_large() -> Self {
         Self {
             status: StatusCode::PAYLOAD_TOO_LARGE,
@@ -145,7 +145,7 @@ impl Reply {
         }
     }
 
-    /// The body is not framed as HTTP/1.1 requires, so the end of the request is unknown.
+    /// The body does not follow HTTP/1.1, so the end of the request is unknown.
     pub(super) fn malformed() -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -154,39 +154,38 @@ impl Reply {
         }
     }
 
-    /// The body is compressed in a way that is not known, or not as it says. DynamoDB has it that this is its own
-    /// fault.
-    pub(super) fn undecoded(content_type: ContentType) -> Self {
+    /// The compression is not supported, or the body does not match it. DynamoDB reports this as an internal failure.
+    pub(super) fn bad_encoding(content_type: ContentType) -> Self {
         let message = "The body of the request cannot be decompressed";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::error(status, "InternalFailure", message, content_type)
     }
 
-    /// Others have used up the memory.
+    /// The memory for large requests is exhausted.
     pub(super) fn unavailable() -> Self {
-        let words = r#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
+        let text = r#"{"__type":"com.amazon.coral.availability#ServiceUnavailableException","message":"The service is out of memory for large requests; try again"}"#;
         let content_type = ContentType::AmzJson.value();
-        Self::of_type(StatusCode::SERVICE_UNAVAILABLE, words, content_type)
+        Self::of_type(StatusCode::SERVICE_UNAVAILABLE, text, content_type)
     }
 
-    /// The guard does not let it in.
-    pub(super) fn forbidden(refused: &Refused) -> Self {
-        let (code, message) = ("AccessDeniedException", refused.to_string());
+    /// The guard rejects the request.
+    pub(super) fn forbidden(rejection: &GuardRejection) -> Self {
+        let (code, message) = ("AccessDeniedException", rejection.to_string());
         Self::error(StatusCode::FORBIDDEN, code, &message, ContentType::AmzJson)
     }
 
-    /// A browser may send the request of a page.
-    pub(super) fn preflight(asked: &HeaderMap) -> Self {
+    /// Allows a browser to send the request of a page.
+    pub(super) fn preflight(request: &HeaderMap) -> Self {
         let mut preflight = HeaderMap::new();
         let seconds = HeaderValue::from(PREFLIGHT_SECONDS);
         preflight.insert(header::ACCESS_CONTROL_MAX_AGE, seconds);
-        if let Some(names) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        if let Some(names) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
             preflight.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
         }
-        if let Some(method) = asked.get(header::ACCESS_CONTROL_REQUEST_METHOD) {
+        if let Some(method) = request.get(header::ACCESS_CONTROL_REQUEST_METHOD) {
             preflight.insert(header::ACCESS_CONTROL_ALLOW_METHODS, method.clone());
         }
-        if asked.contains_key(PRIVATE_NETWORK_ASKED) {
+        if request.contains_key(REQUEST_PRIVATE_NETWORK) {
             preflight.insert(PRIVATE_NETWORK, HeaderValue::from_static("true"));
         }
         Self {
@@ -195,24 +194,24 @@ impl Reply {
         }
     }
 
-    /// The body is compressed so.
+    /// Sets the compression of the body.
     pub(super) const fn with_encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = Some(encoding);
         self
     }
 
-    /// The page of this origin may read it.
+    /// Allows the page of this origin to read the response.
     pub(super) fn with_origin(mut self, origin: Option<Origin>) -> Self {
         self.origin = origin;
         self
     }
 
-    /// The answer as it goes out. Takes the headers of the request for the memory that they have.
+    /// Returns the response with its headers. Reuses the memory of the request's headers.
     pub(super) fn into_response<H>(
         self,
         mut headers: HeaderMap,
         exchange: &Exchange<H>,
-    ) -> Response<AnswerBody> {
+    ) -> Response<ResponseBody> {
         headers.clear();
         headers.insert(header::SERVER, SERVER);
         headers.insert(REQUEST_ID, request_id(&exchange.responder.env));
@@ -229,7 +228,7 @@ impl Reply {
         if self.closes {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        let body = AnswerBody {
+        let body = ResponseBody {
             bytes: counted(self.body, exchange),
             is_chunked: self.is_chunked,
         };
@@ -240,7 +239,7 @@ impl Reply {
     }
 }
 
-/// Lets the page of an origin read the answer.
+/// Adds the headers that allow a page to read the response.
 fn add_origin(headers: &mut HeaderMap, origin: Origin, preflight: HeaderMap) {
     if origin.is_named {
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
@@ -250,23 +249,23 @@ fn add_origin(headers: &mut HeaderMap, origin: Origin, preflight: HeaderMap) {
     headers.extend(preflight);
 }
 
-/// Counts a large answer until its last byte has been handed to the system.
+/// Counts a large response against the memory budget until its last byte is passed to the system.
 fn counted<H>(bytes: Bytes, exchange: &Exchange<H>) -> Bytes {
     if bytes.len() <= UNCOUNTED_BYTES_MAX {
-        exchange.entry.holds(0);
+        exchange.entry.set_held_bytes(0);
         return bytes;
     }
-    exchange.entry.holds(bytes.len());
-    let taken = exchange.registry.answers.add(bytes.len());
+    exchange.entry.set_held_bytes(bytes.len());
+    let reservation = exchange.registry.responses.add(bytes.len());
     Bytes::from_owner(Counted {
         bytes,
-        _taken: taken,
+        _reservation: reservation,
     })
 }
 
 struct Counted {
     bytes: Bytes,
-    _taken: Taken,
+    _reservation: Reservation,
 }
 
 impl AsRef<[u8]> for Counted {
@@ -275,7 +274,7 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-/// An id of the form that DynamoDB gives its requests: 26 characters that differ and 26 that do not.
+/// Returns a request id in DynamoDB's form: 26 random and 26 fixed characters.
 fn request_id(env: &Env) -> HeaderValue {
     const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
     let mut id = *b"00000000000000000000000000VV4KQNSO5AEMVJF66Q9ASUAAJG";
@@ -288,14 +287,14 @@ fn request_id(env: &Env) -> HeaderValue {
     HeaderValue::from_bytes(&id).unwrap_or(SERVER)
 }
 
-/// The body of an answer, which goes out in one piece.
+/// The body of a response, sent in one piece.
 #[derive(Debug)]
-pub(crate) struct AnswerBody {
+pub(crate) struct ResponseBody {
     bytes: Bytes,
     is_chunked: bool,
 }
 
-impl Body for AnswerBody {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -313,9 +312,10 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.is_chunked {
-            true => SizeHint::default(),
-            false => SizeHint::with_exact(self.bytes.len() as u64),
+        if self.is_chunked {
+            SizeHint::default()
+        } else {
+            SizeHint::with_exact(self.bytes.len() as u64)
         }
     }
 }
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_have_the_form_of_dynamodbs() {
+    fn request_ids_have_the_form_of_dynamodb() {
         let env = Env::system();
         let (one, two) = (request_id(&env), request_id(&env));
         assert_ne!(one, two);

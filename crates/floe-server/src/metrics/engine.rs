@@ -1,6 +1,6 @@
-//! An engine around the engine that notes what each operation has consumed.
+//! An engine that wraps another one and records the capacity consumed by each operation.
 //!
-//! The engine is always asked for it; a caller that did not ask does not see it.
+//! It always requests the consumed capacity, and removes it from the output if the caller did not request it.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ impl MeasuredEngine {
     }
 }
 
-/// Asks what is consumed. Whether the caller wants to know, too.
-fn ask(detail: &mut ReturnConsumedCapacity) -> bool {
-    let is_asked = *detail != ReturnConsumedCapacity::None;
-    if !is_asked {
+/// Requests the consumed capacity. Returns whether the caller requested it too.
+fn request_capacity(detail: &mut ReturnConsumedCapacity) -> bool {
+    let is_requested = *detail != ReturnConsumedCapacity::None;
+    if !is_requested {
         *detail = ReturnConsumedCapacity::Total;
     }
-    is_asked
+    is_requested
 }
 
 macro_rules! charge {
     ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
-            let is_asked = ask(&mut input.return_capacity);
+            let is_requested = request_capacity(&mut input.return_capacity);
             Box::pin(async move {
-                let answer = self.inner.$operation(input).await;
-                let mut output = answer.inspect_err(|error| self.metrics.cancel(error))?;
-                self.metrics.charge($name, &output.consumed);
-                if !is_asked {
+                let response = self.inner.$operation(input).await;
+                let mut output = response.inspect_err(|error| self.metrics.record_cancellation(error))?;
+                self.metrics.record_capacity($name, &output.consumed);
+                if !is_requested {
                     output.consumed = Default::default();
                 }
                 Ok(output)
@@ -52,11 +52,11 @@ impl Engine for MeasuredEngine {
 
     fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         let operation = input.operation();
-        let is_asked = ask(input.return_capacity_mut());
+        let is_requested = request_capacity(input.return_capacity_mut());
         Box::pin(async move {
             let mut output = self.inner.write_item(input).await?;
-            self.metrics.charge(operation, &output.consumed);
-            if !is_asked {
+            self.metrics.record_capacity(operation, &output.consumed);
+            if !is_requested {
                 output.consumed = None;
             }
             Ok(output)

@@ -1,18 +1,18 @@
-//! Figures are sorted into their places, and nobody can make up new ones.
+//! Metrics are counted correctly, and clients cannot create labels.
 
 use bytes::Bytes;
 
 use super::*;
 
-fn answer(status: u16, body: &'static str) -> Answer {
-    Answer {
+fn response(status: u16, body: &'static str) -> ApiResponse {
+    ApiResponse {
         status,
         body: Bytes::from_static(body.as_bytes()),
     }
 }
 
 #[test]
-fn errors_are_counted_by_their_names() {
+fn errors_are_counted_by_name() {
     let conflict = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"x"}"#;
     for (status, body, expected) in [
         (200, "{}", "ok"),
@@ -25,16 +25,16 @@ fn errors_are_counted_by_their_names() {
         (400, "", "Unknown"),
         (400, "{}", "Unknown"),
     ] {
-        assert_eq!(outcome(&answer(status, body)), expected);
+        assert_eq!(outcome(&response(status, body)), expected);
     }
 }
 
 #[test]
-fn times_are_sorted_into_buckets_that_hold_the_smaller_ones() {
+fn latency_buckets_are_cumulative() {
     let metrics = Metrics::new();
     for micros in [250, 251, 1_000_000, 60_000_000] {
         let took = Duration::from_micros(micros);
-        metrics.note("DynamoDB_20120810.GetItem", &answer(200, "{}"), took);
+        metrics.record("DynamoDB_20120810.GetItem", &response(200, "{}"), took);
     }
     let text = metrics.text(3);
     for line in [
@@ -55,10 +55,10 @@ fn times_are_sorted_into_buckets_that_hold_the_smaller_ones() {
 }
 
 #[test]
-fn what_is_no_operation_has_no_name() {
+fn unknown_operations_are_counted_as_other() {
     let metrics = Metrics::new();
     for target in ["", "x", "DynamoDB_20120810.Evil\"} 1", "DynamoDB_20120810."] {
-        metrics.note(target, &answer(400, ""), Duration::ZERO);
+        metrics.record(target, &response(400, ""), Duration::ZERO);
     }
     let text = metrics.text(0);
     let line = r#"floe_requests_total{operation="Other",outcome="Unknown"} 4"#;

@@ -1,51 +1,50 @@
-//! The figures in the text format of Prometheus, version 0.0.4.
+//! The Prometheus text format, version 0.0.4.
 
 use std::fmt::{self, Write};
 
-use super::{BUCKETS_MICROS, Figures, Metrics};
+use super::{BUCKETS_MICROS, Metrics, OperationMetrics};
 
 impl Metrics {
-    /// All figures of operations that were asked for, and how many connections there are.
+    /// Returns the metrics of all operations that were called, and the number of connections.
     pub(crate) fn text(&self, connections: usize) -> String {
         let mut text = String::with_capacity(4096);
-        // Writing to text does not fail.
+        // Writing to a String cannot fail.
         _ = self.write(&mut text, connections);
         text
     }
 
     fn write(&self, text: &mut String, connections: usize) -> fmt::Result {
-        let asked = self.operations.iter().filter_map(|(name, _)| {
-            let figures = self.figures(name)?;
-            (figures.count > 0).then(|| (*name, figures.clone()))
+        let called = self.operations.iter().filter_map(|(name, _)| {
+            let metrics = self.metrics(name)?;
+            (metrics.count > 0).then(|| (*name, metrics.clone()))
         });
-        let asked: Vec<(&str, Figures)> = asked.collect();
-        let about = "Connections that are open.";
+        let called: Vec<(&str, OperationMetrics)> = called.collect();
+        let about = "Open connections.";
         head(text, "floe_connections", "gauge", about)?;
         writeln!(text, "floe_connections {connections}")?;
-        let about =
-            "Requests by operation, and by what came of them: ok, or the name of the error.";
+        let about = "Requests by operation and outcome: ok, or the name of the error.";
         head(text, "floe_requests_total", "counter", about)?;
-        for (operation, figures) in &asked {
-            for (outcome, count) in &figures.outcomes {
+        for (operation, metrics) in &called {
+            for (outcome, count) in &metrics.outcomes {
                 let labels = format!("operation=\"{operation}\",outcome=\"{outcome}\"");
                 writeln!(text, "floe_requests_total{{{labels}}} {count}")?;
             }
         }
-        let about = "How long requests took, from the body to the answer.";
+        let about = "Request latency, from the body to the response.";
         head(text, "floe_request_seconds", "histogram", about)?;
-        for (operation, figures) in &asked {
-            histogram(text, operation, figures)?;
+        for (operation, metrics) in &called {
+            histogram(text, operation, metrics)?;
         }
-        let about = "Transactions that were canceled, by the reasons of their items; each reason counts once.";
+        let about = "Canceled transactions by cancellation reason; each reason counts once.";
         head(text, "floe_canceled_transactions_total", "counter", about)?;
         for (reason, count) in &*self.canceled() {
             let labels = format!("reason=\"{reason}\"");
             writeln!(text, "floe_canceled_transactions_total{{{labels}}} {count}")?;
         }
-        let about = "Capacity units that requests have consumed.";
+        let about = "Capacity units consumed by requests.";
         head(text, "floe_consumed_capacity_units_total", "counter", about)?;
-        for (operation, figures) in &asked {
-            for (kind, units) in [("read", figures.read), ("write", figures.write)] {
+        for (operation, metrics) in &called {
+            for (kind, units) in [("read", metrics.read), ("write", metrics.write)] {
                 if units.as_f64() > 0.0 {
                     let labels = format!("{{operation=\"{operation}\",kind=\"{kind}\"}}");
                     let units = units.as_f64();
@@ -57,16 +56,16 @@ impl Metrics {
     }
 }
 
-/// What goes before the lines of a figure.
+/// Writes the header of a metric.
 pub fn head(text: &mut String, name: &str, kind: &str, about: &str) -> fmt::Result {
     writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}")
 }
 
-/// The buckets of Prometheus hold what the smaller ones hold too.
-fn histogram(text: &mut String, operation: &str, figures: &Figures) -> fmt::Result {
+/// Writes a histogram. Prometheus buckets are cumulative.
+fn histogram(text: &mut String, operation: &str, metrics: &OperationMetrics) -> fmt::Result {
     let name = "floe_request_seconds";
     let mut below = 0;
-    for (end, count) in BUCKETS_MICROS.iter().zip(figures.buckets) {
+    for (end, count) in BUCKETS_MICROS.iter().zip(metrics.buckets) {
         below += count;
         let end = std::time::Duration::from_micros(*end).as_secs_f64();
         writeln!(
@@ -74,7 +73,7 @@ fn histogram(text: &mut String, operation: &str, figures: &Figures) -> fmt::Resu
             "{name}_bucket{{operation=\"{operation}\",le=\"{end}\"}} {below}"
         )?;
     }
-    let (count, sum) = (figures.count, figures.sum.as_secs_f64());
+    let (count, sum) = (metrics.count, metrics.sum.as_secs_f64());
     writeln!(
         text,
         "{name}_bucket{{operation=\"{operation}\",le=\"+Inf\"}} {count}"

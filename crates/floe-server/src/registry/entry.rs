@@ -1,156 +1,156 @@
-//! What the server knows of a connection: what it is doing, since when, and whether it moves.
+//! The state of a connection: its phase, when the phase began, and its progress.
 //!
-//! The task of the connection writes it with plain stores, on every read and every write, and asks no clock: time
-//! is counted in ticks. Who looks after all connections reads it, and may cut one off. Both agree through one
-//! word, so that a connection is never cut off while a call is being answered.
+//! The connection's task updates it with plain stores on every read and write, without reading a clock: time is counted
+//! in ticks. The registry reads it and may disconnect the client. Both agree through one atomic word, so that a
+//! connection is never closed while a request is being executed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::task::AbortHandle;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing of the next request is there.
-    Waiting,
-    /// The headers of a request are coming in.
+    /// Nothing of the next request has arrived.
+    Idle,
+    /// The headers of a request are being received.
     Head,
-    /// The body of a request is coming in.
+    /// The body of a request is being received.
     Body,
-    /// The request is being answered: the client waits for the server.
-    Serving,
-    /// The answer is going out.
-    Answering,
-    /// It was cut off.
-    Cut,
+    /// The request is being executed: the client waits for the server.
+    Executing,
+    /// The response is being sent.
+    Responding,
+    /// The server has closed the connection.
+    Closed,
 }
 
 impl Phase {
     const fn from_bits(bits: u64) -> Self {
         match bits {
-            0 => Self::Waiting,
+            0 => Self::Idle,
             1 => Self::Head,
             2 => Self::Body,
-            3 => Self::Serving,
-            4 => Self::Answering,
-            _ => Self::Cut,
+            3 => Self::Executing,
+            4 => Self::Responding,
+            _ => Self::Closed,
         }
     }
 }
 
-/// A moment, counted in [ticks](crate::limits::TICK).
+/// A time, in [ticks](crate::limits::TICK).
 pub(crate) type Tick = u32;
 
-/// What the server knows of a connection.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// The phase, and the tick in which it began.
+    /// The phase and the tick at which it began.
     state: AtomicU64,
-    /// The last tick in which something was read or written.
-    moved_at: AtomicU32,
-    /// What was read or written in this phase.
-    moved_bytes: AtomicUsize,
-    /// The counted memory that it holds.
+    /// The tick of the last read or write.
+    progress_at: AtomicU32,
+    /// Bytes read or written in this phase.
+    progress_bytes: AtomicUsize,
+    /// Memory that the connection has reserved.
     held_bytes: AtomicUsize,
-    has_answered: AtomicBool,
+    has_responded: AtomicBool,
     task: OnceLock<AbortHandle>,
 }
 
-/// What [`Entry`] was in one moment.
+/// The state of an [`Entry`] at one time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct EntrySnapshot {
     state: u64,
     pub(crate) phase: Phase,
     /// Ticks since the phase began.
     pub(crate) age: Tick,
-    /// Ticks since something moved.
-    pub(crate) still: Tick,
-    pub(crate) moved_bytes: usize,
+    /// Ticks since the last read or write.
+    pub(crate) stalled: Tick,
+    pub(crate) progress_bytes: usize,
     pub(crate) held_bytes: usize,
-    pub(crate) has_answered: bool,
+    pub(crate) has_responded: bool,
 }
 
 impl Entry {
     pub(crate) fn new(now: Tick) -> Self {
         Self {
-            state: AtomicU64::new(pack(Phase::Waiting, now)),
-            moved_at: AtomicU32::new(now),
-            moved_bytes: AtomicUsize::new(0),
+            state: AtomicU64::new(pack(Phase::Idle, now)),
+            progress_at: AtomicU32::new(now),
+            progress_bytes: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),
-            has_answered: AtomicBool::new(false),
+            has_responded: AtomicBool::new(false),
             task: OnceLock::new(),
         }
     }
 
-    /// What the connection is doing.
+    /// Returns the phase.
     pub(crate) fn phase(&self) -> Phase {
         unpack(self.state.load(Ordering::SeqCst)).0
     }
 
-    /// Begins a phase. Returns whether the connection may go on, which it may not once it was cut off.
-    pub(crate) fn enter(&self, phase: Phase, now: Tick) -> bool {
-        self.moved_at.store(now, Ordering::Relaxed);
-        self.moved_bytes.store(0, Ordering::Relaxed);
+    /// Begins a phase. Returns false if the connection was closed.
+    pub(crate) fn begin(&self, phase: Phase, now: Tick) -> bool {
+        self.progress_at.store(now, Ordering::Relaxed);
+        self.progress_bytes.store(0, Ordering::Relaxed);
         let before = self.state.swap(pack(phase, now), Ordering::SeqCst);
-        unpack(before).0 != Phase::Cut
+        unpack(before).0 != Phase::Closed
     }
 
-    /// Notes that an answer has gone out, and waits for the next request.
-    pub(crate) fn answered(&self, now: Tick) -> bool {
-        self.has_answered.store(true, Ordering::Relaxed);
-        self.holds(0);
-        self.enter(Phase::Waiting, now)
+    /// Records that a response was sent. The connection waits for the next request.
+    pub(crate) fn response_sent(&self, now: Tick) -> bool {
+        self.has_responded.store(true, Ordering::Relaxed);
+        self.set_held_bytes(0);
+        self.begin(Phase::Idle, now)
     }
 
-    /// Notes that something was read or written.
-    pub(crate) fn moved(&self, bytes: usize, now: Tick) {
-        self.moved_at.store(now, Ordering::Relaxed);
-        // Its own task alone counts, so nothing is lost between the two.
-        let before = self.moved_bytes.load(Ordering::Relaxed);
-        self.moved_bytes
+    /// Records that bytes were read or written.
+    pub(crate) fn record_progress(&self, bytes: usize, now: Tick) {
+        self.progress_at.store(now, Ordering::Relaxed);
+        // Only the connection's own task counts, so no update is lost in between.
+        let before = self.progress_bytes.load(Ordering::Relaxed);
+        self.progress_bytes
             .store(before.saturating_add(bytes), Ordering::Relaxed);
     }
 
-    /// Notes how much counted memory it holds.
-    pub(crate) fn holds(&self, bytes: usize) {
+    /// Records how much memory the connection has reserved.
+    pub(crate) fn set_held_bytes(&self, bytes: usize) {
         self.held_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Notes by which handle its task is ended.
+    /// Sets the handle with which the connection's task is aborted.
     pub(crate) fn set_task(&self, task: AbortHandle) {
-        if self.task.set(task).is_ok() && self.phase() == Phase::Cut {
+        if self.task.set(task).is_ok() && self.phase() == Phase::Closed {
             self.abort();
         }
     }
 
-    pub(crate) fn look(&self, now: Tick) -> Look {
+    pub(crate) fn snapshot(&self, now: Tick) -> EntrySnapshot {
         let state = self.state.load(Ordering::SeqCst);
         let (phase, since) = unpack(state);
-        Look {
+        EntrySnapshot {
             state,
             phase,
             age: now.saturating_sub(since),
-            still: now.saturating_sub(self.moved_at.load(Ordering::Relaxed)),
-            moved_bytes: self.moved_bytes.load(Ordering::Relaxed),
+            stalled: now.saturating_sub(self.progress_at.load(Ordering::Relaxed)),
+            progress_bytes: self.progress_bytes.load(Ordering::Relaxed),
             held_bytes: self.held_bytes.load(Ordering::Relaxed),
-            has_answered: self.has_answered.load(Ordering::Relaxed),
+            has_responded: self.has_responded.load(Ordering::Relaxed),
         }
     }
 
-    /// Cuts the connection off, unless it has gone on since it was looked at.
-    pub(crate) fn cut(&self, look: &Look) -> bool {
-        let cut = pack(Phase::Cut, 0);
+    /// Closes the connection, unless its state has changed since the snapshot. Returns whether it did.
+    pub(crate) fn close(&self, snapshot: &EntrySnapshot) -> bool {
+        let closed = pack(Phase::Closed, 0);
         let changed =
             self.state
-                .compare_exchange(look.state, cut, Ordering::SeqCst, Ordering::SeqCst);
+                .compare_exchange(snapshot.state, closed, Ordering::SeqCst, Ordering::SeqCst);
         if changed.is_ok() {
             self.abort();
         }
         changed.is_ok()
     }
 
-    /// Ends its task, whatever it is doing.
+    /// Aborts the connection's task in any phase.
     pub(crate) fn abort(&self) {
         if let Some(task) = self.task.get() {
             task.abort();
@@ -175,45 +175,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_is_read_as_it_was_written() {
+    fn phase_and_tick_round_trip() {
         for phase in [
-            Phase::Waiting,
+            Phase::Idle,
             Phase::Head,
             Phase::Body,
-            Phase::Serving,
-            Phase::Answering,
-            Phase::Cut,
+            Phase::Executing,
+            Phase::Responding,
+            Phase::Closed,
         ] {
             assert_eq!(unpack(pack(phase, Tick::MAX)), (phase, Tick::MAX));
         }
     }
 
     #[test]
-    fn what_has_gone_on_is_not_cut_off() {
+    fn changed_connection_is_not_closed() {
         let entry = Entry::new(0);
-        let look = entry.look(300);
-        assert!(entry.enter(Phase::Serving, 300));
-        assert!(!entry.cut(&look));
-        assert_eq!(entry.phase(), Phase::Serving);
+        let snapshot = entry.snapshot(300);
+        assert!(entry.begin(Phase::Executing, 300));
+        assert!(!entry.close(&snapshot));
+        assert_eq!(entry.phase(), Phase::Executing);
     }
 
     #[test]
-    fn what_was_cut_off_does_not_go_on() {
+    fn closed_connection_cannot_begin_a_phase() {
         let entry = Entry::new(0);
-        assert!(entry.cut(&entry.look(300)));
-        assert!(!entry.enter(Phase::Serving, 300));
+        assert!(entry.close(&entry.snapshot(300)));
+        assert!(!entry.begin(Phase::Executing, 300));
     }
 
     #[test]
-    fn what_moves_is_counted_by_phase() {
+    fn progress_is_counted_per_phase() {
         let entry = Entry::new(0);
-        entry.enter(Phase::Body, 5);
-        entry.moved(100, 6);
-        entry.moved(50, 9);
-        let look = entry.look(12);
-        assert_eq!((look.age, look.still, look.moved_bytes), (7, 3, 150));
-        entry.enter(Phase::Answering, 12);
-        let look = entry.look(12);
-        assert_eq!((look.age, look.still, look.moved_bytes), (0, 0, 0));
+        entry.begin(Phase::Body, 5);
+        entry.record_progress(100, 6);
+        entry.record_progress(50, 9);
+        let snapshot = entry.snapshot(12);
+        assert_eq!(
+            (snapshot.age, snapshot.stalled, snapshot.progress_bytes),
+            (7, 3, 150)
+        );
+        entry.begin(Phase::Responding, 12);
+        let snapshot = entry.snapshot(12);
+        assert_eq!(
+            (snapshot.age, snapshot.stalled, snapshot.progress_bytes),
+            (0, 0, 0)
+        );
     }
 }

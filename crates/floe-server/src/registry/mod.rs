@@ -1,7 +1,7 @@
-//! Who is connected, and who must go: the places of the server and the rules by which they are lost.
+//! All connections: their slots, and the rules by which they are closed.
 //!
-//! One task looks at all connections in every tick, so that no request pays for a timer. A connection is only cut
-//! off while the server waits for its client, never while the client waits for an answer.
+//! One task checks all connections at every tick, so that no request pays for a timer. A connection is closed only
+//! while the server waits for the client, never while the client waits for a response.
 
 mod entry;
 
@@ -15,54 +15,54 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
 use crate::limits::{Limits, TICK};
-use crate::memory::Budget;
-use entry::{Look, Tick};
+use crate::memory::MemoryBudget;
+use entry::{EntrySnapshot, Tick};
 
 pub(crate) use entry::{Entry, Phase};
 
-/// Who holds counted memory may stand still for so long while others wait for it.
-const STILL_WHEN_SHORT: Duration = Duration::from_millis(300);
+/// How long a connection that holds memory may make no progress while a request waits for memory.
+const STALL_UNDER_PRESSURE: Duration = Duration::from_millis(300);
 
-/// After this it must have moved at [`PACE_WHEN_SHORT`].
-const DEADLINE_WHEN_SHORT: Duration = Duration::from_secs(1);
+/// Time after which a transfer must have reached [`PACE_UNDER_PRESSURE`] while a request waits for memory.
+const DEADLINE_UNDER_PRESSURE: Duration = Duration::from_secs(1);
 
-/// What it must send or take in a second meanwhile.
-const PACE_WHEN_SHORT: usize = 1 << 20;
+/// Minimum transfer rate while a request waits for memory, in bytes per second.
+const PACE_UNDER_PRESSURE: usize = 1 << 20;
 
-/// The part of the memory that is won back in a tick: those who stand still longest go first, and not all at once,
-/// because who has stood still for a moment may only have had to wait for its turn on a busy machine.
-const FREED_IN_A_TICK: usize = 8;
+/// A tick stops reclaiming once it has freed this fraction (one eighth) of a budget, starting with the connections that
+/// have stalled longest. Not all are closed at once: some may only have waited for the CPU of a busy machine.
+const RECLAIM_DIVISOR: usize = 8;
 
 /// All connections.
 #[derive(Debug)]
 pub(crate) struct Registry {
     limits: Limits,
-    /// Memory for large bodies.
-    pub(crate) bodies: Arc<Budget>,
-    /// Memory for large answers.
-    pub(crate) answers: Arc<Budget>,
-    places: Mutex<Places>,
+    /// Memory for large request bodies.
+    pub(crate) bodies: Arc<MemoryBudget>,
+    /// Memory for large responses.
+    pub(crate) responses: Arc<MemoryBudget>,
+    slots: Mutex<Slots>,
     now: AtomicU32,
     is_draining: AtomicBool,
-    /// Notified when a connection came or went.
+    /// Notified when a connection is opened or closed.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Places {
-    /// Those that are taken, by number.
-    taken: BTreeMap<u64, Arc<Entry>>,
-    /// How many were ever taken.
-    entered: u64,
+struct Slots {
+    /// Open connections by number.
+    open: BTreeMap<u64, Arc<Entry>>,
+    /// Number of connections ever opened.
+    last_number: u64,
 }
 
 impl Registry {
     pub(crate) fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self {
-            bodies: Budget::new(limits.bodies_bytes_max),
-            answers: Budget::new(limits.answers_bytes_max),
+            bodies: MemoryBudget::new(limits.bodies_bytes_max),
+            responses: MemoryBudget::new(limits.responses_bytes_max),
             limits,
-            places: Mutex::default(),
+            slots: Mutex::default(),
             now: AtomicU32::new(0),
             is_draining: AtomicBool::new(false),
             changed: Notify::new(),
@@ -73,72 +73,73 @@ impl Registry {
         &self.limits
     }
 
-    /// The present tick.
+    /// Returns the current tick.
     pub(crate) fn now(&self) -> Tick {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// Whether the server takes no further requests.
+    /// Whether the server is shutting down and accepts no further requests.
     pub(crate) fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::SeqCst)
     }
 
-    /// A place for one more, if there is one.
-    pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Place> {
+    /// Returns a slot for a new connection, if one is free.
+    pub(crate) fn try_acquire_slot(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let entry = Arc::new(Entry::new(self.now()));
-        let mut places = self.places();
-        if places.taken.len() >= self.limits.connections_max {
+        let mut slots = self.slots();
+        if slots.open.len() >= self.limits.connections_max {
             return None;
         }
-        places.entered += 1;
-        let number = places.entered;
-        places.taken.insert(number, Arc::clone(&entry));
-        drop(places);
+        slots.last_number += 1;
+        let number = slots.last_number;
+        slots.open.insert(number, Arc::clone(&entry));
+        drop(slots);
         self.changed.notify_waiters();
-        Some(Place {
+        Some(ConnectionSlot {
             registry: Arc::clone(self),
             entry,
             number,
         })
     }
 
-    /// A place for one more. If there is none, the one that has waited longest for its client loses its own,
-    /// one that never had an answer before one that had. If nobody waits for its client, a place is waited for.
-    pub(crate) async fn enter(self: &Arc<Self>) -> Place {
+    /// Returns a slot for a new connection. If none is free, closes the connection that has waited longest for its
+    /// client, preferring those that never received a response. If none waits for its client, waits for a slot.
+    pub(crate) async fn acquire_slot(self: &Arc<Self>) -> ConnectionSlot {
         loop {
-            // From here on no change is missed.
+            // Created before the attempt, so that no change is missed.
             let changed = self.changed.notified();
-            if let Some(place) = self.try_enter() {
-                return place;
+            if let Some(slot) = self.try_acquire_slot() {
+                return slot;
             }
             self.evict();
-            // Those who move now may stand still a tick later.
+            // A connection with recent progress may be evictable a tick later.
             let _ = tokio::time::timeout(TICK, changed).await;
         }
     }
 
-    /// Cuts off the one that has waited longest for its client.
+    /// Closes the connection that has waited longest for its client.
     pub(crate) fn evict(&self) -> bool {
         let now = self.now();
-        let places = self.places();
-        let waiting = places.taken.values().filter_map(|entry| {
-            let look = entry.look(now);
-            (look.is_waiting_for_client() && look.still > 0).then_some((entry, look))
+        let slots = self.slots();
+        let waiting = slots.open.values().filter_map(|entry| {
+            let snapshot = entry.snapshot(now);
+            (snapshot.is_waiting_for_client() && snapshot.stalled > 0).then_some((entry, snapshot))
         });
-        let longest = waiting.max_by_key(|(_, look)| (!look.has_answered, look.still));
-        longest.is_some_and(|(entry, look)| entry.cut(&look))
+        let longest =
+            waiting.max_by_key(|(_, snapshot)| (!snapshot.has_responded, snapshot.stalled));
+        longest.is_some_and(|(entry, snapshot)| entry.close(&snapshot))
     }
 
-    /// Lets time pass as long as there are connections, and cuts off those that are overdue.
+    /// Counts ticks while there are connections, and closes those that are overdue.
     pub(crate) async fn watch(&self) {
         let mut ticks = tokio::time::interval(TICK);
-        // A tick that comes late is one tick: when the server had no time to look, nobody is to blame.
+        // A delayed tick counts once: the server was busy, and no client is at fault.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             self.now.fetch_add(1, Ordering::Relaxed);
             self.sweep();
-            // From here on no change is missed.
+            // Created before the check, so that no change is missed.
             let changed = self.changed.notified();
             if self.count() == 0 {
                 changed.await;
@@ -147,77 +148,81 @@ impl Registry {
         }
     }
 
-    /// Cuts off all that are overdue, and those who hold memory that others wait for and do not move.
+    /// Closes connections that are overdue, and those that hold memory without progress while a request waits for
+    /// memory.
     pub(crate) fn sweep(&self) {
         let now = self.now();
-        let places = self.places();
-        for entry in places.taken.values() {
-            let look = entry.look(now);
-            if self.is_overdue(&look) {
-                entry.cut(&look);
+        let slots = self.slots();
+        for entry in slots.open.values() {
+            let snapshot = entry.snapshot(now);
+            if self.is_overdue(&snapshot) {
+                entry.close(&snapshot);
             }
         }
-        self.win_back(&places, Phase::Body, &self.bodies);
-        self.win_back(&places, Phase::Answering, &self.answers);
+        self.reclaim(&slots, Phase::Body, &self.bodies);
+        self.reclaim(&slots, Phase::Responding, &self.responses);
     }
 
-    fn is_overdue(&self, look: &Look) -> bool {
+    fn is_overdue(&self, snapshot: &EntrySnapshot) -> bool {
         let limits = &self.limits;
-        match look.phase {
-            Phase::Waiting if look.has_answered => look.age > ticks(limits.idle_deadline),
-            Phase::Waiting | Phase::Head => look.age > ticks(limits.head_deadline),
-            Phase::Body => is_behind(look, limits.body_deadline, limits.pace_bytes),
-            Phase::Answering => is_behind(look, limits.answer_deadline, limits.pace_bytes),
-            Phase::Serving | Phase::Cut => false,
+        match snapshot.phase {
+            Phase::Idle if snapshot.has_responded => snapshot.age > ticks(limits.idle_deadline),
+            Phase::Idle | Phase::Head => snapshot.age > ticks(limits.head_deadline),
+            Phase::Body => is_behind(snapshot, limits.body_deadline, limits.pace_bytes),
+            Phase::Responding => is_behind(snapshot, limits.response_deadline, limits.pace_bytes),
+            Phase::Executing | Phase::Closed => false,
         }
     }
 
-    /// Wins back memory that others wait for.
-    fn win_back(&self, places: &Places, phase: Phase, memory: &Budget) {
-        if !memory.is_short() {
+    /// Closes stalled connections if a request waits for their memory.
+    fn reclaim(&self, slots: &Slots, phase: Phase, memory: &MemoryBudget) {
+        if !memory.is_under_pressure() {
             return;
         }
         let now = self.now();
-        let looks = places.taken.values().map(|entry| (entry, entry.look(now)));
-        let mut holders: Vec<_> = looks
-            .filter(|(_, look)| look.phase == phase && look.is_holding_up())
+        let snapshots = slots
+            .open
+            .values()
+            .map(|entry| (entry, entry.snapshot(now)));
+        let mut holders: Vec<_> = snapshots
+            .filter(|(_, snapshot)| snapshot.phase == phase && snapshot.is_stalled_holder())
             .collect();
-        holders.sort_unstable_by_key(|(_, look)| Reverse(look.still));
+        holders.sort_unstable_by_key(|(_, snapshot)| Reverse(snapshot.stalled));
         let mut freed = 0;
-        for (entry, look) in holders {
-            if freed >= memory.bytes_max() / FREED_IN_A_TICK {
+        for (entry, snapshot) in holders {
+            if freed >= memory.bytes_max() / RECLAIM_DIVISOR {
                 return;
             }
-            if entry.cut(&look) {
-                freed += look.held_bytes;
+            if entry.close(&snapshot) {
+                freed += snapshot.held_bytes;
             }
         }
     }
 
-    /// Takes no further requests: those who wait for their client go, the others finish what they are doing.
-    /// Returns when all are gone, or the deadline is over and the rest was cut off.
+    /// Shuts down: closes idle connections and lets the others finish. Returns when all are closed; connections that
+    /// are still open at the deadline are aborted.
     pub(crate) async fn drain(&self) {
         self.is_draining.store(true, Ordering::SeqCst);
         let now = self.now();
-        for entry in self.places().taken.values() {
-            let look = entry.look(now);
-            if look.phase == Phase::Waiting {
-                entry.cut(&look);
+        for entry in self.slots().open.values() {
+            let snapshot = entry.snapshot(now);
+            if snapshot.phase == Phase::Idle {
+                entry.close(&snapshot);
             }
         }
-        let all_gone = self.all_gone();
-        if tokio::time::timeout(self.limits.shutdown_deadline, all_gone)
+        let all_closed = self.all_closed();
+        if tokio::time::timeout(self.limits.shutdown_deadline, all_closed)
             .await
             .is_err()
         {
-            self.places().taken.values().for_each(|entry| entry.abort());
-            self.all_gone().await;
+            self.slots().open.values().for_each(|entry| entry.abort());
+            self.all_closed().await;
         }
     }
 
-    async fn all_gone(&self) {
+    async fn all_closed(&self) {
         loop {
-            // From here on no change is missed.
+            // Created before the check, so that no change is missed.
             let changed = self.changed.notified();
             if self.count() == 0 {
                 return;
@@ -227,54 +232,55 @@ impl Registry {
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.places().taken.len()
+        self.slots().open.len()
     }
 
-    fn leave(&self, number: u64) {
-        self.places().taken.remove(&number);
+    fn release(&self, number: u64) {
+        self.slots().open.remove(&number);
         self.changed.notify_waiters();
     }
 
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Look {
-    /// Whether it holds memory without moving as it should.
-    fn is_holding_up(&self) -> bool {
-        let is_still = self.still > ticks(STILL_WHEN_SHORT);
-        self.held_bytes > 0 && (is_still || is_behind(self, DEADLINE_WHEN_SHORT, PACE_WHEN_SHORT))
+impl EntrySnapshot {
+    /// Whether the connection holds memory without sufficient progress.
+    fn is_stalled_holder(&self) -> bool {
+        let is_stalled = self.stalled > ticks(STALL_UNDER_PRESSURE);
+        self.held_bytes > 0
+            && (is_stalled || is_behind(self, DEADLINE_UNDER_PRESSURE, PACE_UNDER_PRESSURE))
     }
 
-    /// Whether the server waits for the client, and not the other way round.
+    /// Whether the server waits for the client.
     const fn is_waiting_for_client(&self) -> bool {
-        !matches!(self.phase, Phase::Serving | Phase::Cut)
+        !matches!(self.phase, Phase::Executing | Phase::Closed)
     }
 }
 
-/// Whether the deadline is over, and what has moved since is less than the pace asks for.
-fn is_behind(look: &Look, deadline: Duration, pace_bytes: usize) -> bool {
-    let millis = look.moved_bytes.saturating_mul(1000) / pace_bytes.max(1);
+/// Whether the deadline has passed and fewer bytes were transferred than the pace requires.
+fn is_behind(snapshot: &EntrySnapshot, deadline: Duration, pace_bytes: usize) -> bool {
+    let millis = snapshot.progress_bytes.saturating_mul(1000) / pace_bytes.max(1);
     let earned = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
-    look.age > ticks(deadline.saturating_add(earned))
+    snapshot.age > ticks(deadline.saturating_add(earned))
 }
 
-/// The ticks in a time.
+/// Converts a duration to ticks.
 fn ticks(time: Duration) -> Tick {
     Tick::try_from(time.as_millis() / TICK.as_millis()).unwrap_or(Tick::MAX)
 }
 
-/// The place of a connection, given back when it is dropped.
+/// The slot of a connection, released on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     pub(crate) registry: Arc<Registry>,
     pub(crate) entry: Arc<Entry>,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.registry.leave(self.number);
+        self.registry.release(self.number);
     }
 }

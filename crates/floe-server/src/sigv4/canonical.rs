@@ -1,12 +1,12 @@
-//! The one form of a request that both sides sign.
+//! The canonical form of a request, which client and server sign.
 
 pub(super) use floe_store::hex::encode as hex;
 use hyper::Request;
 use hyper::header::HeaderMap;
 
-/// A request in its canonical form.
+/// Returns the canonical form of a request.
 ///
-/// The path is taken as it came: DynamoDB has only one.
+/// The path is not normalized: DynamoDB has only one.
 pub(super) fn canonical_request(
     head: &Request<()>,
     signed_headers: &str,
@@ -29,7 +29,7 @@ pub(super) fn canonical_request(
     text
 }
 
-/// A header: its name in lower case, its values without the spaces that nobody means.
+/// Returns a header with its name in lower case and its values trimmed.
 fn canonical_header(headers: &HeaderMap, name: &str) -> Vec<u8> {
     let mut text = name.to_ascii_lowercase().into_bytes();
     text.push(b':');
@@ -42,7 +42,7 @@ fn canonical_header(headers: &HeaderMap, name: &str) -> Vec<u8> {
     text
 }
 
-/// Adds a value without spaces at its ends, and with single ones inside.
+/// Appends a value with the blanks at its ends removed and those inside collapsed.
 fn push_trimmed(text: &mut Vec<u8>, value: &[u8]) {
     let words = value.split(|b| matches!(b, b' ' | b'\t'));
     for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
@@ -53,7 +53,7 @@ fn push_trimmed(text: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// The parameters of a query, encoded in one way and in order.
+/// Returns the query parameters, uniformly encoded and sorted.
 fn canonical_query(query: &str) -> String {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let mut parameters: Vec<_> = parts
@@ -70,7 +70,7 @@ fn canonical_query(query: &str) -> String {
     parts.join("&")
 }
 
-/// Decodes and encodes again, so that everything is encoded alike.
+/// Decodes and encodes a text, so that equal texts are encoded equally.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in decoded(text) {
@@ -105,7 +105,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The byte of two hexadecimal digits.
+/// Parses two hexadecimal digits.
 pub(super) fn hex_byte(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(high? << 4 | low?).ok()

@@ -1,16 +1,16 @@
-//! What a request says about itself, before anything is verified.
+//! The signature that a request claims to have, before it is verified.
 
 use std::borrow::Cow;
 
 use hyper::Request;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use super::Refusal;
+use super::SignatureError;
 
-/// The header with the moment of a signature.
+/// The header with the time of the signature.
 pub(super) const AMZ_DATE: HeaderName = HeaderName::from_static("x-amz-date");
 
-/// The parameters of a signature in the query.
+/// The query parameters of a signature.
 const QUERY_PARTS: [&str; 5] = [
     "X-Amz-Algorithm",
     "X-Amz-Credential",
@@ -19,18 +19,18 @@ const QUERY_PARTS: [&str; 5] = [
     "X-Amz-Date",
 ];
 
-/// What a request says about who sent it.
+/// The signature of a request, not yet verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Claim<'a> {
-    /// In the header `Authorization`.
-    Header(Signed<'a>),
-    /// In the query.
+    /// In the `Authorization` header.
+    Header(SignatureParts<'a>),
+    /// In the query string.
     Query,
 }
 
 /// The parts of a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Signed<'a> {
+pub(crate) struct SignatureParts<'a> {
     pub(super) algorithm: &'a str,
     pub(super) credential: &'a str,
     pub(super) signed_headers: &'a str,
@@ -38,34 +38,34 @@ pub(crate) struct Signed<'a> {
     pub(super) date: &'a str,
 }
 
-/// Reads what a request says about who sent it.
-pub(crate) fn claim(head: &Request<()>) -> Result<Claim<'_>, Refusal> {
+/// Extracts the signature of a request.
+pub(crate) fn claim(head: &Request<()>) -> Result<Claim<'_>, SignatureError> {
     let header = head.headers().get(header::AUTHORIZATION);
     let query = head.uri().query().unwrap_or_default();
     let is_in_query = parameter(query, "X-Amz-Algorithm").is_some();
     match header {
-        Some(_) if is_in_query => Err(Refusal::invalid(
+        Some(_) if is_in_query => Err(SignatureError::invalid(
             "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
         )),
         Some(header) => claim_of_header(header, head.headers()).map(Claim::Header),
         None if is_in_query => check_query(query).map(|()| Claim::Query),
-        None => Err(Refusal::MISSING),
+        None => Err(SignatureError::MISSING),
     }
 }
 
 fn claim_of_header<'a>(
     header: &'a HeaderValue,
     headers: &'a HeaderMap,
-) -> Result<Signed<'a>, Refusal> {
-    let text = header.to_str().map_err(|_| Refusal::MISSING)?.trim();
+) -> Result<SignatureParts<'a>, SignatureError> {
+    let text = header.to_str().map_err(|_| SignatureError::MISSING)?.trim();
     if !text.starts_with("AWS4-") {
-        return Err(Refusal::MISSING);
+        return Err(SignatureError::MISSING);
     }
-    // Commas and spaces both end a word. One at a time, because the search for a single byte is fast.
+    // Words end with a comma or a space. Split one after the other, because searching for a single byte is fast.
     let words = text.split(',').flat_map(|part| part.split(' '));
     let mut words = words.filter(|word| !word.is_empty());
     let algorithm = words.next().unwrap_or_default();
-    let mut signed = Signed {
+    let mut signed = SignatureParts {
         algorithm,
         credential: "",
         signed_headers: "",
@@ -83,8 +83,8 @@ fn claim_of_header<'a>(
     signed.check(text)
 }
 
-impl<'a> Signed<'a> {
-    fn check(self, text: &str) -> Result<Signed<'a>, Refusal> {
+impl<'a> SignatureParts<'a> {
+    fn check(self, text: &str) -> Result<SignatureParts<'a>, SignatureError> {
         let parts = [
             ("Credential", self.credential),
             ("Signature", self.signature),
@@ -97,12 +97,12 @@ impl<'a> Signed<'a> {
         if self.date.is_empty() {
             message += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
         }
-        match message.is_empty() {
-            true => Ok(self),
-            false => Err(Refusal::incomplete(format!(
-                "{message}Authorization={text}"
-            ))),
+        if message.is_empty() {
+            return Ok(self);
         }
+        Err(SignatureError::incomplete(format!(
+            "{message}Authorization={text}"
+        )))
     }
 }
 
@@ -113,21 +113,21 @@ fn date(headers: &HeaderMap) -> &str {
         .unwrap_or_default()
 }
 
-fn check_query(query: &str) -> Result<(), Refusal> {
+fn check_query(query: &str) -> Result<(), SignatureError> {
     let lacks = |name: &&str| parameter(query, name).is_none_or(str::is_empty);
     let mut message = String::new();
     for name in QUERY_PARTS.into_iter().filter(lacks) {
         message += &format!("AWS query-string parameters must include '{name}'. ");
     }
-    match message.is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::incomplete(Cow::Owned(
-            message + "Re-examine the query-string parameters.",
-        ))),
+    if message.is_empty() {
+        return Ok(());
     }
+    Err(SignatureError::incomplete(Cow::Owned(
+        message + "Re-examine the query-string parameters.",
+    )))
 }
 
-/// The value of a parameter of the query, as it stands there.
+/// Returns a query parameter without decoding it.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|part| {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));

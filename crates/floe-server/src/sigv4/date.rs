@@ -1,19 +1,19 @@
-//! Moments as they stand in signed requests: `20150830T123600Z`, or the form of the header `Date`.
+//! Times of signed requests: `20150830T123600Z`, or the format of the `Date` header.
 
 use std::fmt;
 
-use floe_store::calendar::{date_of, days_to};
+use floe_store::calendar::{date_from_days, days_since_epoch};
 
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// A moment, in seconds since 1970-01-01T00:00:00Z.
+/// A time in seconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(pub(crate) i64);
+pub(crate) struct SigningTime(pub(crate) i64);
 
-impl Moment {
-    /// Reads either form.
+impl SigningTime {
+    /// Parses either format.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::parse_basic(text).or_else(|| Self::parse_http(text))
     }
@@ -25,7 +25,7 @@ impl Moment {
             return None;
         }
         let part = |text: &str, from: usize, to: usize| number(text.get(from..to)?);
-        let day = days_to(part(date, 0, 4)?, part(date, 4, 6)?, part(date, 6, 8)?)?;
+        let day = days_since_epoch(part(date, 0, 4)?, part(date, 4, 6)?, part(date, 6, 8)?)?;
         Self::at(day, part(time, 0, 2)?, part(time, 2, 4)?, part(time, 4, 6)?)
     }
 
@@ -41,7 +41,7 @@ impl Moment {
         if words.next()? != "GMT" {
             return None;
         }
-        let day = days_to(year, i64::try_from(month + 1).ok()?, day)?;
+        let day = days_since_epoch(year, i64::try_from(month + 1).ok()?, day)?;
         Self::at(day, time.next()??, time.next()??, time.next()??)
     }
 
@@ -50,16 +50,16 @@ impl Moment {
         is_time.then_some(Self(day * 86_400 + hour * 3600 + minute * 60 + second))
     }
 
-    /// So many seconds later.
+    /// Adds seconds.
     pub(crate) const fn plus(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for SigningTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (day, second) = (self.0.div_euclid(86_400), self.0.rem_euclid(86_400));
-        let (year, month, day) = date_of(day);
+        let (year, month, day) = date_from_days(day);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         write!(
             f,
@@ -68,7 +68,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A number of digits alone.
+/// Parses a number that consists of digits only.
 fn number(text: &str) -> Option<i64> {
     let is_number = !text.is_empty() && text.len() < 6 && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
@@ -79,15 +79,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_the_same_moment() {
-        let moment = Some(Moment(1_440_938_160));
-        assert_eq!(Moment::parse("20150830T123600Z"), moment);
-        assert_eq!(Moment::parse("Sun, 30 Aug 2015 12:36:00 GMT"), moment);
-        assert_eq!(Moment(1_440_938_160).to_string(), "20150830T123600Z");
+    fn both_formats_are_parsed() {
+        let time = Some(SigningTime(1_440_938_160));
+        assert_eq!(SigningTime::parse("20150830T123600Z"), time);
+        assert_eq!(SigningTime::parse("Sun, 30 Aug 2015 12:36:00 GMT"), time);
+        assert_eq!(SigningTime(1_440_938_160).to_string(), "20150830T123600Z");
     }
 
     #[test]
-    fn what_is_no_moment_is_none() {
+    fn invalid_times_are_rejected() {
         for text in [
             "",
             "201",
@@ -101,7 +101,7 @@ mod tests {
             "Sun, 30 Aug 2015 12:36:00 CET",
             "yesterday, at noon",
         ] {
-            assert_eq!(Moment::parse(text), None, "{text}");
+            assert_eq!(SigningTime::parse(text), None, "{text}");
         }
     }
 }

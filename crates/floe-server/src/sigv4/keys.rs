@@ -1,4 +1,4 @@
-//! The keys of a server, and whether a signature was made with one of them.
+//! The access keys of a server, and the verification of signatures.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use hyper::Request;
 use hyper::header::HeaderName;
 use sha2::{Digest, Sha256};
 
-use super::Refusal;
+use super::SignatureError;
 use super::canonical::{canonical_request, hex, hex_byte};
-use super::claim::{Claim, Signed};
-use super::date::Moment;
+use super::claim::{Claim, SignatureParts};
+use super::date::SigningTime;
 use crate::limits::CLOCK_SKEW_MAX;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -24,31 +24,31 @@ const CONTENT_HASH: HeaderName = HeaderName::from_static("x-amz-content-sha256")
 
 /// The access keys that a server accepts, each with its secret.
 #[derive(Clone)]
-pub struct Keys(Arc<Vec<Pair>>);
+pub struct Keys(Arc<Vec<KeyPair>>);
 
-struct Pair {
+struct KeyPair {
     access_key: String,
     secret_key: String,
-    /// What was last made of the secret: it stays the same for a day.
-    derived: Mutex<Option<Derived>>,
+    /// The last derived signing key, which stays the same for a day.
+    derived: Mutex<Option<SigningKey>>,
 }
 
-/// The key that signs the requests of one day in one region.
+/// A signing key for one day in one region.
 #[derive(Clone)]
-struct Derived {
+struct SigningKey {
     scope: String,
     key: Hmac<Sha256>,
 }
 
 impl Keys {
-    /// A single key.
+    /// Returns a single key.
     pub fn one(access_key: impl Into<String>, secret_key: impl Into<String>) -> Self {
         Self::new([(access_key, secret_key)])
     }
 
-    /// Several keys, each with its secret.
+    /// Returns several keys, each with its secret.
     pub fn new<A: Into<String>, S: Into<String>>(pairs: impl IntoIterator<Item = (A, S)>) -> Self {
-        let pairs = pairs.into_iter().map(|(access_key, secret_key)| Pair {
+        let pairs = pairs.into_iter().map(|(access_key, secret_key)| KeyPair {
             access_key: access_key.into(),
             secret_key: secret_key.into(),
             derived: Mutex::default(),
@@ -56,17 +56,17 @@ impl Keys {
         Self(Arc::new(pairs.collect()))
     }
 
-    /// How many there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none, so that nobody is let in.
+    /// Whether there are no keys, so that every request is rejected.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Finds out whether a request was signed with one of the keys, as it came, just now, and for this service.
+    /// Verifies that a request is signed with one of the keys, unmodified, recent, and for this service.
     pub(crate) fn verify(
         &self,
         claim: &Claim<'_>,
@@ -74,26 +74,26 @@ impl Keys {
         body: &[u8],
         region: Option<&str>,
         now: Timestamp,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SignatureError> {
         let Claim::Header(signed) = claim else {
-            return Err(Refusal::invalid(
-                "This server does not take signatures in the query string: sign with the Authorization header.",
+            return Err(SignatureError::invalid(
+                "This server does not accept signatures in the query string: sign with the Authorization header.",
             ));
         };
-        let moment = check_moment(signed.date, now)?;
+        let time = check_time(signed.date, now)?;
         check_signed_headers(signed, head)?;
         let scope = Scope::parse(signed)?;
-        scope.check(&moment.to_string(), region)?;
+        scope.check(&time.to_string(), region)?;
         let mut pairs = self.0.iter();
         let pair = pairs.find(|pair| pair.access_key == scope.access_key);
-        let pair = pair.ok_or(Refusal::UNKNOWN_KEY)?;
+        let pair = pair.ok_or(SignatureError::UNKNOWN_KEY)?;
         let payload_hash = hex(&Sha256::digest(body));
         let request = canonical_request(head, signed.signed_headers, &payload_hash);
-        pair.check(signed, &scope, moment, &request)
+        pair.check(signed, &scope, time, &request)
     }
 }
 
-/// Keys are secret.
+/// Prints access keys only, no secrets.
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.0.iter().map(|pair| &pair.access_key);
@@ -101,25 +101,26 @@ impl fmt::Debug for Keys {
     }
 }
 
-impl Pair {
+impl KeyPair {
     fn check(
         &self,
-        signed: &Signed<'_>,
+        signed: &SignatureParts<'_>,
         scope: &Scope<'_>,
-        moment: Moment,
+        time: SigningTime,
         request: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SignatureError> {
         let mut mac = self.signer(scope)?;
         mac.update(ALGORITHM.as_bytes());
-        mac.update(format!("\n{moment}\n{}\n", scope.text()).as_bytes());
+        mac.update(format!("\n{time}\n{}\n", scope.text()).as_bytes());
         mac.update(hex(&Sha256::digest(request)).as_bytes());
-        let signature = signature_bytes(signed.signature).ok_or(Refusal::MISMATCH)?;
-        // Takes the same time wherever the difference is.
-        mac.verify_slice(&signature).map_err(|_| Refusal::MISMATCH)
+        let signature = signature_bytes(signed.signature).ok_or(SignatureError::MISMATCH)?;
+        // Constant-time comparison.
+        mac.verify_slice(&signature)
+            .map_err(|_| SignatureError::MISMATCH)
     }
 
-    /// What signs requests of this scope.
-    fn signer(&self, scope: &Scope<'_>) -> Result<Hmac<Sha256>, Refusal> {
+    /// Returns the signing key of a scope.
+    fn signer(&self, scope: &Scope<'_>) -> Result<Hmac<Sha256>, SignatureError> {
         let text = scope.text();
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = derived.as_ref().filter(|known| known.scope == text) {
@@ -130,7 +131,7 @@ impl Pair {
             key.update(part.as_bytes());
             key = mac(&key.finalize().into_bytes())?;
         }
-        *derived = Some(Derived {
+        *derived = Some(SigningKey {
             scope: text,
             key: key.clone(),
         });
@@ -138,50 +139,53 @@ impl Pair {
     }
 }
 
-fn mac(key: &[u8]) -> Result<Hmac<Sha256>, Refusal> {
-    // A key may have any length.
-    Hmac::new_from_slice(key).map_err(|_| Refusal::MISMATCH)
+fn mac(key: &[u8]) -> Result<Hmac<Sha256>, SignatureError> {
+    // A key of any length is valid.
+    Hmac::new_from_slice(key).map_err(|_| SignatureError::MISMATCH)
 }
 
-/// The 32 bytes of a signature.
+/// Decodes the 32 bytes of a signature.
 fn signature_bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let bytes = pairs.iter().map(|pair| hex_byte(*pair)).collect();
     rest.is_empty().then_some(bytes).flatten()
 }
 
-/// When a request was signed. It must have been just now: who listens in cannot use it later.
-fn check_moment(text: &str, now: Timestamp) -> Result<Moment, Refusal> {
-    let Some(moment) = Moment::parse(text) else {
-        return Err(Refusal::incomplete(format!(
+/// Checks the signing time. It must be recent, so that an intercepted request cannot be replayed later.
+fn check_time(text: &str, now: Timestamp) -> Result<SigningTime, SignatureError> {
+    let Some(time) = SigningTime::parse(text) else {
+        return Err(SignatureError::incomplete(format!(
             "Date must be in ISO-8601 'basic format'. Got '{text}'. See http://en.wikipedia.org/wiki/ISO_8601"
         )));
     };
-    let now = Moment(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+    let now = SigningTime(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
     let skew = i64::try_from(CLOCK_SKEW_MAX.as_secs()).unwrap_or(i64::MAX);
     let (earliest, latest) = (now.plus(-skew), now.plus(skew));
     let minutes = skew / 60;
-    if moment < earliest {
-        return Err(Refusal::invalid(format!(
-            "Signature expired: {moment} is now earlier than {earliest} ({now} - {minutes} min.)"
+    if time < earliest {
+        return Err(SignatureError::invalid(format!(
+            "Signature expired: {time} is now earlier than {earliest} ({now} - {minutes} min.)"
         )));
     }
-    if moment > latest {
-        return Err(Refusal::invalid(format!(
-            "Signature not yet current: {moment} is still later than {latest} ({now} + {minutes} min.)"
+    if time > latest {
+        return Err(SignatureError::invalid(format!(
+            "Signature not yet current: {time} is still later than {latest} ({now} + {minutes} min.)"
         )));
     }
-    Ok(moment)
+    Ok(time)
 }
 
-/// What decides where a request goes and what it does must be signed.
-fn check_signed_headers(signed: &Signed<'_>, head: &Request<()>) -> Result<(), Refusal> {
+/// Checks that the headers that determine the destination and the operation are signed.
+fn check_signed_headers(
+    signed: &SignatureParts<'_>,
+    head: &Request<()>,
+) -> Result<(), SignatureError> {
     let is_signed = |name: &str| {
         let mut names = signed.signed_headers.split(';');
         names.any(|signed| signed.eq_ignore_ascii_case(name))
     };
     let must = |name: &str| {
-        Err(Refusal::invalid(format!(
+        Err(SignatureError::invalid(format!(
             "'{name}' must be a 'SignedHeader' in the AWS Authorization."
         )))
     };
@@ -192,20 +196,20 @@ fn check_signed_headers(signed: &Signed<'_>, head: &Request<()>) -> Result<(), R
         return must("X-Amz-Target");
     }
     if signed.algorithm != ALGORITHM {
-        return Err(Refusal::incomplete(format!(
+        return Err(SignatureError::incomplete(format!(
             "Unsupported AWS 'algorithm': '{}' (only {ALGORITHM} for now). ",
             signed.algorithm
         )));
     }
     match head.headers().get(CONTENT_HASH) {
-        Some(hash) if hash.as_bytes().len() != 64 => Err(Refusal::invalid(
+        Some(hash) if hash.as_bytes().len() != 64 => Err(SignatureError::invalid(
             "The payload must be signed: 'X-Amz-Content-SHA256' must be its hash.",
         )),
         _ => Ok(()),
     }
 }
 
-/// What a signature is for: who, which day, which region, which service.
+/// The credential scope of a signature: access key, day, region and service.
 #[derive(Debug)]
 struct Scope<'a> {
     access_key: &'a str,
@@ -216,11 +220,11 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn parse(signed: &Signed<'a>) -> Result<Self, Refusal> {
+    fn parse(signed: &SignatureParts<'a>) -> Result<Self, SignatureError> {
         let credential = signed.credential.trim_end_matches('/');
         let parts: Vec<_> = credential.split('/').collect();
         let [access_key, date, region, service, terminator] = parts[..] else {
-            return Err(Refusal::incomplete(format!(
+            return Err(SignatureError::incomplete(format!(
                 "Credential must have exactly 5 slash-delimited elements, e.g. \
                  keyid/date/region/service/term, got '{}'",
                 signed.credential
@@ -235,7 +239,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    fn check(&self, moment: &str, region: Option<&str>) -> Result<(), Refusal> {
+    fn check(&self, time: &str, region: Option<&str>) -> Result<(), SignatureError> {
         let mut message = String::new();
         let [date, own, service, terminator] = self.parts();
         if region.is_some_and(|region| region != own) {
@@ -249,20 +253,20 @@ impl<'a> Scope<'a> {
                 "Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
             );
         }
-        let day = moment.get(..8).unwrap_or_default();
+        let day = time.get(..8).unwrap_or_default();
         if date != day {
             message += &format!(
                 "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: \
-                 '{date}' != '{day}', from '{moment}'. "
+                 '{date}' != '{day}', from '{time}'. "
             );
         }
         match message.trim_end() {
             "" => Ok(()),
-            message => Err(Refusal::invalid(message.to_owned())),
+            message => Err(SignatureError::invalid(message.to_owned())),
         }
     }
 
-    /// What a key is derived for.
+    /// The parts from which a signing key is derived.
     const fn parts(&self) -> [&'a str; 4] {
         [self.date, self.region, self.service, self.terminator]
     }
@@ -274,11 +278,15 @@ impl<'a> Scope<'a> {
 
 #[cfg(test)]
 impl Keys {
-    /// Checks a signature for whatever service it is.
-    pub(super) fn check_as(&self, signed: &Signed<'_>, request: &[u8]) -> Result<(), Refusal> {
+    /// Checks a signature for any service.
+    pub(super) fn check_as(
+        &self,
+        signed: &SignatureParts<'_>,
+        request: &[u8],
+    ) -> Result<(), SignatureError> {
         let scope = Scope::parse(signed)?;
-        let moment = Moment::parse(signed.date).ok_or(Refusal::MISSING)?;
-        let pair = self.0.first().ok_or(Refusal::UNKNOWN_KEY)?;
-        pair.check(signed, &scope, moment, request)
+        let time = SigningTime::parse(signed.date).ok_or(SignatureError::MISSING)?;
+        let pair = self.0.first().ok_or(SignatureError::UNKNOWN_KEY)?;
+        pair.check(signed, &scope, time, request)
     }
 }

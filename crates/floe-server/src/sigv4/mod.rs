@@ -1,8 +1,8 @@
-//! Signature Version 4: who calls, and whether what came is what was sent.
+//! Signature Version 4.
 //!
-//! DynamoDB looks at a signature in two steps, and so does this module. [`claim`] reads what a request says about
-//! itself; that is asked of every request, with or without [`Keys`]. [`Keys::verify`] finds out whether it is true.
-//! Checks and messages come in the order of the service.
+//! Like DynamoDB, this module works in two steps. [`claim`] parses the signature; this is done for every request, with
+//! or without [`Keys`]. [`Keys::verify`] checks whether it is valid. Checks and messages follow the order of the
+//! service.
 
 mod canonical;
 mod claim;
@@ -13,33 +13,33 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crate::answer::{Answer, coral_error};
+use crate::api_response::{ApiResponse, coral_error};
 
 pub(crate) use claim::claim;
 pub use keys::Keys;
 
-/// Why a caller is refused.
+/// Why a signature is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// The name of DynamoDB's error.
+pub(crate) struct SignatureError {
+    /// The code of DynamoDB's error.
     code: &'static str,
     message: Cow<'static, str>,
 }
 
-impl Refusal {
-    /// There is no signature at all.
+impl SignatureError {
+    /// The request is not signed.
     const MISSING: Self = Self::new(
         "MissingAuthenticationTokenException",
         "Request is missing Authentication Token",
     );
 
-    /// There is no such key.
+    /// The access key is unknown.
     const UNKNOWN_KEY: Self = Self::new(
         "UnrecognizedClientException",
         "The security token included in the request is invalid.",
     );
 
-    /// The request is another one than was signed, or was signed with another secret.
+    /// The request was modified after signing, or signed with another secret.
     const MISMATCH: Self = Self::new(
         "InvalidSignatureException",
         "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access \
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// The signature lacks a part.
+    /// A part of the signature is missing.
     fn incomplete(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code: "IncompleteSignatureException",
@@ -61,7 +61,7 @@ impl Refusal {
         }
     }
 
-    /// The signature is wrong.
+    /// The signature is invalid.
     fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code: "InvalidSignatureException",
@@ -69,8 +69,8 @@ impl Refusal {
         }
     }
 
-    /// The answer to the call.
-    pub(crate) fn answer(&self) -> Answer {
+    /// Returns the response to the call.
+    pub(crate) fn response(&self) -> ApiResponse {
         coral_error(self.code, &self.message)
     }
 }

@@ -1,4 +1,4 @@
-//! AWS's published vectors: requests, and the signatures that they must have.
+//! The signature test vectors published by AWS.
 
 use hyper::Request;
 use hyper::header::HeaderName;
@@ -8,8 +8,8 @@ use super::canonical::{canonical_request, hex};
 use super::claim::{Claim, claim};
 use super::keys::Keys;
 
-/// A request of the suite: its first line, its headers besides the host and the date, its body, and the names and
-/// the signature that stand in its header `Authorization`.
+/// A test case: request line, headers besides host and date, body, and the expected signed headers and signature in the
+/// `Authorization` header.
 struct Vector {
     name: &'static str,
     line: &'static str,
@@ -197,14 +197,14 @@ impl Vector {
 }
 
 #[test]
-fn the_published_signatures_are_valid() {
+fn published_signatures_are_valid() {
     for vector in VECTORS {
         assert!(vector.is_valid(vector.signature), "{}", vector.name);
     }
 }
 
 #[test]
-fn any_other_signature_is_not() {
+fn altered_signatures_are_rejected() {
     for vector in VECTORS {
         let upper = vector.signature.to_uppercase();
         let flipped = vector.signature.replacen(|_: char| true, "g", 1);
@@ -215,7 +215,7 @@ fn any_other_signature_is_not() {
                 assert!(!vector.is_valid(signature), "{} {signature}", vector.name);
             }
         }
-        // Digits are digits, however they are written.
+        // Hexadecimal digits may have either case.
         assert!(vector.is_valid(&upper));
     }
 }

@@ -1,4 +1,4 @@
-//! The bodies of answers: objects, and items whose sets are listed as DynamoDB does.
+//! Builds response bodies: objects, and items with sets in DynamoDB's order.
 
 use floe_store::item::{Container, ItemVisitor, Scalar};
 use floe_store::json::{ItemWriter, Writer};
@@ -6,21 +6,21 @@ use floe_store::{Item, Number};
 
 use super::java::sort_as_set;
 
-/// An object of these members, in a buffer that begins with room for so many bytes.
+/// Writes an object with these members, into a buffer with this initial capacity.
 pub(crate) fn object(capacity: usize, members: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::with_capacity(capacity);
     writer.object(members);
     writer.into_bytes()
 }
 
-/// A member that is text, if there is one.
+/// Writes a text member, if there is a value.
 pub(crate) fn write_text(w: &mut Writer, name: &str, text: Option<&str>) {
     if let Some(text) = text {
         w.name(name).string(text);
     }
 }
 
-/// A member that is a list, of elements that are each written so.
+/// Writes a list member, each element with the given function.
 pub(crate) fn write_list<T>(
     w: &mut Writer,
     name: &str,
@@ -32,8 +32,8 @@ pub(crate) fn write_list<T>(
         .array(|w| elements.for_each(|element| write(w, element)));
 }
 
-/// An item with its sets of numbers in the order of Java's hash sets, as Scan, TransactGetItems, the reasons of a
-/// cancelled transaction and change records have them.
+/// Writes an item with its number sets in the order of Java's hash sets, as in Scan, TransactGetItems, the reasons of a
+/// canceled transaction, and change records.
 pub fn write_item_hashed(w: &mut Writer, item: &Item) {
     let mut visitor = Hashed {
         attributes: ItemWriter(w),
@@ -44,7 +44,7 @@ pub fn write_item_hashed(w: &mut Writer, item: &Item) {
     w.end_object();
 }
 
-/// As [`ItemWriter`], but keeps the elements of a set of numbers back until all are there.
+/// Like [`ItemWriter`], but holds back the elements of a number set until it is complete.
 struct Hashed<'w> {
     attributes: ItemWriter<'w>,
     numbers: Vec<Number>,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_of_numbers_can_come_in_the_order_of_java() {
+    fn number_sets_are_written_in_java_order() {
         let set = |numbers: [i64; 4]| Value::Ns(Set::new(numbers.map(Number::from)).unwrap());
         let item = Item::new()
             .with("a", set([100, -1, 9, 25]))

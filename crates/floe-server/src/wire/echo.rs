@@ -1,7 +1,7 @@
-//! Repeats a part of a request in an error, as DynamoDB does for some lists and maps: in the words of its Java
-//! classes, all fields of which are named.
+//! Repeats a part of a request in an error message, as DynamoDB does for some lists and maps: in the `toString` format
+//! of its Java classes, with all fields.
 //!
-//! An echo is many times as long as what it repeats, so it is cut when it gets long.
+//! Such an echo is many times longer than the original, so long ones are truncated.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -11,10 +11,10 @@ use super::java::sort_as_map;
 use super::read::{Map, Str};
 use super::value::TransactAttribute;
 
-/// An echo has at most so many bytes before it is cut.
+/// Maximum length of an echo before it is truncated.
 const ECHO_BYTES_MAX: usize = 256 * 1024;
 
-/// The echo of a part of a request.
+/// Returns the echo of a part of a request.
 pub(crate) fn echo(part: impl Display) -> String {
     let mut echo = Bounded(String::new());
     match write!(echo, "{part}") {
@@ -23,25 +23,23 @@ pub(crate) fn echo(part: impl Display) -> String {
     }
 }
 
-/// A text that takes no more when it is full.
+/// A text that rejects writes when it is full.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = ECHO_BYTES_MAX.saturating_sub(self.0.len());
-        match text.len() <= room {
-            true => self.0.push_str(text),
-            false => {
-                let cut = (0..=room).rev().find(|at| text.is_char_boundary(*at));
-                self.0.push_str(text.get(..cut.unwrap_or(0)).unwrap_or(""));
-                return Err(fmt::Error);
-            }
+        if text.len() > room {
+            let end = (0..=room).rev().find(|at| text.is_char_boundary(*at));
+            self.0.push_str(text.get(..end.unwrap_or(0)).unwrap_or(""));
+            return Err(fmt::Error);
         }
+        self.0.push_str(text);
         Ok(())
     }
 }
 
-/// Shows what is not there as `null`.
+/// Displays a missing value as `null`.
 pub(crate) struct OrNull<T>(pub(crate) Option<T>);
 
 impl<T: Display> Display for OrNull<T> {
@@ -53,7 +51,7 @@ impl<T: Display> Display for OrNull<T> {
     }
 }
 
-/// Shows elements as a list.
+/// Displays elements as a list.
 pub(crate) struct AsList<'a, T>(pub(crate) &'a [T]);
 
 impl<T: Display> Display for AsList<'_, T> {
@@ -88,7 +86,7 @@ fn write_map<'n>(
     f.write_str("}")
 }
 
-/// Shows an item or a key.
+/// Displays an item or a key.
 pub(crate) struct AsItem<'a>(pub(crate) &'a Item);
 
 impl Display for AsItem<'_> {
@@ -98,7 +96,7 @@ impl Display for AsItem<'_> {
     }
 }
 
-/// Shows the names of an expression.
+/// Displays `ExpressionAttributeNames`.
 pub(crate) struct AsNames<'a>(pub(crate) &'a Map<'a, Str<'a>>);
 
 impl Display for AsNames<'_> {
@@ -107,7 +105,7 @@ impl Display for AsNames<'_> {
     }
 }
 
-/// Shows the values of an expression.
+/// Displays `ExpressionAttributeValues`.
 pub(crate) struct AsValues<'a>(pub(crate) &'a Map<'a, TransactAttribute>);
 
 impl Display for AsValues<'_> {
@@ -117,7 +115,7 @@ impl Display for AsValues<'_> {
     }
 }
 
-/// Shows a value: all fields that one can have, of which one is filled.
+/// Displays a value with all fields of its Java class, of which one is set.
 struct AsValue<'a>(&'a Value);
 
 impl Display for AsValue<'_> {
@@ -128,9 +126,10 @@ impl Display for AsValue<'_> {
         for (n, field) in FIELDS.split(' ').enumerate() {
             let comma = if n == 0 { "" } else { ", " };
             write!(f, "{comma}{field}=")?;
-            match field == self.field() {
-                true => self.write_filled(f)?,
-                false => f.write_str("null")?,
+            if field == self.field() {
+                self.write_filled(f)?;
+            } else {
+                f.write_str("null")?;
             }
         }
         f.write_str(")")
@@ -169,7 +168,7 @@ impl AsValue<'_> {
     }
 }
 
-/// Shows bytes, of which Java shows the length only.
+/// Displays bytes. Java shows only their length.
 struct Buffer<'a>(&'a [u8]);
 
 impl Display for Buffer<'_> {
@@ -189,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_shown_with_all_its_fields() {
+    fn value_is_displayed_with_all_fields() {
         let filled = |value: Value| {
             let shown = AsValue(&value).to_string();
             let fields = shown.strip_prefix("AttributeValue(").unwrap();
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_is_cut_between_characters() {
+    fn long_echo_is_truncated_between_characters() {
         assert_eq!(echo("short"), "short");
         let long = "a".repeat(ECHO_BYTES_MAX - 1) + "é";
         assert_eq!(echo(&long), "a".repeat(ECHO_BYTES_MAX - 1) + "...");

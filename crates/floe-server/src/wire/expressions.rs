@@ -1,5 +1,5 @@
-//! What requests with expressions have in common: the placeholders, and the older parameters that expressions
-//! have replaced and cannot be mixed with.
+//! Common parts of requests with expressions: placeholders, and checks against mixing expressions with the legacy
+//! parameters that they replace.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use floe_store::json::ValueFault;
 use floe_store::limits::EXPRESSION_BYTES_MAX;
 use floe_store::{Name, Value};
 
+use super::error_style::ErrorStyle;
 use super::read::{Map, Str};
-use super::refusal::{Refusal, Result};
+use super::request_error::{RequestError, Result};
 use super::value::Attribute;
-use super::voice::Voice;
 
-/// What `#name` and `:value` stand for in a request.
+/// The names and values behind `#name` and `:value` in a request.
 #[derive(Debug, Default)]
 pub(crate) struct Placeholders {
     names: Option<BTreeMap<String, Name>>,
@@ -21,11 +21,11 @@ pub(crate) struct Placeholders {
 }
 
 impl Placeholders {
-    /// The `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request.
+    /// Takes the `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request.
     pub(crate) fn new(
         names: Option<Map<'_, Str<'_>>>,
         values: Option<Map<'_, Attribute>>,
-        voice: impl Into<Voice>,
+        style: impl Into<ErrorStyle>,
     ) -> Result<Self> {
         let names = names.map(|Map(names)| {
             let names = names.into_iter();
@@ -46,45 +46,45 @@ impl Placeholders {
         let placeholders = Self { names, values };
         match &first {
             None => Ok(placeholders),
-            Some((key, fault)) => Err(placeholders.refuse(voice.into(), key, fault)),
+            Some((key, fault)) => Err(placeholders.value_error(style.into(), key, fault)),
         }
     }
 
-    /// Refuses a value, unless something is wrong with the placeholders themselves, which comes first.
+    /// Rejects an invalid value. Invalid placeholders are reported first.
     #[cold]
-    fn refuse(&self, voice: Voice, key: &str, fault: &ValueFault) -> Refusal {
+    fn value_error(&self, style: ErrorStyle, key: &str, fault: &ValueFault) -> RequestError {
         match self.parser().check_placeholders() {
-            Err(error) => voice.refuse_error(error),
-            Ok(()) => voice.refuse_placeholder(fault, key),
+            Err(error) => style.wrap(error),
+            Ok(()) => style.placeholder_error(fault, key),
         }
     }
 
-    /// A parser for the expressions of the request.
+    /// Returns a parser for the expressions of the request.
     pub(crate) fn parser(&self) -> Parser<'_> {
         Parser::new(self.names.as_ref(), self.values.as_ref())
     }
 }
 
-/// The parameters of a request that go together with expressions, and those that do not. Each is given with its name
-/// and whether the request has it.
+/// The expressions of a request and the parameters that cannot be combined with them: name, and whether the request has
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameters<'p> {
-    /// Those that expressions have replaced.
+    /// Legacy parameters that expressions replace.
     pub(crate) replaced: &'p [(&'static str, bool)],
     /// The expressions.
     pub(crate) expressions: &'p [(&'static str, bool)],
-    /// Whether there is a map of names.
+    /// Whether the request has `ExpressionAttributeNames`.
     pub(crate) names: bool,
-    /// Whether there is a map of values.
+    /// Whether the request has `ExpressionAttributeValues`.
     pub(crate) values: bool,
 }
 
 impl Parameters<'_> {
-    /// Refuses what cannot be mixed, and maps of placeholders without an expression.
-    pub(crate) fn check(&self, voice: impl Into<Voice>) -> Result<()> {
-        let voice = voice.into();
+    /// Rejects forbidden combinations, and placeholders without an expression.
+    pub(crate) fn check(&self, style: impl Into<ErrorStyle>) -> Result<()> {
+        let style = style.into();
         if let Some(message) = mixed(self.replaced, self.expressions) {
-            return Err(voice.refuse(message));
+            return Err(style.error(message));
         }
         if self.expressions.iter().any(|(_, given)| *given) {
             return Ok(());
@@ -95,29 +95,29 @@ impl Parameters<'_> {
         ] {
             if given {
                 let message = format!("{map} can only be specified when using expressions");
-                return Err(voice.refuse(message));
+                return Err(style.error(message));
             }
         }
         Ok(())
     }
 }
 
-/// Refuses a request that has expressions and parameters which they have replaced. Each parameter is given with its
-/// name and whether the request has it.
+/// Rejects a request that combines expressions with legacy parameters. Each parameter is given with its name and
+/// whether the request has it.
 pub(crate) fn check_unmixed(
     replaced: &[(&'static str, bool)],
     expressions: &[(&'static str, bool)],
 ) -> Result<()> {
     match mixed(replaced, expressions) {
-        Some(message) => Err(Refusal::validation(message)),
+        Some(message) => Err(RequestError::validation(message)),
         None => Ok(()),
     }
 }
 
-/// Refuses a condition that is too long, of which alone DynamoDB reports the length.
-pub(crate) fn check_condition_size(text: &str, voice: Voice) -> Result<()> {
+/// Rejects a condition that is too long. It is the only expression whose length DynamoDB reports.
+pub(crate) fn check_condition_size(text: &str, style: ErrorStyle) -> Result<()> {
     match text.len() {
-        size if size > EXPRESSION_BYTES_MAX => Err(voice.refuse(format!(
+        size if size > EXPRESSION_BYTES_MAX => Err(style.error(format!(
             "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; expression size: \
              {size}"
         ))),

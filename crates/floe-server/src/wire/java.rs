@@ -1,20 +1,20 @@
-//! The order in which Java's hash tables list what was put into them, which shows in what DynamoDB answers.
+//! The iteration order of Java's hash tables, which is visible in DynamoDB's responses.
 //!
-//! An entry lies in the bucket that its hash names; buckets are listed in turn, and entries of one bucket in the
-//! order in which they came. A table has a power of two of buckets, twice as many once it is three quarters full.
+//! The hash of an entry selects its bucket. Buckets are listed in order, and entries of a bucket in insertion order.
+//! The number of buckets is a power of two, doubled when the table is three quarters full.
 
 use floe_store::Number;
 
-/// How many buckets a table has that starts without a wish.
+/// Default number of buckets.
 const BUCKETS: usize = 16;
 
-/// Brings names into the order of a `HashMap` that was made for as many.
+/// Sorts names in the order of a `HashMap` created with the right capacity.
 pub(super) fn sort_as_map<T>(entries: &mut [T], name: impl Fn(&T) -> &str) {
     let buckets = entries.len().max(1).next_power_of_two();
     sort(entries, buckets, |entry| text_hash(name(entry)));
 }
 
-/// Brings numbers, which come in their own order, into that of a `HashSet`.
+/// Sorts numbers, given in ascending order, in the order of a `HashSet`.
 pub(super) fn sort_as_set(numbers: &mut [Number]) {
     sort(numbers, BUCKETS, number_hash);
 }
@@ -51,8 +51,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_as_from_a_map() {
-        // As DynamoDB has listed these attributes of an item.
+    fn names_are_sorted_like_a_hash_map() {
+        // DynamoDB lists the attributes of an item in this order.
         let mut names = ["b", "bin", "l", "m", "nul", "pk", "ss"];
         sort_as_map(&mut names, |name| name);
         assert_eq!(names, ["ss", "b", "nul", "bin", "pk", "l", "m"]);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_as_from_a_set() {
+    fn numbers_are_sorted_like_a_hash_set() {
         let mut numbers: Vec<Number> = [
             "-99999999999999999999999999999999999999",
             "-10",
@@ -87,7 +87,7 @@ mod tests {
         .map(|text| text.parse().unwrap())
         .to_vec();
         sort_as_set(&mut numbers);
-        // As Java lists them.
+        // Java lists them in this order.
         let listed: Vec<Number> = [
             "0",
             "1e-130",
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_those_of_java() {
+    fn hashes_equal_those_of_java() {
         assert_eq!(text_hash("hello"), 99_162_322);
         assert_eq!(text_hash("é😀"), 1_996_812);
         for (text, hash) in [
             ("0", 0_i32),
             ("1", 31),
             ("-1", -31),
-            // One, times ten to the power of two: the scale is -2.
+            // 1 × 10², so the scale is -2.
             ("100", 29),
             ("2.5", 776),
             ("-0.5", -154),

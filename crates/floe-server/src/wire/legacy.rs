@@ -1,55 +1,56 @@
-//! The parameters that expressions have replaced, as clients still send them, made into expressions.
+//! Legacy parameters, converted to the expressions that replace them.
 //!
-//! `Expected` and the filters are conditions on attributes, one each, all of which must hold or one of them
-//! (`ConditionalOperator`). `AttributeUpdates` is an update, an action for each attribute.
+//! `Expected` and the filters are conditions on attributes, joined by AND or OR (`ConditionalOperator`).
+//! `AttributeUpdates` is an update with one action for each attribute.
 
 mod comparison;
 pub(crate) mod filter;
 mod updates;
 
 pub(crate) use comparison::Comparison;
-pub(crate) use updates::{AttributeValueUpdate, attribute_updates, without_expressions};
+pub(crate) use updates::{AttributeValueUpdate, attribute_updates, reword_for_attribute_updates};
 
 use floe_store::Value;
 use floe_store::expr::{Condition, Path, Paths};
-use floe_store::json::{Named, ValueFault};
+use floe_store::json::{NameKind, ValueFault};
 use floe_store::limits::ATTRIBUTE_NAME_BYTES_MAX;
 use floe_store::op::{Faults, invalid};
 
+use super::error_style::ErrorStyle;
 use super::read::{Map, Str, members};
-use super::refusal::{Refusal, Result};
+use super::request_error::{RequestError, Result};
 use super::value::Attribute;
-use super::voice::Voice;
 
-/// The fault of an `AttributesToGet` without names, or with too many.
+/// Records the fault of an `AttributesToGet` with too few or too many names.
 pub(crate) fn attributes_to_get_faults(faults: &mut Faults, names: Option<&[Str<'_>]>) {
     const NAMES: std::ops::RangeInclusive<usize> = 1..=255;
     if let Some(names) = names
         && !NAMES.contains(&names.len())
     {
-        let constraint = match names.is_empty() {
-            true => "Member must have length greater than or equal to 1",
-            false => "Member must have length less than or equal to 255",
+        let constraint = if names.is_empty() {
+            "Member must have length greater than or equal to 1"
+        } else {
+            "Member must have length less than or equal to 255"
         };
         let shown = format_args!("[{}]", names.join(", "));
         faults.add(shown, "attributesToGet", constraint);
     }
 }
 
-/// `AttributesToGet`: names of attributes, each once.
+/// Converts `AttributesToGet`: attribute names without duplicates.
 pub(crate) fn attributes_to_get(names: &[Str<'_>]) -> Result<Paths> {
     if names.iter().any(|name| name.is_empty()) {
-        return Err(Refusal::validation("Empty attribute name"));
+        return Err(RequestError::validation("Empty attribute name"));
     }
     let is_too_long = |name: &Str<'_>| name.len() > ATTRIBUTE_NAME_BYTES_MAX;
     if names.iter().any(is_too_long) {
-        return Err(Refusal::from(invalid(
+        return Err(RequestError::from(invalid(
             "Attribute name is too large, must be less than 65536 bytes",
         )));
     }
     let mut seen = std::collections::BTreeSet::new();
     if let Some(repeated) = names.iter().find(|name| !seen.insert(&***name)) {
-        return Err(Refusal::validation(format!(
+        return Err(RequestError::validation(format!(
             "One or more parameter values were invalid: Duplicate value in attribute name: {repeated}"
         )));
     }
@@ -59,7 +60,7 @@ pub(crate) fn attributes_to_get(names: &[Str<'_>]) -> Result<Paths> {
 }
 
 members! {
-    /// What an attribute must be for a write to happen.
+    /// The expected state of an attribute.
     ExpectedAttributeValue<'a> as "ExpectedAttributeValue" {
         "Value" => value: Attribute,
         "Exists" => exists: Flag,
@@ -68,28 +69,31 @@ members! {
     }
 }
 
-/// A flag that only the older layer of validation reads if it is written as text.
+/// A boolean that may also be sent as text, which only the older validation layer accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flag(pub(crate) bool);
 
 impl<'a> super::read::Read<'a> for Flag {
     const CLASS: &'static str = bool::CLASS;
 
-    fn read(reader: &mut floe_store::json::Reader<'a>, place: super::read::Place) -> Result<Self> {
+    fn read(
+        reader: &mut floe_store::json::Reader<'a>,
+        context: super::read::ValueContext,
+    ) -> Result<Self> {
         reader.needs_older_layer |= reader.peek()? == floe_store::json::Token::String;
-        bool::read(reader, place).map(Self)
+        bool::read(reader, context).map(Self)
     }
 }
 
 /// How conditions are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Join {
+pub(crate) enum LogicalOperator {
     And,
     Or,
 }
 
-impl Join {
-    /// What a `ConditionalOperator` says of so many conditions.
+impl LogicalOperator {
+    /// Parses `ConditionalOperator` for this number of conditions.
     pub(crate) fn of(
         operator: Option<&str>,
         conditions: usize,
@@ -108,7 +112,7 @@ impl Join {
         }
     }
 
-    /// The conditions as one; `None` if there are none.
+    /// Joins conditions; `None` if there are none.
     pub(crate) fn all(self, conditions: impl IntoIterator<Item = Condition>) -> Option<Condition> {
         conditions.into_iter().reduce(match self {
             Self::And => Condition::and,
@@ -117,34 +121,35 @@ impl Join {
     }
 }
 
-/// `Expected` and `ConditionalOperator`, as a condition.
+/// Converts `Expected` and `ConditionalOperator` to a condition.
 pub(crate) fn expected(
     expected: Option<Map<'_, ExpectedAttributeValue<'_>>>,
     operator: Option<&str>,
-    voice: Voice,
+    style: ErrorStyle,
 ) -> Result<Option<Condition>> {
     let expected = expected.map(|expected| expected.0).unwrap_or_default();
-    let join = Join::of(operator, expected.len()).map_err(|message| voice.refuse(message))?;
+    let join =
+        LogicalOperator::of(operator, expected.len()).map_err(|message| style.error(message))?;
     for (name, condition) in &expected {
-        condition.check_values(name, voice)?;
+        condition.check_values(name, style)?;
     }
     let conditions = expected.into_iter();
     let conditions = conditions.map(|(name, condition)| condition.on(&name));
     let conditions: floe_store::Result<Vec<_>> = conditions.collect();
-    let conditions = conditions.map_err(|error| voice.refuse_error(error))?;
+    let conditions = conditions.map_err(|error| style.wrap(error))?;
     Ok(join.all(conditions))
 }
 
 impl ExpectedAttributeValue<'_> {
-    fn check_values(&self, name: &str, voice: Voice) -> Result<()> {
+    fn check_values(&self, name: &str, style: ErrorStyle) -> Result<()> {
         if name.is_empty() {
-            return Err(voice.refuse_value(&ValueFault::EmptyName(Named::Attribute)));
+            return Err(style.value_error(&ValueFault::EmptyName(NameKind::Attribute)));
         }
         let list = self.attribute_value_list.iter().flatten();
         let mut values = self.value.iter().chain(list);
         match values.find_map(|value| value.fault.as_ref()) {
             None => Ok(()),
-            Some(fault) => Err(voice.refuse_value(fault)),
+            Some(fault) => Err(style.value_error(fault)),
         }
     }
 
@@ -180,7 +185,7 @@ impl ExpectedAttributeValue<'_> {
     }
 }
 
-/// The values to compare with, `None` if there is no parameter for them.
+/// Returns the values to compare with; `None` if neither parameter is present.
 fn values(value: Option<Attribute>, list: Option<Vec<Attribute>>) -> Option<Vec<Value>> {
     let values = list.or_else(|| value.map(|value| vec![value]))?;
     Some(values.into_iter().map(|value| value.value).collect())

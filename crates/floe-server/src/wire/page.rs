@@ -1,45 +1,44 @@
-//! What Query and Scan have in common: their numbers, `Select`, where a page starts, and the page as it is
-//! answered. Their members and the checks that come before everything else are in [`members`].
+//! Common parts of Query and Scan: 32-bit numbers, `Select`, the start of a page, and the response. [`members`]
+//! declares their members and makes the first checks.
 
 mod members;
 
 use floe_store::Item;
 use floe_store::expr::{Condition, Parser, Paths};
-use floe_store::json::{Layer, Reader, Token, ValueFault, Writer, write_item};
-use floe_store::op::{Faults, Page, Select, enveloped};
+use floe_store::json::{Reader, Token, ValidationLayer, ValueFault, Writer, write_item};
+use floe_store::op::{Faults, Page, Select, as_constraint_error};
 
 use super::body::{object, write_list};
 use super::expressions::Placeholders;
 use super::legacy::attributes_to_get;
 use super::legacy::filter::{Filters, filter};
-use super::read::{Place, Read};
-use super::refusal::{Refusal, Result};
+use super::read::{Read, ValueContext};
+use super::request_error::{RequestError, Result};
 use super::value::Attributes;
-use super::write::{room, write_consumed};
+use super::write::{estimated_bytes, write_consumed};
 
 pub(crate) use members::{PageMembers, Segments};
 
-/// A whole number of 32 bits, and whether it is what was sent: one that is out of range or has a fraction is taken
-/// for the nearest that is not.
+/// A 32-bit integer. Numbers out of range and fractions are coerced to the nearest integer toward zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Int {
-    /// The number.
+    /// The coerced number.
     pub(crate) value: i32,
-    /// Whether another number was sent.
+    /// Whether the number that was sent differs.
     pub(crate) coerced: bool,
 }
 
 impl<'a> Read<'a> for Int {
     const CLASS: &'static str = <i32 as Read<'a>>::CLASS;
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
         if reader.peek()? != Token::Number {
-            // Refused with what was found.
-            return i32::read(reader, place).map(|value| Self::of(value, value.into()));
+            // Rejected with the type that was found.
+            return i32::read(reader, context).map(|value| Self::of(value, value.into()));
         }
         let text = reader.number()?;
         let sent: f64 = text.parse().unwrap_or(0.0);
-        // The conversion saturates and cuts off what stands behind the point, as Java's does.
+        // The conversion saturates and truncates, as in Java.
         Ok(match text.parse() {
             Ok(value) => Self::of(value, value.into()),
             Err(_) => Self::of(sent as i32, sent),
@@ -55,13 +54,13 @@ impl Int {
         }
     }
 
-    /// How many that is; negative numbers have been refused.
+    /// Returns the number as a count. Negative numbers were rejected before.
     pub(crate) fn count(self) -> usize {
         usize::try_from(self.value).unwrap_or(0)
     }
 }
 
-/// The words for `Select`, in the order in which DynamoDB lists them.
+/// The values of `Select`, in the order of DynamoDB's messages.
 const SELECTS: [&str; 4] = [
     "SPECIFIC_ATTRIBUTES",
     "COUNT",
@@ -69,30 +68,34 @@ const SELECTS: [&str; 4] = [
     "ALL_PROJECTED_ATTRIBUTES",
 ];
 
-/// What is known of a page before its expressions are parsed.
-pub(crate) struct Begun {
+/// The parameters of a page before its expressions are parsed.
+pub(crate) struct PageParameters {
     pub(crate) placeholders: Placeholders,
     pub(crate) start_key: Option<Item>,
-    /// What the parameters ask for that expressions have replaced.
+    /// Legacy parameters that expressions replace.
     pub(crate) filter: Option<Condition>,
     pub(crate) listed: Option<Paths>,
 }
 
-/// Which items and which parts of them a page is to hold.
-pub(crate) struct Wanted {
+/// The filter, projection and selection of a page.
+pub(crate) struct PageSelection {
     pub(crate) filter: Option<Condition>,
     pub(crate) projection: Option<Paths>,
     pub(crate) select: Option<Select>,
 }
 
 impl PageMembers<'_> {
-    /// Takes what comes before the expressions, in DynamoDB's order.
-    pub(crate) fn begin(&mut self, filters: Option<Filters<'_>>, layer: Layer) -> Result<Begun> {
+    /// Processes the parameters that come before expressions in DynamoDB's order.
+    pub(crate) fn begin(
+        &mut self,
+        filters: Option<Filters<'_>>,
+        layer: ValidationLayer,
+    ) -> Result<PageParameters> {
         let placeholders = Placeholders::new(self.names.take(), self.values.take(), layer)?;
         let filter = filter(filters, self.conditional_operator.as_deref(), layer)?;
         let listed = self.attributes_to_get.as_deref();
         let listed = listed.map(attributes_to_get).transpose()?;
-        Ok(Begun {
+        Ok(PageParameters {
             placeholders,
             start_key: start_key(self.exclusive_start_key.take(), layer)?,
             filter,
@@ -100,13 +103,13 @@ impl PageMembers<'_> {
         })
     }
 
-    /// What the expressions ask for, or else what the parameters did that they have replaced.
+    /// Parses the expressions; without them, uses the legacy parameters.
     pub(crate) fn parse(
         &self,
         parser: &mut Parser<'_>,
         filter: Option<Condition>,
         listed: Option<Paths>,
-    ) -> Result<Wanted> {
+    ) -> Result<PageSelection> {
         let filter = match &self.filter {
             Some(text) => Some(parser.filter(text)?),
             None => filter,
@@ -115,30 +118,32 @@ impl PageMembers<'_> {
             Some(text) => Some(parser.projection(text)?),
             None => listed,
         };
-        Ok(Wanted {
+        Ok(PageSelection {
             filter,
             projection,
             select: self.select()?,
         })
     }
 
-    /// What `Select` says, which must suit the rest.
+    /// Returns the value of `Select`, which must be consistent with the other parameters.
     fn select(&self) -> Result<Option<Select>> {
-        let Some(word) = self.select.as_deref() else {
+        let Some(keyword) = self.select.as_deref() else {
             return Ok(None);
         };
         let mut faults = Faults::new();
-        faults.one_of(word, "select", &SELECTS);
+        faults.one_of(keyword, "select", &SELECTS);
         faults.into_result()?;
-        // The word has been checked.
-        let select = Select::from_name(word).unwrap_or(Select::SpecificAttributes);
-        match self.refusal(select) {
+        // The value was validated.
+        let select = Select::from_name(keyword).unwrap_or(Select::SpecificAttributes);
+        match self.select_error(select) {
             None => Ok(Some(select)),
-            Some(message) => Err(enveloped(floe_store::Error::Validation(message)).into()),
+            Some(message) => {
+                Err(as_constraint_error(floe_store::Error::Validation(message)).into())
+            }
         }
     }
 
-    fn refusal(&self, select: Select) -> Option<String> {
+    fn select_error(&self, select: Select) -> Option<String> {
         let named = match select {
             Select::Count => "only the Count",
             _ => select.as_str(),
@@ -164,8 +169,8 @@ impl PageMembers<'_> {
     }
 }
 
-/// Where a page starts.
-fn start_key(key: Option<Attributes>, layer: Layer) -> Result<Option<Item>> {
+/// Validates the start key of a page.
+fn start_key(key: Option<Attributes>, layer: ValidationLayer) -> Result<Option<Item>> {
     match key {
         None => Ok(None),
         Some(Attributes { item, fault: None }) => Ok(Some(item)),
@@ -173,8 +178,8 @@ fn start_key(key: Option<Attributes>, layer: Layer) -> Result<Option<Item>> {
             fault: Some(fault), ..
         }) => {
             let message = fault.message(layer);
-            Err(Refusal::validation(match fault {
-                ValueFault::Empty | ValueFault::Several => {
+            Err(RequestError::validation(match fault {
+                ValueFault::Empty | ValueFault::MultipleTypes => {
                     format!("The provided starting key is invalid: {message}")
                 }
                 _ => message,
@@ -183,13 +188,13 @@ fn start_key(key: Option<Attributes>, layer: Layer) -> Result<Option<Item>> {
     }
 }
 
-/// The answer to a query or scan, with items written so.
+/// Writes the response to a query or scan, each item with the given function.
 pub(crate) fn write_page(
     page: &Page,
     select: Option<Select>,
     write: impl Fn(&mut Writer, &Item),
 ) -> Vec<u8> {
-    object(256 + room(&page.items), |w| {
+    object(256 + estimated_bytes(&page.items), |w| {
         w.name("Count").number(page.count);
         if select != Some(Select::Count) {
             write_list(w, "Items", &page.items, write);

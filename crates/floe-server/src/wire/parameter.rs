@@ -1,4 +1,4 @@
-//! Parameters that many operations have.
+//! Parameters that many operations share.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -9,15 +9,15 @@ use floe_store::capacity::ReturnConsumedCapacity;
 use floe_store::json::Reader;
 use floe_store::op::{Faults, validate_table_name};
 
-use super::read::{Place, Read, Str};
-use super::refusal::Result;
+use super::read::{Read, Str, ValueContext};
+use super::request_error::Result;
 
-/// The name of a table as a request gives it: plain, or inside the table's resource name
-/// (`arn:aws:dynamodb:eu-west-1:123456789012:table/Orders`), of which it is the last part. Stands for the plain name.
+/// The name of a table in a request: plain, or as the last part of the table's ARN
+/// (`arn:aws:dynamodb:eu-west-1:123456789012:table/Orders`). Dereferences to the plain name.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct TableName<'a> {
     given: Str<'a>,
-    /// Where the plain name begins.
+    /// Start of the plain name.
     start: usize,
 }
 
@@ -27,13 +27,13 @@ impl<'a> TableName<'a> {
         Self { given, start }
     }
 
-    /// The resource name, if it was given as one.
-    pub(crate) fn resource_name(&self) -> Option<&str> {
+    /// Returns the ARN if the table was given by ARN.
+    pub(crate) fn arn(&self) -> Option<&str> {
         (self.start > 0).then_some(&*self.given)
     }
 
-    /// States the cost in terms of the table as the request has named it.
-    pub(crate) fn name_cost(&self, consumed: &mut Option<ConsumedCapacity>) {
+    /// Sets the table name in the consumed capacity to the one in the request.
+    pub(crate) fn restore_names(&self, consumed: &mut Option<ConsumedCapacity>) {
         if let Some(consumed) = consumed
             && self.start > 0
         {
@@ -42,13 +42,13 @@ impl<'a> TableName<'a> {
     }
 }
 
-/// The tables that a request over several tables names by their resource names, which its answer repeats.
+/// The ARNs that a request over several tables uses instead of plain names. The response repeats them.
 #[derive(Debug, Default)]
-pub(crate) struct GivenNames(BTreeMap<String, String>);
+pub(crate) struct RequestTableNames(BTreeMap<String, String>);
 
-impl GivenNames {
-    /// The plain name of a table, which is noted if the request gives another.
-    pub(crate) fn plain(&mut self, name: TableName<'_>) -> String {
+impl RequestTableNames {
+    /// Returns the plain name of a table, and records its ARN if the request uses it.
+    pub(crate) fn plain_name(&mut self, name: TableName<'_>) -> String {
         if name.start > 0 {
             let given = self.0.entry((*name).to_owned());
             given.or_insert_with(|| name.given.to_string());
@@ -56,23 +56,23 @@ impl GivenNames {
         String::from(name)
     }
 
-    /// The name of a table as the request gives it.
-    pub(crate) fn given<'n>(&'n self, plain: &'n str) -> &'n str {
+    /// Returns the name of a table as in the request.
+    pub(crate) fn name_in_request<'n>(&'n self, plain: &'n str) -> &'n str {
         self.0.get(plain).map_or(plain, String::as_str)
     }
 
-    /// States costs in terms of the tables as the request has named them.
-    pub(crate) fn name_costs(&self, consumed: &mut [ConsumedCapacity]) {
+    /// Sets the table names in the consumed capacity to those in the request.
+    pub(crate) fn restore_names(&self, consumed: &mut [ConsumedCapacity]) {
         if self.0.is_empty() {
             return;
         }
         for cost in consumed {
-            cost.table_name = self.given(&cost.table_name).to_owned();
+            cost.table_name = self.name_in_request(&cost.table_name).to_owned();
         }
     }
 }
 
-/// Where the plain name begins in the resource name of a table; `None` in anything else.
+/// Returns the start of the plain name in the ARN of a table; `None` for anything else.
 fn plain_name_start(given: &str) -> Option<usize> {
     let mut parts = given.strip_prefix("arn:")?.splitn(5, ':');
     let (_partition, service) = (parts.next()?, parts.next()?);
@@ -102,13 +102,13 @@ impl From<TableName<'_>> for String {
 impl<'a> Read<'a> for TableName<'a> {
     const CLASS: &'static str = Str::CLASS;
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        Str::read(reader, place).map(Self::new)
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        Str::read(reader, context).map(Self::new)
     }
 }
 
-/// The fault of a name that is missing or cannot be a table's, for the operations on items. A name that is empty is
-/// refused at once, whatever else is wrong.
+/// Records the fault of a table name that is missing or invalid, for item operations. An empty name is an error on its
+/// own.
 pub(crate) fn item_table_name_faults(faults: &mut Faults, name: Option<&str>) -> Result<()> {
     match name {
         None => faults.add_null("tableName"),
@@ -118,8 +118,8 @@ pub(crate) fn item_table_name_faults(faults: &mut Faults, name: Option<&str>) ->
     Ok(())
 }
 
-/// As [`item_table_name_faults`], in the words of the older layer of validation, which reports a name that is empty
-/// together with the rest.
+/// Like [`item_table_name_faults`], with the messages of the older validation layer, which reports an empty name
+/// together with other faults.
 pub(crate) fn older_table_name_faults(faults: &mut Faults, name: Option<&str>) {
     match name {
         None => faults.add_null("tableName"),
@@ -131,17 +131,17 @@ pub(crate) fn older_table_name_faults(faults: &mut Faults, name: Option<&str>) {
     }
 }
 
-/// A word that a request may have, or another text.
-pub(crate) type Word<'a> = Option<Str<'a>>;
+/// A text member that may be absent.
+pub(crate) type OptionalStr<'a> = Option<Str<'a>>;
 
-/// The fault of a member that must be there and is not.
+/// Records the fault of a missing member.
 pub(crate) fn require<T>(faults: &mut Faults, member: &Option<T>, path: impl Display) {
     if member.is_none() {
         faults.add_null(path);
     }
 }
 
-/// The fault of a text that is missing, or shorter or longer than it may be.
+/// Records the fault of a text that is missing, too short or too long.
 pub(crate) fn length_faults(
     faults: &mut Faults,
     text: &Option<Str<'_>>,
@@ -154,53 +154,55 @@ pub(crate) fn length_faults(
     }
 }
 
-/// The fault of a word that is none of these.
-pub(crate) fn word_faults(
+/// Records the fault of a text that is not one of the enum values.
+pub(crate) fn enum_faults(
     faults: &mut Faults,
-    word: &Word<'_>,
+    keyword: &OptionalStr<'_>,
     path: impl Display,
-    words: &[&str],
+    keywords: &[&str],
 ) {
-    if let Some(word) = word {
-        faults.one_of(word, path, words);
+    if let Some(keyword) = keyword {
+        faults.one_of(keyword, path, keywords);
     }
 }
 
-/// The fault of a word that is missing or none of these.
-pub(crate) fn required_word_faults(
+/// Records the fault of a text that is missing or not one of the enum values.
+pub(crate) fn required_enum_faults(
     faults: &mut Faults,
-    word: &Word<'_>,
+    keyword: &OptionalStr<'_>,
     path: impl Display,
-    words: &[&str],
+    keywords: &[&str],
 ) {
-    require(faults, word, &path);
-    word_faults(faults, word, path, words);
+    require(faults, keyword, &path);
+    enum_faults(faults, keyword, path, keywords);
 }
 
-/// The fault of a `ReturnConsumedCapacity` that is none of the words for it.
-pub(crate) fn return_capacity_faults(faults: &mut Faults, word: &Word<'_>) {
-    let words = &["INDEXES", "TOTAL", "NONE"];
-    word_faults(faults, word, "returnConsumedCapacity", words);
+/// Records the fault of an invalid `ReturnConsumedCapacity`.
+pub(crate) fn return_capacity_faults(faults: &mut Faults, keyword: &OptionalStr<'_>) {
+    let keywords = &["INDEXES", "TOTAL", "NONE"];
+    enum_faults(faults, keyword, "returnConsumedCapacity", keywords);
 }
 
-/// How much of the cost an answer has, of a word that has been checked.
-pub(crate) fn return_capacity(word: &Word<'_>) -> ReturnConsumedCapacity {
-    let known = word.as_deref().and_then(ReturnConsumedCapacity::from_name);
+/// Converts a validated `ReturnConsumedCapacity`.
+pub(crate) fn return_capacity(keyword: &OptionalStr<'_>) -> ReturnConsumedCapacity {
+    let known = keyword
+        .as_deref()
+        .and_then(ReturnConsumedCapacity::from_name);
     known.unwrap_or_default()
 }
 
-/// The fault of a `ReturnItemCollectionMetrics` that is none of the words for it.
-pub(crate) fn return_collection_faults(faults: &mut Faults, word: &Word<'_>) {
-    let words = &["SIZE", "NONE"];
-    word_faults(faults, word, "returnItemCollectionMetrics", words);
+/// Records the fault of an invalid `ReturnItemCollectionMetrics`.
+pub(crate) fn return_collection_faults(faults: &mut Faults, keyword: &OptionalStr<'_>) {
+    let keywords = &["SIZE", "NONE"];
+    enum_faults(faults, keyword, "returnItemCollectionMetrics", keywords);
 }
 
-/// Whether an answer has the sizes of item collections, of a word that has been checked.
-pub(crate) fn return_collection(word: &Word<'_>) -> bool {
-    word.as_deref() == Some("SIZE")
+/// Converts a validated `ReturnItemCollectionMetrics`.
+pub(crate) fn return_collection(keyword: &OptionalStr<'_>) -> bool {
+    keyword.as_deref() == Some("SIZE")
 }
 
-/// The fault of a `Limit` that is not from one to this.
+/// Records the fault of a `Limit` outside of 1 to `most`.
 pub(crate) fn limit_faults(faults: &mut Faults, limit: Option<i32>, most: usize) {
     if let Some(limit) = limit {
         let most = i32::try_from(most).unwrap_or(i32::MAX);
@@ -208,7 +210,7 @@ pub(crate) fn limit_faults(faults: &mut Faults, limit: Option<i32>, most: usize)
     }
 }
 
-/// A limit as operations take it, of one that has been checked.
+/// Converts a validated limit.
 pub(crate) fn limit(limit: Option<i32>) -> Option<usize> {
     limit.map(|limit| usize::try_from(limit).unwrap_or(0))
 }
@@ -218,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_name_stands_for_the_table_in_it() {
+    fn table_arns_are_accepted_as_names() {
         for (given, plain) in [
             ("Orders", "Orders"),
             (

@@ -1,38 +1,38 @@
-//! Reads the members of requests, each of the type that DynamoDB has declared for it.
+//! Parses request members as the types that DynamoDB declares for them.
 //!
-//! A request is declared with [`members!`]: the names of its members and their types. What is `null` is absent,
-//! what is not declared is passed over, and what is of another type refuses the request in the words of
-//! DynamoDB's framework, which say what was found and, for arrays, the Java class that was expected.
+//! A request is declared with [`members!`]: the names and types of its members. `null` counts as absent, and undeclared
+//! members are skipped. A member of another type is rejected with the message of DynamoDB's framework, which contains
+//! the type found and, for arrays, the expected Java class.
 
 use std::borrow::Cow;
 
-use floe_store::json::{Found, Layer, Reader, Token, Unreadable, read_flag, read_text};
+use floe_store::json::{Found, ReadError, Reader, Token, ValidationLayer, read_flag, read_text};
 
-use super::refusal::{Refusal, Result};
+use super::request_error::{RequestError, Result};
 
-/// Where a value stands, on which depends how a wrong one is refused.
+/// The context of a value, which determines the error message for a wrong type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// As a member of a structure.
+pub(crate) enum ValueContext {
+    /// A member of a structure.
     Member,
-    /// As an element of a list or a value of a map.
+    /// An element of a list or a value of a map.
     Element,
 }
 
-/// A type that can be read.
+/// A type that can be parsed.
 pub(crate) trait Read<'a>: Sized {
-    /// The Java type that an array in its place is refused for, unless it depends on other types.
+    /// The Java type in the error message for an array, unless it depends on other types.
     const CLASS: &'static str = "";
 
-    /// The Java type that an array in its place is refused for.
+    /// Returns the Java type in the error message for an array.
     fn class() -> String {
         Self::CLASS.to_owned()
     }
 
-    /// Reads a value, which is not `null`.
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self>;
+    /// Parses a value that is not `null`.
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self>;
 
-    /// What stands for an absent element of a list or map.
+    /// Returns the value that represents `null` in a list or map.
     fn absent() -> Option<Self> {
         None
     }
@@ -41,23 +41,27 @@ pub(crate) trait Read<'a>: Sized {
 /// Text, borrowed from the request where it has no escapes.
 pub(crate) type Str<'a> = Cow<'a, str>;
 
-/// Names and what they stand for, in the order of the request. A name that comes again replaces what it stood for.
+/// A JSON object in the order of the request. A repeated name replaces the earlier value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Map<'a, T>(pub(crate) Vec<(Str<'a>, T)>);
 
-/// Reads a member: `null` is as good as none.
+/// Parses a member. `null` counts as absent.
 pub(crate) fn member<'a, T: Read<'a>>(reader: &mut Reader<'a>) -> Result<Option<T>> {
-    read_or_null(reader, Place::Member)
+    read_or_null(reader, ValueContext::Member)
 }
 
-fn read_or_null<'a, T: Read<'a>>(reader: &mut Reader<'a>, place: Place) -> Result<Option<T>> {
-    match skip_null(reader)? {
-        true => Ok(None),
-        false => T::read(reader, place).map(Some),
+fn read_or_null<'a, T: Read<'a>>(
+    reader: &mut Reader<'a>,
+    context: ValueContext,
+) -> Result<Option<T>> {
+    if skip_null(reader)? {
+        Ok(None)
+    } else {
+        T::read(reader, context).map(Some)
     }
 }
 
-/// Reads `null`, if that comes next.
+/// Skips `null`. Returns whether it was there.
 pub(crate) fn skip_null(reader: &mut Reader<'_>) -> Result<bool> {
     let is_null = reader.peek()? == Token::Null;
     if is_null {
@@ -66,19 +70,19 @@ pub(crate) fn skip_null(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(is_null)
 }
 
-/// A structure of the protocol, which [`members!`] declares.
+/// A structure of the protocol, declared by [`members!`].
 pub(crate) trait Members<'a> {
-    /// Reads the value of a member. Returns whether there is a member of this name.
+    /// Parses the value of a member. Returns whether the member is declared.
     fn read_member(&mut self, name: &str, reader: &mut Reader<'a>) -> Result<bool>;
 
-    /// Reads all members of an object, and passes over what is none.
+    /// Parses the members of an object, skipping undeclared ones.
     fn read_members(
         &mut self,
         reader: &mut Reader<'a>,
-        place: Place,
+        context: ValueContext,
         class: impl Fn() -> String,
     ) -> Result<()> {
-        begin_structure(reader, place, class)?;
+        begin_structure(reader, context, class)?;
         while let Some(name) = reader.next_name()? {
             if !self.read_member(&name, reader)? {
                 reader.skip()?;
@@ -88,34 +92,34 @@ pub(crate) trait Members<'a> {
     }
 }
 
-/// Goes into an object, or refuses what stands in its place.
+/// Enters an object, or rejects a value of another type.
 pub(crate) fn begin_structure(
     reader: &mut Reader<'_>,
-    place: Place,
+    context: ValueContext,
     class: impl Fn() -> String,
 ) -> Result<()> {
     match reader.peek()? {
         Token::Object => Ok(reader.begin_object()?),
-        Token::Array => Err(no_structure(Found::Array, place, &class())),
-        _ => Err(no_structure(Found::Null, place, "")),
+        Token::Array => Err(not_an_object(Found::Array, context, &class())),
+        _ => Err(not_an_object(Found::Null, context, "")),
     }
 }
 
-/// Refuses what stands in the place of an object of this class.
-pub(crate) fn no_structure(found: Found, place: Place, class: &str) -> Refusal {
-    match (found, place) {
-        (Found::Array, _) => unrecognized(class),
-        (_, Place::Member) => Refusal::shape("Unexpected field type"),
-        (_, Place::Element) => Refusal::shape("Unexpected value type in payload"),
+/// Returns the error for a value that is not an object of this class.
+pub(crate) fn not_an_object(found: Found, context: ValueContext, class: &str) -> RequestError {
+    match (found, context) {
+        (Found::Array, _) => unexpected_array(class),
+        (_, ValueContext::Member) => RequestError::wrong_type("Unexpected field type"),
+        (_, ValueContext::Element) => RequestError::wrong_type("Unexpected value type in payload"),
     }
 }
 
-/// Refuses a scalar that stands where an element of a list or a map must be a list or a map itself: there the
-/// framework stumbles over the type that it expects.
-pub(crate) fn check_parameterized(reader: &mut Reader<'_>, place: Place) -> Result<()> {
+/// Rejects a scalar as an element of a list or map where a list or map is expected: DynamoDB's framework fails to
+/// handle the parameterized type.
+pub(crate) fn check_parameterized(reader: &mut Reader<'_>, context: ValueContext) -> Result<()> {
     let is_scalar = !matches!(reader.peek()?, Token::Object | Token::Array);
-    if place == Place::Element && is_scalar {
-        return Err(Refusal::shape(
+    if context == ValueContext::Element && is_scalar {
+        return Err(RequestError::wrong_type(
             "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class \
              java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are \
              in module java.base of loader 'bootstrap')",
@@ -124,35 +128,35 @@ pub(crate) fn check_parameterized(reader: &mut Reader<'_>, place: Place) -> Resu
     Ok(())
 }
 
-/// An array in the place of this type.
-pub(crate) fn unrecognized(class: &str) -> Refusal {
-    Refusal::shape(format!("Unrecognized collection type {class}"))
+/// Returns the error for an array instead of this type.
+pub(crate) fn unexpected_array(class: &str) -> RequestError {
+    RequestError::wrong_type(format!("Unrecognized collection type {class}"))
 }
 
-/// An object where none can be.
-pub(crate) fn unexpected_object() -> Refusal {
-    Refusal::shape("Start of structure or map found where not expected")
+/// Returns the error for an unexpected object.
+pub(crate) fn unexpected_object() -> RequestError {
+    RequestError::wrong_type("Start of structure or map found where not expected")
 }
 
-/// What stands in the place of a scalar and is none of its kind.
-pub(crate) fn unfit<'a, T: Read<'a>>(found: Found, kind: &str) -> Refusal {
+/// Returns the error for a value that is not a scalar of this kind.
+pub(crate) fn type_mismatch<'a, T: Read<'a>>(found: Found, kind: &str) -> RequestError {
     let found = match found {
         Found::Object => return unexpected_object(),
-        Found::Array => return unrecognized(&T::class()),
+        Found::Array => return unexpected_array(&T::class()),
         Found::Text => "STRING_VALUE",
         Found::Number { is_decimal: true } => "DECIMAL_VALUE",
         Found::Number { is_decimal: false } => "NUMBER_VALUE",
         Found::Bool(true) => "TRUE_VALUE",
         Found::Bool(false) => "FALSE_VALUE",
-        Found::Null => return Refusal::Serialization(None),
+        Found::Null => return RequestError::Serialization(None),
     };
-    Refusal::shape(format!("{found} cannot be converted to {kind}"))
+    RequestError::wrong_type(format!("{found} cannot be converted to {kind}"))
 }
 
 impl<'a> Read<'a> for Str<'a> {
     const CLASS: &'static str = "class java.lang.String";
 
-    fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>, _: ValueContext) -> Result<Self> {
         Ok(read_text(reader)?)
     }
 }
@@ -160,28 +164,28 @@ impl<'a> Read<'a> for Str<'a> {
 impl<'a> Read<'a> for bool {
     const CLASS: &'static str = "class java.lang.Boolean";
 
-    fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>, _: ValueContext) -> Result<Self> {
         read_flag(reader).map_err(|unreadable| match unreadable {
-            Unreadable::Mismatch { found, .. } => unfit::<Self>(found, "Boolean"),
+            ReadError::Mismatch { found, .. } => type_mismatch::<Self>(found, "Boolean"),
             unreadable => unreadable.into(),
         })
     }
 }
 
-/// Reads whole numbers; what stands behind a decimal point is cut off.
+/// Parses integers. Decimals are truncated.
 macro_rules! read_integer {
     ($type:ty, $kind:literal) => {
         impl<'a> Read<'a> for $type {
             const CLASS: &'static str = concat!("class java.lang.", $kind);
 
-            fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
+            fn read(reader: &mut Reader<'a>, _: ValueContext) -> Result<Self> {
                 if reader.peek()? != Token::Number {
-                    return Err(unfit::<Self>(Found::next(reader)?, $kind));
+                    return Err(type_mismatch::<Self>(Found::next(reader)?, $kind));
                 }
                 let text = reader.number()?;
                 match text.parse() {
                     Ok(number) => Ok(number),
-                    // Converting saturates, as Java's does.
+                    // The conversion saturates, as in Java.
                     Err(_) => Ok(text.parse::<f64>().map_or(0, |number| number as $type)),
                 }
             }
@@ -199,16 +203,16 @@ impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
         format!("java.util.List<{class}>")
     }
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        check_parameterized(reader, place)?;
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        check_parameterized(reader, context)?;
         match reader.peek()? {
             Token::Array => reader.begin_array()?,
             Token::Object => return Err(unexpected_object()),
-            _ => return Err(Refusal::shape("Unexpected field type")),
+            _ => return Err(RequestError::wrong_type("Unexpected field type")),
         }
         let mut elements = Self::new();
         while reader.next_element()? {
-            let element = read_or_null(reader, Place::Element)?;
+            let element = read_or_null(reader, ValueContext::Element)?;
             elements.extend(element.or_else(T::absent));
         }
         Ok(elements)
@@ -222,19 +226,19 @@ impl<'a, T: Read<'a>> Read<'a> for Map<'a, T> {
         format!("java.util.Map<java.lang.String, {class}>")
     }
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        check_parameterized(reader, place)?;
-        begin_structure(reader, Place::Member, Self::class)?;
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        check_parameterized(reader, context)?;
+        begin_structure(reader, ValueContext::Member, Self::class)?;
         let mut entries: Vec<(Str<'a>, T)> = Vec::new();
         while let Some(name) = reader.next_name()? {
-            let value = read_or_null(reader, Place::Element)?;
+            let value = read_or_null(reader, ValueContext::Element)?;
             entries.extend(value.or_else(T::absent).map(|value| (name, value)));
         }
         Ok(Self(last_of_each(entries)))
     }
 }
 
-/// Of entries with the same name the last.
+/// Keeps the last of several entries with the same name.
 fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
     let repeats = |entries: &[(Str<'a>, T)]| {
         let mut names: Vec<&str> = entries.iter().map(|(name, _)| &**name).collect();
@@ -250,16 +254,16 @@ fn last_of_each<'a, T>(mut entries: Vec<(Str<'a>, T)>) -> Vec<(Str<'a>, T)> {
     entries
 }
 
-/// Declares structures of the protocol: for each a Rust struct with an `Option` for each member, and how it is read. Members that
-/// several structures have are declared once and flattened into each. A structure that stands inside of a request has a
-/// class, by which an array in its place is refused.
+/// Declares structures of the protocol: a Rust struct with an `Option` for each member, and its parser. Members that
+/// several structures share are declared once and flattened into each. A nested structure has a class, which appears in
+/// the error for an array.
 ///
 /// ```text
 /// members! {
-///     /// What to read.
+///     /// The items to read from one table.
 ///     KeysAndAttributes<'a> as "KeysAndAttributes" {
 ///         "Keys" => keys: Vec<Attributes>,
-///         ..projected: Projected<'a>,
+///         ..get_members: GetMembers<'a>,
 ///     }
 /// }
 /// ```
@@ -282,7 +286,7 @@ macro_rules! members {
                 &mut self,
                 name: &str,
                 reader: &mut floe_store::json::Reader<'a>,
-            ) -> $crate::wire::refusal::Result<bool> {
+            ) -> $crate::wire::request_error::Result<bool> {
                 match name {
                     $($member => self.$field = $crate::wire::read::member(reader)?,)*
                     $(_ if $crate::wire::read::Members::read_member(&mut self.$shared, name, reader)? => {})*
@@ -297,10 +301,10 @@ macro_rules! members {
 
             fn read(
                 reader: &mut floe_store::json::Reader<'a>,
-                place: $crate::wire::read::Place,
-            ) -> $crate::wire::refusal::Result<Self> {
+                context: $crate::wire::read::ValueContext,
+            ) -> $crate::wire::request_error::Result<Self> {
                 let mut members = Self::default();
-                $crate::wire::read::Members::read_members(&mut members, reader, place, Self::class)?;
+                $crate::wire::read::Members::read_members(&mut members, reader, context, Self::class)?;
                 Ok(members)
             }
         })?
@@ -309,46 +313,49 @@ macro_rules! members {
 
 pub(crate) use members;
 
-/// A value of any type, of which only matters that it is there.
+/// A value of any type, of which only its presence matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ignored;
 
 impl<'a> Read<'a> for Ignored {
     const CLASS: &'static str = "class java.lang.Object";
 
-    fn read(reader: &mut Reader<'a>, _: Place) -> Result<Self> {
+    fn read(reader: &mut Reader<'a>, _: ValueContext) -> Result<Self> {
         reader.skip()?;
         Ok(Self)
     }
 }
 
-/// Reads a request that has no members.
+/// Parses a request without members.
 pub(crate) fn empty_request(body: &str) -> Result<()> {
     let mut reader = Reader::new(body);
     match reader.peek()? {
         Token::Object => reader.skip()?,
-        _ => return Err(Refusal::Serialization(None)),
+        _ => return Err(RequestError::Serialization(None)),
     }
     Ok(reader.finish()?)
 }
 
-/// Reads a request as a whole.
+/// Parses a request.
 pub(crate) fn request<'a, T: Members<'a> + Default>(body: &'a str) -> Result<T> {
     request_and_layer(body).map(|(request, _)| request)
 }
 
-/// Reads a request as a whole, of an operation that the newer layer validates unless the request holds what only the
-/// older one reads.
-pub(crate) fn request_and_layer<'a, T: Members<'a> + Default>(body: &'a str) -> Result<(T, Layer)> {
+/// Parses a request, and returns the layer that validates it: the newer one, unless the request contains forms that
+/// only the older one accepts.
+pub(crate) fn request_and_layer<'a, T: Members<'a> + Default>(
+    body: &'a str,
+) -> Result<(T, ValidationLayer)> {
     let mut reader = Reader::new(body);
     let mut request = T::default();
     match reader.peek()? {
-        Token::Object => request.read_members(&mut reader, Place::Member, String::new)?,
-        _ => return Err(Refusal::Serialization(None)),
+        Token::Object => request.read_members(&mut reader, ValueContext::Member, String::new)?,
+        _ => return Err(RequestError::Serialization(None)),
     }
-    let layer = match reader.needs_older_layer {
-        true => Layer::Older,
-        false => Layer::Current,
+    let layer = if reader.needs_older_layer {
+        ValidationLayer::Older
+    } else {
+        ValidationLayer::Current
     };
     reader.finish()?;
     Ok((request, layer))
@@ -359,7 +366,7 @@ mod tests {
     use super::*;
 
     members! {
-        /// One of everything.
+        /// A structure with members of all types.
         Sample<'a> as "Sample" {
             "Text" => text: Str<'a>,
             "Flag" => flag: bool,
@@ -376,13 +383,13 @@ mod tests {
         fn class() -> String {
             T::class()
         }
-        fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-            T::read(reader, place).map(Box::new)
+        fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+            T::read(reader, context).map(Box::new)
         }
     }
 
     #[test]
-    fn members_are_read_by_their_types() {
+    fn members_are_parsed_by_type() {
         let sample: Sample<'_> = request(
             r#"{"Text":"a","Flag":true,"Count":7.9,"Names":["x",null,"y"],"Tags":{"k":"1","l":"2","k":"3"},
                 "Inner":{"Flag":"no","Unknown":[{"a":{}}]},"Inners":[{"Count":-99999999999}],"Missing":1}"#,
@@ -403,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_type_is_refused_with_what_was_found() {
+    fn wrong_type_is_rejected_with_the_type_found() {
         for (body, message) in [
             (
                 r#"{"Text":1}"#,
@@ -472,12 +479,12 @@ mod tests {
                 "Start of structure or map found where not expected",
             ),
         ] {
-            let refusal = request::<Sample<'_>>(body).unwrap_err();
-            assert_eq!(refusal, Refusal::shape(message), "body={body}");
+            let error = request::<Sample<'_>>(body).unwrap_err();
+            assert_eq!(error, RequestError::wrong_type(message), "body={body}");
         }
         for body in ["", "[]", "1", "{", r#"{"Text":"a"}}"#, r#"{"Text":tru}"#] {
-            let refusal = request::<Sample<'_>>(body).unwrap_err();
-            assert_eq!(refusal, Refusal::Serialization(None), "body={body}");
+            let error = request::<Sample<'_>>(body).unwrap_err();
+            assert_eq!(error, RequestError::Serialization(None), "body={body}");
         }
     }
 }

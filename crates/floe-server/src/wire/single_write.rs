@@ -1,25 +1,25 @@
-//! What PutItem, UpdateItem and DeleteItem have in common: most of their members, how these are checked, and the answer.
+//! Common parts of PutItem, UpdateItem and DeleteItem: most members, their checks, and the response.
 
 use floe_store::Engine;
 use floe_store::expr::{Condition, Parser};
-use floe_store::json::{Layer, write_item};
+use floe_store::json::{ValidationLayer, write_item};
 use floe_store::op::{Faults, ReturnValues, WriteItem};
 
 use super::body::object;
+use super::error_style::ErrorStyle;
 use super::expressions::{Parameters, Placeholders, check_condition_size};
 use super::legacy::{ExpectedAttributeValue, expected};
 use super::parameter::{
-    TableName, item_table_name_faults, older_table_name_faults, return_capacity_faults,
-    return_collection_faults, word_faults,
+    TableName, enum_faults, item_table_name_faults, older_table_name_faults,
+    return_capacity_faults, return_collection_faults,
 };
 use super::read::{Map, Str, members};
-use super::refusal::Result;
+use super::request_error::Result;
 use super::value::Attribute;
-use super::voice::Voice;
 use super::write::{write_collection, write_consumed};
 
 members! {
-    /// The members that the three have in common.
+    /// The members that the three operations have in common.
     WriteMembers<'a> {
         "TableName" => table_name: TableName<'a>,
         "Expected" => expected: Map<'a, ExpectedAttributeValue<'a>>,
@@ -34,17 +34,17 @@ members! {
     }
 }
 
-/// The words for `ReturnValues`, in the order in which the older layer of validation lists them.
+/// The values of `ReturnValues`, in the order of the older validation layer.
 const RETURN_VALUES: [&str; 5] = ["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"];
 
 impl WriteMembers<'_> {
-    /// The faults of PutItem and DeleteItem, with the member that is missing beside these.
-    pub(crate) fn faults(&self, missing: Option<&str>, layer: Layer) -> Result<Faults> {
+    /// Returns the faults of PutItem and DeleteItem, including a missing member of theirs.
+    pub(crate) fn faults(&self, missing: Option<&str>, layer: ValidationLayer) -> Result<Faults> {
         let mut faults = Faults::new();
         let name = self.table_name.as_deref();
         match layer {
-            Layer::Current => item_table_name_faults(&mut faults, name)?,
-            Layer::Older => older_table_name_faults(&mut faults, name),
+            ValidationLayer::Current => item_table_name_faults(&mut faults, name)?,
+            ValidationLayer::Older => older_table_name_faults(&mut faults, name),
         }
         if let Some(member) = missing {
             faults.add_null(member);
@@ -57,37 +57,43 @@ impl WriteMembers<'_> {
         Ok(faults)
     }
 
-    /// The fault of a `ReturnValues` that is none of the words for it. The list of them in the newer layer of validation
-    /// has a slip of the pen.
-    pub(crate) fn return_values_faults(&self, faults: &mut Faults, layer: Layer) {
+    /// Records the fault of an invalid `ReturnValues`. The typo in the list of the newer validation layer is
+    /// DynamoDB's.
+    pub(crate) fn return_values_faults(&self, faults: &mut Faults, layer: ValidationLayer) {
         match (self.return_values.as_deref(), layer) {
             (None, _) => {}
-            (Some(word), _) if RETURN_VALUES.contains(&word) => {}
-            (Some(word), Layer::Older) => faults.one_of(word, "returnValues", &RETURN_VALUES),
-            (Some(_), Layer::Current) => faults.add_bare(
+            (Some(keyword), _) if RETURN_VALUES.contains(&keyword) => {}
+            (Some(keyword), ValidationLayer::Older) => faults.one_of(keyword, "returnValues", &RETURN_VALUES),
+            (Some(_), ValidationLayer::Current) => faults.add_message(
                 "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, \
                  UPDATE_NEW, NONE]",
             ),
         }
     }
 
-    /// The fault of a `ConditionalOperator` that is none of the words for it, which only the older layer of validation
-    /// reports with the other members.
-    pub(crate) fn conditional_operator_faults(&self, faults: &mut Faults, layer: Layer) {
-        if layer == Layer::Older {
-            let word = &self.conditional_operator;
-            word_faults(faults, word, "conditionalOperator", &["OR", "AND"]);
+    /// Records the fault of an invalid `ConditionalOperator`. Only the older validation layer reports it with the other
+    /// members.
+    pub(crate) fn conditional_operator_faults(&self, faults: &mut Faults, layer: ValidationLayer) {
+        if layer == ValidationLayer::Older {
+            let keyword = &self.conditional_operator;
+            enum_faults(faults, keyword, "conditionalOperator", &["OR", "AND"]);
         }
     }
 
-    /// The fault of a `ReturnValuesOnConditionCheckFailure` that is none of the words for it.
+    /// Records the fault of an invalid `ReturnValuesOnConditionCheckFailure`.
     pub(crate) fn return_on_failure_faults(&self, faults: &mut Faults) {
         let path = "returnValuesOnConditionCheckFailure";
-        word_faults(faults, &self.return_on_failure, path, &["ALL_OLD", "NONE"]);
+        enum_faults(faults, &self.return_on_failure, path, &["ALL_OLD", "NONE"]);
     }
 
-    /// Refuses parameters that cannot be mixed, also with the updates and the update expression of UpdateItem.
-    pub(crate) fn check_unmixed(&self, updates: bool, update: bool, voice: Voice) -> Result<()> {
+    /// Rejects forbidden combinations of parameters, including `AttributeUpdates` and the update expression of
+    /// UpdateItem.
+    pub(crate) fn check_unmixed(
+        &self,
+        updates: bool,
+        update: bool,
+        style: ErrorStyle,
+    ) -> Result<()> {
         Parameters {
             replaced: &[
                 ("AttributeUpdates", updates),
@@ -101,50 +107,52 @@ impl WriteMembers<'_> {
             names: self.names.is_some(),
             values: self.values.is_some(),
         }
-        .check(voice)
+        .check(style)
     }
 
-    /// The condition of `Expected`, in a request that has none as an expression.
-    pub(crate) fn expected(&mut self, voice: Voice) -> Result<Option<Condition>> {
+    /// Converts `Expected` to a condition, if the request has it.
+    pub(crate) fn expected(&mut self, style: ErrorStyle) -> Result<Option<Condition>> {
         let (attributes, operator) = (self.expected.take(), &self.conditional_operator);
         match (&attributes, operator) {
             (None, None) => Ok(None),
-            _ => expected(attributes, operator.as_deref(), voice),
+            _ => expected(attributes, operator.as_deref(), style),
         }
     }
 
-    /// Parses the condition, and before it what else the request has of expressions.
+    /// Parses the condition, after the other expressions of the request.
     pub(crate) fn parse<T>(
         &mut self,
-        voice: Voice,
+        style: ErrorStyle,
         other: impl FnOnce(&mut Parser<'_>) -> floe_store::Result<T>,
     ) -> Result<(T, Option<Condition>)> {
-        let placeholders = Placeholders::new(self.names.take(), self.values.take(), voice)?;
+        let placeholders = Placeholders::new(self.names.take(), self.values.take(), style)?;
         let mut parser = placeholders.parser();
-        let refuse = |error| voice.refuse_error(error);
+        let wrap = |error| style.wrap(error);
         let text = self.condition.as_deref();
         if text == Some("") {
-            parser.condition("").map_err(refuse)?;
+            parser.condition("").map_err(wrap)?;
         }
-        let other = other(&mut parser).map_err(refuse)?;
+        let other = other(&mut parser).map_err(wrap)?;
         let condition = text.map(|text| {
-            check_condition_size(text, voice)?;
-            parser.condition(text).map_err(refuse)
+            check_condition_size(text, style)?;
+            parser.condition(text).map_err(wrap)
         });
         let condition = condition.transpose()?;
-        parser.finish().map_err(refuse)?;
+        parser.finish().map_err(wrap)?;
         Ok((other, condition))
     }
 
-    /// What to return, of a word that has been checked.
+    /// Converts a validated `ReturnValues`.
     pub(crate) fn returned(&self) -> ReturnValues {
-        let word = self.return_values.as_deref();
-        word.and_then(ReturnValues::from_name).unwrap_or_default()
+        let keyword = self.return_values.as_deref();
+        keyword
+            .and_then(ReturnValues::from_name)
+            .unwrap_or_default()
     }
 }
 
-/// An operation with what the request says of its condition and its answer.
-macro_rules! completed {
+/// Sets the condition of an operation, and which values it returns.
+macro_rules! with_common_members {
     ($operation:expr, $members:expr, $condition:expr) => {{
         let (mut operation, members) = ($operation, $members);
         operation.condition = $condition;
@@ -158,16 +166,16 @@ macro_rules! completed {
     }};
 }
 
-pub(crate) use completed;
+pub(crate) use with_common_members;
 
-/// Writes an item, and gives the answer.
-pub(crate) async fn send(
+/// Writes an item, and returns the response.
+pub(crate) async fn apply_write(
     engine: &dyn Engine,
     write: WriteItem,
     table_name: &TableName<'_>,
 ) -> floe_store::Result<Vec<u8>> {
     let mut output = engine.write_item(write).await?;
-    table_name.name_cost(&mut output.consumed);
+    table_name.restore_names(&mut output.consumed);
     Ok(object(64, |w| {
         if let Some(attributes) = &output.attributes {
             write_item(w.name("Attributes"), attributes);

@@ -1,60 +1,62 @@
-//! Values and items as members of requests.
+//! Values and items in requests.
 
 use floe_store::json::{
-    Expected, Found, Layer, Named, Reader, Sent, Unreadable, ValueFault, read_item, read_value,
+    Expected, Found, NameKind, Parsed, ReadError, Reader, ValidationLayer, ValueFault, read_item,
+    read_value,
 };
 use floe_store::limits::{LITERAL_LEVELS_MAX, NESTING_LEVELS_MAX};
 use floe_store::{Item, Value};
 
+use super::error_style::ErrorStyle;
 use super::read::{
-    Place, Read, Str, check_parameterized, no_structure, unexpected_object, unfit, unrecognized,
+    Read, Str, ValueContext, check_parameterized, not_an_object, type_mismatch, unexpected_array,
+    unexpected_object,
 };
-use super::refusal::{Refusal, Result};
-use super::voice::Voice;
+use super::request_error::{RequestError, Result};
 
 /// Attributes by name: an item or a key.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct Attributes {
-    /// The attributes, of no worth if there is a fault.
+    /// The attributes. Meaningless if there is a fault.
     pub(crate) item: Item,
-    /// What is wrong with them.
+    /// The first fault of the attributes.
     pub(crate) fault: Option<ValueFault>,
 }
 
-/// A value, for instance of an expression.
-pub(crate) type Attribute = Sent<Value>;
+/// A value, for example of an expression.
+pub(crate) type Attribute = Parsed<Value>;
 
-/// A value of an expression in a transaction, where DynamoDB lets values be as deep as expressions can hold them.
+/// An expression value in a transaction, where DynamoDB allows the nesting depth of expression literals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TransactAttribute(pub(crate) Attribute);
 
 impl Attributes {
-    /// Whether one of them has an empty name, which is refused before everything else.
-    pub(crate) fn is_nameless(&self) -> bool {
-        self.fault.as_ref().is_some_and(ValueFault::is_nameless)
+    /// Whether an attribute has an empty name, which is reported before all other faults.
+    pub(crate) fn has_empty_name(&self) -> bool {
+        self.fault.as_ref().is_some_and(ValueFault::is_empty_name)
     }
 
-    /// The attributes, or what is wrong with them.
-    pub(crate) fn sound(self, voice: impl Into<Voice>) -> Result<Item> {
+    /// Returns the attributes, or their fault as an error.
+    pub(crate) fn into_valid(self, style: impl Into<ErrorStyle>) -> Result<Item> {
         match self.fault {
             None => Ok(self.item),
-            Some(fault) => Err(voice.into().refuse_value(&fault)),
+            Some(fault) => Err(style.into().value_error(&fault)),
         }
     }
 }
 
-/// Refuses an attribute with an empty name.
-pub(crate) fn nameless(layer: Layer) -> Refusal {
-    Refusal::validation(ValueFault::EmptyName(Named::Attribute).message(layer))
+/// Returns the error for an attribute with an empty name.
+pub(crate) fn empty_name_error(layer: ValidationLayer) -> RequestError {
+    RequestError::validation(ValueFault::EmptyName(NameKind::Attribute).message(layer))
 }
 
 impl<'a> Read<'a> for Attributes {
     const CLASS: &'static str =
         "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        check_parameterized(reader, place)?;
-        let Sent { value: item, fault } = read_item(reader)?;
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        check_parameterized(reader, context)?;
+        let Parsed { value: item, fault } = read_item(reader)?;
         Ok(Self { item, fault })
     }
 }
@@ -62,8 +64,8 @@ impl<'a> Read<'a> for Attributes {
 impl<'a> Read<'a> for Attribute {
     const CLASS: &'static str = "class com.amazonaws.dynamodb.v20120810.AttributeValue";
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        read_nested(reader, place, NESTING_LEVELS_MAX)
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        read_nested(reader, context, NESTING_LEVELS_MAX)
     }
 
     fn absent() -> Option<Self> {
@@ -77,8 +79,8 @@ impl<'a> Read<'a> for Attribute {
 impl<'a> Read<'a> for TransactAttribute {
     const CLASS: &'static str = <Attribute as Read<'_>>::CLASS;
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        read_nested(reader, place, LITERAL_LEVELS_MAX).map(Self)
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        read_nested(reader, context, LITERAL_LEVELS_MAX).map(Self)
     }
 
     fn absent() -> Option<Self> {
@@ -86,25 +88,31 @@ impl<'a> Read<'a> for TransactAttribute {
     }
 }
 
-fn read_nested(reader: &mut Reader<'_>, place: Place, levels_max: usize) -> Result<Attribute> {
+fn read_nested(
+    reader: &mut Reader<'_>,
+    context: ValueContext,
+    levels_max: usize,
+) -> Result<Attribute> {
     read_value(reader, levels_max).map_err(|unreadable| match unreadable {
-        Unreadable::Mismatch {
+        ReadError::Mismatch {
             expected: Expected::Value,
             found,
-        } => no_structure(found, place, <Attribute as Read<'_>>::CLASS),
+        } => not_an_object(found, context, <Attribute as Read<'_>>::CLASS),
         unreadable => unreadable.into(),
     })
 }
 
-impl From<Unreadable> for Refusal {
-    /// Refuses a request in the words of DynamoDB's framework.
-    fn from(unreadable: Unreadable) -> Self {
+impl From<ReadError> for RequestError {
+    /// Uses the messages of DynamoDB's framework.
+    fn from(unreadable: ReadError) -> Self {
         let (expected, found) = match unreadable {
-            Unreadable::Mismatch { expected, found } => (expected, found),
-            Unreadable::Malformed => return Self::Serialization(None),
-            Unreadable::FlagWord => return Self::shape("Unexpected token received from parser"),
-            Unreadable::Base64 { chars } => {
-                return Self::shape(match chars % 4 {
+            ReadError::Mismatch { expected, found } => (expected, found),
+            ReadError::Malformed => return Self::Serialization(None),
+            ReadError::InvalidFlag => {
+                return Self::wrong_type("Unexpected token received from parser");
+            }
+            ReadError::Base64 { chars } => {
+                return Self::wrong_type(match chars % 4 {
                     0 => "Invalid last non-pad Base64 character dectected".to_owned(),
                     _ => format!(
                         "Base64 encoded length is expected a multiple of 4 bytes but found: {chars}"
@@ -114,19 +122,23 @@ impl From<Unreadable> for Refusal {
         };
         match expected {
             Expected::Attributes | Expected::Object => {
-                no_structure(found, Place::Member, <Attributes as Read<'_>>::CLASS)
+                not_an_object(found, ValueContext::Member, <Attributes as Read<'_>>::CLASS)
             }
             Expected::Value | Expected::Element => {
-                no_structure(found, Place::Element, <Attribute as Read<'_>>::CLASS)
+                not_an_object(found, ValueContext::Element, <Attribute as Read<'_>>::CLASS)
             }
-            Expected::Text => unfit::<Str<'_>>(found, "String"),
-            // Unlike the flags of a request, that of a value finds no words for an array.
+            Expected::Text => type_mismatch::<Str<'_>>(found, "String"),
+            // Unlike a boolean parameter, a boolean value has no message for an array.
             Expected::Flag if found == Found::Array => Self::Serialization(None),
-            Expected::Flag => unfit::<bool>(found, "Boolean"),
+            Expected::Flag => type_mismatch::<bool>(found, "Boolean"),
             Expected::List | Expected::Bytes if found == Found::Object => unexpected_object(),
-            Expected::Bytes if found == Found::Array => unrecognized("class java.nio.ByteBuffer"),
-            Expected::Bytes => Self::shape("only base-64-encoded strings are convertible to bytes"),
-            Expected::List => Self::shape("Unexpected field type"),
+            Expected::Bytes if found == Found::Array => {
+                unexpected_array("class java.nio.ByteBuffer")
+            }
+            Expected::Bytes => {
+                Self::wrong_type("only base-64-encoded strings are convertible to bytes")
+            }
+            Expected::List => Self::wrong_type("Unexpected field type"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes values, items and what answers have in common.
+//! Writes items and other common parts of responses.
 
 use std::collections::BTreeMap;
 
@@ -7,58 +7,62 @@ use floe_store::op::ItemCollectionMetrics;
 use floe_store::{ConsumedCapacity, Item, Units};
 
 use super::body::write_list;
-use super::parameter::GivenNames;
+use super::parameter::RequestTableNames;
 
-/// Items, as an array.
+/// Writes items as an array.
 pub fn write_items(w: &mut Writer, items: &[Item]) {
     w.array(|w| items.iter().for_each(|item| write_item(w, item)));
 }
 
-/// About the bytes that items take, so that the buffer of an answer need not grow: what they take where they are
-/// stored, and for each attribute the type, the brackets and the quotes.
-pub(crate) fn room<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
-    let room = |item: &Item| match item.packed_bytes() {
+/// Estimates the response size of items, so that the buffer need not grow: their stored size plus type, brackets and
+/// quotes of each attribute.
+pub(crate) fn estimated_bytes<'a>(items: impl IntoIterator<Item = &'a Item>) -> usize {
+    let estimate = |item: &Item| match item.packed_bytes() {
         Some(bytes) => bytes + bytes / 8 + item.len() * 16,
         None => item.len() * 64,
     };
-    items.into_iter().map(room).sum()
+    items.into_iter().map(estimate).sum()
 }
 
-/// The member `ConsumedCapacity` of an answer about one table, if it was asked for.
+/// Writes `ConsumedCapacity` of a response about one table, if requested.
 pub(crate) fn write_consumed(w: &mut Writer, consumed: Option<&ConsumedCapacity>) {
     if let Some(consumed) = consumed {
-        write_capacity(w.name("ConsumedCapacity"), consumed, Split::Total);
+        write_capacity(w.name("ConsumedCapacity"), consumed, ListedUnits::Total);
     }
 }
 
-/// The member `ConsumedCapacity` of an answer about several tables, if it was asked for.
-pub(crate) fn write_consumed_list(w: &mut Writer, consumed: &[ConsumedCapacity], split: Split) {
+/// Writes `ConsumedCapacity` of a response about several tables, if requested.
+pub(crate) fn write_consumed_list(
+    w: &mut Writer,
+    consumed: &[ConsumedCapacity],
+    listed: ListedUnits,
+) {
     if !consumed.is_empty() {
-        let write = |w: &mut Writer, table: &_| write_capacity(w, table, split);
+        let write = |w: &mut Writer, table: &_| write_capacity(w, table, listed);
         write_list(w, "ConsumedCapacity", consumed, write);
     }
 }
 
-/// How the units of an operation are listed.
+/// Which capacity units are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Split {
-    /// All together.
+pub(crate) enum ListedUnits {
+    /// The total only.
     Total,
-    /// And those of reading apart, as TransactGetItems does.
+    /// The total and the read units, as in TransactGetItems.
     Read,
-    /// And those of writing apart, as TransactWriteItems does.
+    /// The total and the write units, as in TransactWriteItems.
     Write,
 }
 
-fn write_capacity(w: &mut Writer, consumed: &ConsumedCapacity, split: Split) {
+fn write_capacity(w: &mut Writer, consumed: &ConsumedCapacity, listed: ListedUnits) {
     w.object(|w| {
         w.name("TableName").string(&consumed.table_name);
-        write_units(w, consumed.total(), split);
+        write_units(w, consumed.total(), listed);
         if !consumed.by_index {
             return;
         }
         w.name("Table")
-            .object(|w| write_units(w, consumed.table, split));
+            .object(|w| write_units(w, consumed.table, listed));
         for (name, shares) in [
             ("LocalSecondaryIndexes", &consumed.local_indexes),
             ("GlobalSecondaryIndexes", &consumed.global_indexes),
@@ -66,7 +70,7 @@ fn write_capacity(w: &mut Writer, consumed: &ConsumedCapacity, split: Split) {
             if !shares.is_empty() {
                 w.name(name).object(|w| {
                     for (index, units) in shares {
-                        w.name(index).object(|w| write_units(w, *units, split));
+                        w.name(index).object(|w| write_units(w, *units, listed));
                     }
                 });
             }
@@ -74,18 +78,18 @@ fn write_capacity(w: &mut Writer, consumed: &ConsumedCapacity, split: Split) {
     });
 }
 
-fn write_units(w: &mut Writer, units: Units, split: Split) {
-    // DynamoDB writes units with a decimal, which the debug form of a float has.
+fn write_units(w: &mut Writer, units: Units, listed: ListedUnits) {
+    // DynamoDB always writes a decimal place, as the debug format of a float does.
     let number = format_args!("{:?}", units.as_f64());
     w.name("CapacityUnits").number(number);
-    match split {
-        Split::Total => {}
-        Split::Read => w.name("ReadCapacityUnits").number(number),
-        Split::Write => w.name("WriteCapacityUnits").number(number),
+    match listed {
+        ListedUnits::Total => {}
+        ListedUnits::Read => w.name("ReadCapacityUnits").number(number),
+        ListedUnits::Write => w.name("WriteCapacityUnits").number(number),
     }
 }
 
-/// The size of an item collection.
+/// Writes the size of an item collection.
 pub(crate) fn write_collection(w: &mut Writer, metrics: &ItemCollectionMetrics) {
     w.object(|w| {
         write_item(w.name("ItemCollectionKey"), &metrics.key);
@@ -96,18 +100,18 @@ pub(crate) fn write_collection(w: &mut Writer, metrics: &ItemCollectionMetrics) 
     });
 }
 
-/// The member `ItemCollectionMetrics` of an answer about several tables, if there is any.
+/// Writes `ItemCollectionMetrics` of a response about several tables, if there are any.
 pub(crate) fn write_collections(
     w: &mut Writer,
     collections: &BTreeMap<String, Vec<ItemCollectionMetrics>>,
-    names: &GivenNames,
+    names: &RequestTableNames,
 ) {
     if collections.is_empty() {
         return;
     }
     w.name("ItemCollectionMetrics").object(|w| {
         for (table, metrics) in collections {
-            write_list(w, names.given(table), metrics, write_collection);
+            write_list(w, names.name_in_request(table), metrics, write_collection);
         }
     });
 }

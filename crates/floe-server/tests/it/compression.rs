@@ -1,19 +1,19 @@
-//! Compressed requests, and compressed answers for who wants them.
+//! Compressed requests and responses.
 
-use crate::support::{ANYBODY, Client, Response, call, start};
+use crate::support::{Client, Response, UNVERIFIED_AUTHORIZATION, call, start};
 use floe_server::Options;
 
 const TABLE: &str = r#"{"TableName": "tab", "BillingMode": "PAY_PER_REQUEST",
     "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}],
     "AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}]}"#;
 
-/// A call with one more header and a body of bytes.
+/// Returns a call with a further header and a binary body.
 fn call_with(operation: &str, header: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
     let head = format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-amz-json-1.0\r\n\
          X-Amz-Target: DynamoDB_20120810.{operation}\r\nX-Amz-Date: 20150830T123600Z\r\n\
-         Authorization: {ANYBODY}\r\n{header}\r\nContent-Length: {length}\r\n\r\n"
+         Authorization: {UNVERIFIED_AUTHORIZATION}\r\n{header}\r\nContent-Length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body].concat()
 }
@@ -22,7 +22,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
     member.extend(miniz_oxide::deflate::compress_to_vec(bytes, 6));
     member.extend(crc32fast::hash(bytes).to_le_bytes());
-    // The length, of which all bodies here leave the upper half empty.
+    // The length as 32 bits.
     member.extend(bytes.len().to_le_bytes().into_iter().take(4));
     member
 }
@@ -39,14 +39,17 @@ fn get(key: &str, paths: &str) -> String {
 
 async fn send(client: &mut Client, request: Vec<u8>) -> Response {
     client.send(request).await;
-    client.response().await
+    client.read_response().await
 }
 
 #[tokio::test]
-async fn compressed_requests_are_read() {
+async fn compressed_requests_are_accepted() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
-    assert_eq!(client.ask(&call("CreateTable", TABLE)).await.status, 200);
+    assert_eq!(
+        client.exchange(&call("CreateTable", TABLE)).await.status,
+        200
+    );
     let encoding = "Content-Encoding: gzip";
     let long = "floe".repeat(20_000);
     let halves = |body: Vec<u8>| [gzip(&body[..10]), gzip(&body[10..])].concat();
@@ -57,17 +60,20 @@ async fn compressed_requests_are_read() {
     ] {
         let response = send(&mut client, call_with("PutItem", encoding, &body)).await;
         assert_eq!((response.status, &*response.body), (200, "{}"), "{key}");
-        let response = client.ask(&call("GetItem", &get(key, "x"))).await;
+        let response = client.exchange(&call("GetItem", &get(key, "x"))).await;
         let item = format!(r#"{{"Item":{{"x":{{"S":"{value}"}}}}}}"#);
         assert_eq!(response.body, item, "{key}");
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_decompressed_is_not_done() {
+async fn invalid_compression_is_rejected() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
-    assert_eq!(client.ask(&call("CreateTable", TABLE)).await.status, 200);
+    assert_eq!(
+        client.exchange(&call("CreateTable", TABLE)).await.status,
+        200
+    );
     let (plain, whole) = (put("a", "v"), gzip(&put("a", "v")));
     let junk = [&whole[..], b"junk"].concat();
     for (encoding, body) in [
@@ -83,7 +89,7 @@ async fn what_cannot_be_decompressed_is_not_done() {
         assert_eq!(response.status, 500, "{encoding}");
         let failure = r#"{"__type":"com.amazon.coral.service#InternalFailure""#;
         assert!(response.body.starts_with(failure), "{}", response.body);
-        let response = client.ask(&call("GetItem", &get("a", "x"))).await;
+        let response = client.exchange(&call("GetItem", &get("a", "x"))).await;
         assert_eq!(response.body, "{}", "{encoding}");
     }
     let plainly = "Content-Encoding: identity";
@@ -92,7 +98,7 @@ async fn what_cannot_be_decompressed_is_not_done() {
 }
 
 #[tokio::test]
-async fn few_bytes_that_stand_for_too_many_are_refused() {
+async fn decompressed_size_is_limited() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let spaces = vec![b' '; 16 << 20];
@@ -103,20 +109,23 @@ async fn few_bytes_that_stand_for_too_many_are_refused() {
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_who_wants_it() {
+async fn large_responses_are_compressed_on_request() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
-    assert_eq!(client.ask(&call("CreateTable", TABLE)).await.status, 200);
+    assert_eq!(
+        client.exchange(&call("CreateTable", TABLE)).await.status,
+        200
+    );
     let value = "x".repeat(4096 - 25);
     let body = String::from_utf8(put("a", &value)).unwrap();
-    assert_eq!(client.ask(&call("PutItem", &body)).await.status, 200);
-    let plain = client.ask(&call("GetItem", &get("a", "p, x"))).await;
+    assert_eq!(client.exchange(&call("PutItem", &body)).await.status, 200);
+    let plain = client.exchange(&call("GetItem", &get("a", "p, x"))).await;
     assert_eq!(plain.header("content-encoding"), "");
 
     for encoding in ["gzip", "deflate"] {
         let header = format!("Accept-Encoding: {encoding}");
-        let ask = |paths: &str| call_with("GetItem", &header, get("a", paths).as_bytes());
-        let long = send(&mut client, ask("p, x")).await;
+        let request = |paths: &str| call_with("GetItem", &header, get("a", paths).as_bytes());
+        let long = send(&mut client, request("p, x")).await;
         assert_eq!(long.header("content-encoding"), encoding);
         let checksum = crc32fast::hash(&long.bytes).to_string();
         assert_eq!(long.header("x-amz-crc32"), checksum, "{encoding}");
@@ -126,7 +135,7 @@ async fn long_answers_are_compressed_for_who_wants_it() {
         };
         assert_eq!(text.unwrap(), plain.bytes, "{encoding}");
 
-        let short = send(&mut client, ask("x")).await;
+        let short = send(&mut client, request("x")).await;
         assert_eq!(short.header("content-encoding"), "", "{encoding}");
     }
 }

@@ -1,41 +1,41 @@
-//! Which requests are let in that a browser could have sent.
+//! Protection against requests from web pages.
 
-use crate::support::{Response, ask, call, start};
-use floe_server::{Keys, Options, Running};
+use crate::support::{Response, call, exchange, start};
+use floe_server::{Keys, Options, ServerHandle};
 
 fn loopback() -> Options {
     Options::new()
 }
 
-/// A server that other machines can reach.
+/// Returns the options of a server that other machines can reach.
 fn exposed() -> Options {
     Options::new()
         .listen(([0, 0, 0, 0], 0).into())
         .insecure(true)
 }
 
-async fn list(server: &Running, host: &str, more: &[(&str, &str)]) -> Response {
+async fn list(server: &ServerHandle, host: &str, more: &[(&str, &str)]) -> Response {
     let mut headers = format!("Host: {host}\r\n");
     for (name, value) in more {
         headers += &format!("{name}: {value}\r\n");
     }
     let text = call("ListTables", "{}").replace("Host: localhost\r\n", &headers);
     let address = ([127, 0, 0, 1], server.local_addr().port()).into();
-    ask(address, &text).await
+    exchange(address, &text).await
 }
 
-/// Checks which names a server goes by.
+/// Checks which host names a server accepts.
 async fn check_hosts(options: Options, hosts: &[(&str, bool)]) {
     let server = start(options).await;
-    for (host, is_let_in) in hosts {
+    for (host, is_accepted) in hosts {
         let response = list(&server, host, &[]).await;
-        let status = if *is_let_in { 200 } else { 403 };
+        let status = if *is_accepted { 200 } else { 403 };
         assert_eq!(response.status, status, "{host}: {response:?}");
     }
 }
 
 #[tokio::test]
-async fn only_names_that_nobody_outside_can_own_are_accepted() {
+async fn only_unforgeable_host_names_are_accepted() {
     check_hosts(
         loopback(),
         &[
@@ -67,7 +67,7 @@ async fn only_names_that_nobody_outside_can_own_are_accepted() {
 }
 
 #[tokio::test]
-async fn a_server_that_listens_to_its_network_goes_by_names_without_a_dot() {
+async fn exposed_server_accepts_names_without_a_dot() {
     let hosts = [
         ("dynamodb:8000", true),
         ("floe", true),
@@ -80,7 +80,7 @@ async fn a_server_that_listens_to_its_network_goes_by_names_without_a_dot() {
 }
 
 #[tokio::test]
-async fn further_names_can_be_allowed() {
+async fn additional_host_names_can_be_allowed() {
     let options = loopback()
         .allow_host("db.example.com")
         .allow_host("*.internal.example");
@@ -98,35 +98,35 @@ async fn further_names_can_be_allowed() {
 }
 
 #[tokio::test]
-async fn what_is_refused_says_which_flag_would_accept_it() {
+async fn rejection_names_the_flag_that_allows_the_request() {
     let server = start(loopback()).await;
     let response = list(&server, "db.test:8000", &[]).await;
     assert_eq!(
         response.body,
-        "{\"__type\":\"com.amazon.coral.service#AccessDeniedException\",\"message\":\"the request is for a host that \
-         this server does not go by; to accept it, start floe with --allow-host db.test: host=\\\"db.test:8000\\\"\"}"
+        "{\"__type\":\"com.amazon.coral.service#AccessDeniedException\",\"message\":\"the host name is not \
+         allowed; to accept it, start floe with --allow-host db.test: host=\\\"db.test:8000\\\"\"}"
     );
     let response = list(&server, "localhost", &[("Origin", "https://evil.com")]).await;
     assert_eq!(response.status, 403);
     assert_eq!(
         response.body,
-        "{\"__type\":\"com.amazon.coral.service#AccessDeniedException\",\"message\":\"the request comes from a web \
-         page; to accept it, start floe with --cors https://evil.com: origin=\\\"https://evil.com\\\"\"}"
+        "{\"__type\":\"com.amazon.coral.service#AccessDeniedException\",\"message\":\"requests from this web page \
+         are not allowed; to accept them, start floe with --cors https://evil.com: origin=\\\"https://evil.com\\\"\"}"
     );
     assert_eq!(response.header("access-control-allow-origin"), "");
 }
 
 #[tokio::test]
-async fn a_host_in_the_first_line_counts_as_well() {
+async fn host_in_the_request_line_is_checked() {
     let server = start(loopback()).await;
     let text = call("ListTables", "{}").replace("POST / ", "POST http://evil.com/ ");
-    assert_eq!(ask(server.local_addr(), &text).await.status, 403);
+    assert_eq!(exchange(server.local_addr(), &text).await.status, 403);
     let text = call("ListTables", "{}").replace("POST / ", "POST http://localhost/ ");
-    assert_eq!(ask(server.local_addr(), &text).await.status, 200);
+    assert_eq!(exchange(server.local_addr(), &text).await.status, 200);
 }
 
 #[tokio::test]
-async fn there_is_one_host_and_one_origin() {
+async fn repeated_host_or_origin_is_rejected() {
     let server = start(loopback().cors("*")).await;
     let response = list(&server, "localhost", &[("Host", "localhost")]).await;
     assert_eq!(response.status, 403);
@@ -135,7 +135,7 @@ async fn there_is_one_host_and_one_origin() {
 }
 
 #[tokio::test]
-async fn pages_are_refused_unless_their_origin_was_allowed() {
+async fn pages_need_an_allowed_origin() {
     let cases: [(&[&str], &str, bool); 9] = [
         (&[], "https://evil.com", false),
         (&[], "null", false),
@@ -147,11 +147,11 @@ async fn pages_are_refused_unless_their_origin_was_allowed() {
         (&["http://a", "http://b"], "http://b", true),
         (&["*"], "https://evil.com", true),
     ];
-    for (allowed, origin, is_let_in) in cases {
+    for (allowed, origin, is_accepted) in cases {
         let options = allowed.iter().fold(loopback(), |o, a| o.cors(*a));
         let server = start(options).await;
         let response = list(&server, "localhost", &[("Origin", origin)]).await;
-        let status = if is_let_in { 200 } else { 403 };
+        let status = if is_accepted { 200 } else { 403 };
         assert_eq!(response.status, status, "{allowed:?} {origin}");
     }
 }
@@ -165,7 +165,7 @@ async fn keys_do_not_replace_the_guard() {
 }
 
 #[tokio::test]
-async fn an_allowed_page_may_read_the_answer() {
+async fn allowed_page_may_read_the_response() {
     let server = start(loopback().cors("http://localhost:3000")).await;
     let response = list(&server, "localhost", &[("Origin", "http://localhost:3000")]).await;
     assert_eq!(
@@ -186,12 +186,12 @@ async fn an_allowed_page_may_read_the_answer() {
 }
 
 #[tokio::test]
-async fn a_browser_that_asks_first_is_answered_as_dynamodb_does() {
+async fn preflight_is_answered_like_dynamodb() {
     let server = start(loopback().cors("*")).await;
     let text = "OPTIONS / HTTP/1.1\r\nHost: localhost\r\nOrigin: whatever\r\n\
                 Access-Control-Request-Headers: a, b, c\r\nAccess-Control-Request-Method: d\r\n\
                 Access-Control-Request-Private-Network: true\r\n\r\n";
-    let response = ask(server.local_addr(), text).await;
+    let response = exchange(server.local_addr(), text).await;
     assert_eq!((response.status, response.body.as_str()), (200, ""));
     for (name, value) in [
         ("access-control-allow-origin", "*"),
@@ -204,9 +204,9 @@ async fn a_browser_that_asks_first_is_answered_as_dynamodb_does() {
         assert_eq!(response.header(name), value, "{name}");
     }
     assert_eq!(response.header("x-amzn-requestid").len(), 52);
-    // Without having been asked for, nothing is allowed.
+    // Without an allowed origin, the preflight is rejected.
     let server = start(loopback()).await;
-    let response = ask(server.local_addr(), text).await;
+    let response = exchange(server.local_addr(), text).await;
     assert_eq!(response.status, 403);
     assert_eq!(response.header("access-control-allow-origin"), "");
 }

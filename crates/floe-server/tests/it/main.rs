@@ -1,4 +1,4 @@
-//! The server from outside: over HTTP, and as a service that is handed bodies; in one program, so that it is linked once.
+//! Tests of the server over HTTP and of the service without it, in one binary that is linked once.
 
 #![expect(
     clippy::expect_used,

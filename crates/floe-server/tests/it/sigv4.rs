@@ -1,16 +1,16 @@
-//! Who is let in when the server has keys: those who sign with one of them, and nobody else.
+//! Signature checks of a server with keys.
 //!
-//! AWS's published vectors are checked beside the code, in `src/sigv4/tests.rs`.
+//! AWS's published test vectors are in `src/sigv4/tests.rs`.
 
 use std::time::Duration;
 
-use crate::sign::{Call, Signed};
-use crate::support::{Response, ask, start};
-use floe_server::{Keys, Options, Running};
+use crate::sign::{Call, SignedCall};
+use crate::support::{Response, exchange, start};
+use floe_server::{Keys, Options, ServerHandle};
 use floe_store::Env;
 use floe_store::env::{ManualClock, Timestamp};
 
-/// 2015-08-30T12:36:00Z, when the calls are signed.
+/// 2015-08-30T12:36:00Z, the time of the signatures.
 const SIGNED_AT: u64 = 1_440_938_160;
 
 const MISMATCH: &str = "The request signature we calculated does not match the signature you provided. Check your \
@@ -25,81 +25,85 @@ fn options_at(seconds: u64) -> Options {
     Options::new().keys(keys).env(Env::manual(clock, 1))
 }
 
-async fn server() -> Running {
+async fn server() -> ServerHandle {
     start(options_at(SIGNED_AT + 60)).await
 }
 
-fn check_refused(response: &Response, code: &str, message: &str) {
+fn check_rejected(response: &Response, code: &str, message: &str) {
     let expected =
         format!("{{\"__type\":\"com.amazon.coral.service#{code}\",\"message\":\"{message}\"}}");
     assert_eq!(response.body, expected);
     assert_eq!(response.status, 400);
 }
 
-async fn check(signed: &Signed, code: &str, message: &str) {
+async fn check(signed: &SignedCall, code: &str, message: &str) {
     let server = server().await;
-    let response = ask(server.local_addr(), &signed.text()).await;
-    check_refused(&response, code, message);
+    let response = exchange(server.local_addr(), &signed.text()).await;
+    check_rejected(&response, code, message);
 }
 
 fn list() -> Call {
     Call::new("ListTables", "{}")
 }
 
-async fn is_let_in(signed: &Signed) -> bool {
+async fn is_accepted(signed: &SignedCall) -> bool {
     let server = server().await;
-    let response = ask(server.local_addr(), &signed.text()).await;
+    let response = exchange(server.local_addr(), &signed.text()).await;
     response.body == r#"{"TableNames":[]}"#
 }
 
 #[tokio::test]
-async fn who_signs_with_a_key_is_let_in() {
-    assert!(is_let_in(&list().sign()).await);
+async fn requests_signed_with_a_key_are_accepted() {
+    assert!(is_accepted(&list().sign()).await);
     let mut other = list();
     other.access_key = "OTHER".to_owned();
     other.secret_key = "another secret".to_owned();
-    assert!(is_let_in(&other.sign()).await);
+    assert!(is_accepted(&other.sign()).await);
 }
 
 #[tokio::test]
-async fn a_signature_may_be_written_in_several_ways() {
+async fn signature_formats_are_equivalent() {
     let without_space = list().sign().text().replace(", Sig", ",Sig");
     let without_comma = list().sign().text().replace(", Sig", " Sig");
     let server = server().await;
     for text in [without_space, without_comma] {
-        assert_eq!(ask(server.local_addr(), &text).await.status, 200, "{text}");
+        assert_eq!(
+            exchange(server.local_addr(), &text).await.status,
+            200,
+            "{text}"
+        );
     }
     let mut spaced = list();
     spaced.set("x-note", "a b");
     spaced.signed.push("x-note".to_owned());
     let mut spaced = spaced.sign();
     spaced.call.set("x-note", "   a     b  ");
-    assert!(is_let_in(&spaced).await);
+    assert!(is_accepted(&spaced).await);
     let mut twice = list();
     twice.headers.push(("x-note".to_owned(), "a".to_owned()));
     twice.headers.push(("x-note".to_owned(), "b".to_owned()));
     twice.signed.push("x-note".to_owned());
-    assert!(is_let_in(&twice.sign()).await);
+    assert!(is_accepted(&twice.sign()).await);
     let mut query = list();
     query.query = "a=1&b=2".to_owned();
     let mut query = query.sign();
     query.call.query = "b=2&a=1".to_owned();
-    assert!(is_let_in(&query).await);
+    assert!(is_accepted(&query).await);
     let mut dated = list();
     dated.headers.retain(|(name, _)| name != "x-amz-date");
     dated.signed.retain(|name| name != "x-amz-date");
     dated.set("date", "Sun, 30 Aug 2015 12:36:00 GMT");
-    assert!(is_let_in(&dated.sign()).await);
+    assert!(is_accepted(&dated.sign()).await);
     let mut with_token = list();
     with_token.set("x-amz-security-token", "any");
     with_token.signed.push("x-amz-security-token".to_owned());
-    assert!(is_let_in(&with_token.sign()).await);
+    assert!(is_accepted(&with_token.sign()).await);
 }
 
 #[tokio::test]
-async fn every_part_that_was_changed_on_the_way_is_noticed() {
+async fn changes_after_signing_are_detected() {
     let signed = list().sign();
-    type Change = fn(&mut Signed);
+    type Change = fn(&mut SignedCall);
     let changes: [(&str, Change); 12] = [
         ("body", |s| s.call.body = "{ }".to_owned()),
         ("no body", |s| s.call.body.clear()),
@@ -111,7 +115,7 @@ async fn every_part_that_was_changed_on_the_way_is_noticed() {
         ("content type", |s| {
             s.call.set("content-type", "application/json");
         }),
-        ("moment", |s| s.call.set("x-amz-date", "20150830T123601Z")),
+        ("time", |s| s.call.set("x-amz-date", "20150830T123601Z")),
         ("query", |s| s.call.query = "a=b".to_owned()),
         ("region", |s| {
             s.credential = s.credential.replace("us-east-1", "us-east-2");
@@ -129,24 +133,24 @@ async fn every_part_that_was_changed_on_the_way_is_noticed() {
         let mut changed = signed.clone();
         change(&mut changed);
         let server = server().await;
-        let response = ask(server.local_addr(), &changed.text()).await;
+        let response = exchange(server.local_addr(), &changed.text()).await;
         assert!(response.body.contains(MISMATCH), "{name}: {response:?}");
     }
 }
 
 #[tokio::test]
-async fn a_wrong_secret_and_an_unknown_key_are_told_apart() {
+async fn wrong_secret_and_unknown_key_have_different_errors() {
     let mut wrong = list();
     wrong.secret_key = "a guess".to_owned();
     check(&wrong.sign(), "InvalidSignatureException", MISMATCH).await;
     let mut unknown = list();
-    unknown.access_key = "SOMEBODY".to_owned();
+    unknown.access_key = "UNKNOWN".to_owned();
     let message = "The security token included in the request is invalid.";
     check(&unknown.sign(), "UnrecognizedClientException", message).await;
 }
 
 #[tokio::test]
-async fn a_signature_lasts_a_quarter_of_an_hour_either_way() {
+async fn signature_is_valid_for_15_minutes_before_and_after() {
     let quarter = Duration::from_secs(15 * 60).as_secs();
     for (now, is_valid) in [
         (SIGNED_AT + quarter, true),
@@ -155,23 +159,23 @@ async fn a_signature_lasts_a_quarter_of_an_hour_either_way() {
         (SIGNED_AT - quarter - 1, false),
     ] {
         let server = start(options_at(now)).await;
-        let response = ask(server.local_addr(), &list().sign().text()).await;
+        let response = exchange(server.local_addr(), &list().sign().text()).await;
         assert_eq!(response.status == 200, is_valid, "{now}: {response:?}");
     }
     let server = start(options_at(SIGNED_AT + 3600)).await;
-    let response = ask(server.local_addr(), &list().sign().text()).await;
+    let response = exchange(server.local_addr(), &list().sign().text()).await;
     let message = "Signature expired: 20150830T123600Z is now earlier than 20150830T132100Z (20150830T133600Z - 15 \
                    min.)";
-    check_refused(&response, "InvalidSignatureException", message);
+    check_rejected(&response, "InvalidSignatureException", message);
     let server = start(options_at(SIGNED_AT - 3600)).await;
-    let response = ask(server.local_addr(), &list().sign().text()).await;
+    let response = exchange(server.local_addr(), &list().sign().text()).await;
     let message = "Signature not yet current: 20150830T123600Z is still later than 20150830T115100Z \
                    (20150830T113600Z + 15 min.)";
-    check_refused(&response, "InvalidSignatureException", message);
+    check_rejected(&response, "InvalidSignatureException", message);
 }
 
 #[tokio::test]
-async fn what_a_signature_is_for_is_checked() {
+async fn credential_scope_is_checked() {
     let mut call = list();
     call.day = "20150829".to_owned();
     call.service = "s3".to_owned();
@@ -183,15 +187,18 @@ async fn what_a_signature_is_for_is_checked() {
 
     let mut call = list();
     call.region = "eu-west-1".to_owned();
-    assert!(is_let_in(&call.sign()).await, "no region was asked for");
+    assert!(
+        is_accepted(&call.sign()).await,
+        "the server accepts any region"
+    );
     let server = start(options_at(SIGNED_AT).region("us-east-1")).await;
-    let response = ask(server.local_addr(), &call.sign().text()).await;
+    let response = exchange(server.local_addr(), &call.sign().text()).await;
     let message = "Credential should be scoped to a valid region, not 'eu-west-1'.";
-    check_refused(&response, "InvalidSignatureException", message);
+    check_rejected(&response, "InvalidSignatureException", message);
 }
 
 #[tokio::test]
-async fn a_signature_must_be_of_the_right_form() {
+async fn malformed_signature_is_rejected() {
     let mut signed = list().sign();
     signed.algorithm = "AWS4-HMAC-SHA1".to_owned();
     let message = "Unsupported AWS 'algorithm': 'AWS4-HMAC-SHA1' (only AWS4-HMAC-SHA256 for now). ";
@@ -210,7 +217,7 @@ async fn a_signature_must_be_of_the_right_form() {
 }
 
 #[tokio::test]
-async fn what_decides_where_a_request_goes_must_be_signed() {
+async fn host_and_target_must_be_signed() {
     for (name, shown) in [("host", "Host"), ("x-amz-target", "X-Amz-Target")] {
         let mut call = list();
         call.signed.retain(|signed| signed != name);
@@ -227,7 +234,7 @@ async fn what_decides_where_a_request_goes_must_be_signed() {
 }
 
 #[tokio::test]
-async fn a_signature_in_the_query_is_refused() {
+async fn query_signature_is_rejected() {
     let mut call = list();
     call.query = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=a&X-Amz-Signature=b&\
                   X-Amz-SignedHeaders=host&X-Amz-Date=c"
@@ -236,30 +243,30 @@ async fn a_signature_in_the_query_is_refused() {
     let (head, rest) = text.split_once("authorization: ").unwrap();
     let (_, rest) = rest.split_once("\r\n").unwrap();
     let server = server().await;
-    let response = ask(server.local_addr(), &format!("{head}{rest}")).await;
-    let message = "This server does not take signatures in the query string: sign with the Authorization header.";
-    check_refused(&response, "InvalidSignatureException", message);
+    let response = exchange(server.local_addr(), &format!("{head}{rest}")).await;
+    let message = "This server does not accept signatures in the query string: sign with the Authorization header.";
+    check_rejected(&response, "InvalidSignatureException", message);
 }
 
 #[tokio::test]
-async fn strangers_learn_nothing_but_whether_they_speak_the_protocol() {
+async fn unauthenticated_callers_see_protocol_errors_only() {
     let server = server().await;
     let mut call = list();
     call.body = "{".to_owned();
     call.secret_key = "a guess".to_owned();
-    let response = ask(server.local_addr(), &call.sign().text()).await;
+    let response = exchange(server.local_addr(), &call.sign().text()).await;
     assert!(response.body.contains("SerializationException"));
     let mut call = Call::new("DropEverything", "{}");
     call.secret_key = "a guess".to_owned();
-    let response = ask(server.local_addr(), &call.sign().text()).await;
+    let response = exchange(server.local_addr(), &call.sign().text()).await;
     assert!(response.body.contains("UnknownOperationException"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_body_is_verified_as_well() {
+async fn large_body_is_verified() {
     let padded = format!("{{{}}}", " ".repeat(2_000_000));
-    assert!(is_let_in(&Call::new("ListTables", &padded).sign()).await);
+    assert!(is_accepted(&Call::new("ListTables", &padded).sign()).await);
     let mut changed = Call::new("ListTables", &padded).sign();
     changed.call.body = padded.replacen(' ', "\n", 1);
-    assert!(!is_let_in(&changed).await);
+    assert!(!is_accepted(&changed).await);
 }

@@ -1,9 +1,8 @@
-//! What an update does to an item.
+//! Applies updates to items.
 //!
-//! Everything is computed from the item as it was: right sides, the types that `ADD` and `DELETE`
-//! meet, and the positions in lists. Three steps keep that so, whatever the order of the clauses:
-//! operands, then paths, both against the old item, and then the writes to a copy, of which none can
-//! see another.
+//! Everything is computed from the item before the update: operands, the types of `ADD` and `DELETE`, and list indexes.
+//! To ensure this regardless of the order of the clauses, operands are computed first, then paths are checked, both on
+//! the old item. The writes then go to a copy, and no write affects another.
 
 use std::borrow::Cow;
 
@@ -21,15 +20,15 @@ mod packed;
 mod tests;
 
 impl Update {
-    /// The item after the update.
+    /// Returns the item after the update.
     ///
-    /// `SET` and `ADD` of a list position past the end append to the list; positions that `REMOVE`
-    /// takes out are those of the old list. A set of which `DELETE` takes the last element vanishes.
+    /// `SET` and `ADD` beyond the end of a list append to it. `REMOVE` refers to indexes of the old list. A set from
+    /// which `DELETE` removes the last element is removed itself.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when the update does not fit the item: an operand is missing or of a
-    /// wrong type, a path leads through something that is not there, or a number leaves its range.
+    /// Returns DynamoDB's error if the update does not match the item: an operand is missing or has the wrong type, a path
+    /// leads through a missing value, or a number goes out of range.
     ///
     /// ```
     /// use floe_store::{Item, Value, expr::{Path, Update}};
@@ -48,34 +47,34 @@ impl Update {
         let mut writes = self.writes(item)?;
         self.paths().try_for_each(|path| check_parent(path, item))?;
 
-        // In the order of paths every position past the end of a list appends: there are never more
-        // elements appended before it than positions between the end and itself.
+        // In path order, every index beyond the end of a list appends: never more elements have been appended before it
+        // than there are indexes between the end and itself.
         writes.sort_unstable_by_key(|(path, _)| *path);
         let mut after = self.kept(item);
-        let mut gone: Vec<&Path> = Vec::new();
+        let mut removals: Vec<&Path> = Vec::new();
         for (path, write) in writes {
-            if write.apply(Place::find(path, &mut after)?)? == Outcome::Emptied {
-                gone.push(path);
+            if write.apply(PathTarget::find(path, &mut after)?)? == Effect::Emptied {
+                removals.push(path);
             }
         }
-        // A position that the old list did not have may be that of an appended element by now.
+        // An index that the old list did not have may now belong to an appended element.
         let removed = self.remove.iter();
-        gone.extend(removed.filter(|path| path.resolve(item).is_some()));
-        // From the back, so that no removal moves what another one means.
-        gone.sort_unstable();
-        for path in gone.into_iter().rev() {
-            Place::find(path, &mut after)?.remove();
+        removals.extend(removed.filter(|path| path.resolve(item).is_some()));
+        // Back to front, so that no removal shifts the index of another.
+        removals.sort_unstable();
+        for path in removals.into_iter().rev() {
+            PathTarget::find(path, &mut after)?.remove();
         }
         Ok(after)
     }
 
-    /// The parts of an item at the paths that the update changes, for `UPDATED_OLD` and `UPDATED_NEW`.
-    /// They are a projection: positions in lists are those of the given item.
+    /// Returns the parts of an item at the paths that the update changes, for `UPDATED_OLD` and `UPDATED_NEW`. As in a
+    /// projection, list indexes refer to the given item.
     pub fn touched(&self, item: &Item) -> Item {
         project(self.paths(), item)
     }
 
-    /// A copy of the item, without the attributes that are set as a whole: they may be large, and come anew.
+    /// Copies the item without attributes that are replaced as a whole, which may be large.
     fn kept(&self, item: &Item) -> Item {
         let is_set = |name: &Name| {
             let mut paths = self.set.iter().map(|(path, _)| path);
@@ -87,7 +86,7 @@ impl Update {
         Item::from(kept)
     }
 
-    /// What is to be written, with all operands computed and found to fit.
+    /// Returns the writes, with all operands computed and checked.
     fn writes(&self, item: &Item) -> Result<Vec<(&Path, Write<'_>)>> {
         self.check_operands(item)?;
         let mut writes: Vec<_> = self.operand_writes().collect();
@@ -97,14 +96,14 @@ impl Update {
         Ok(writes)
     }
 
-    /// What ADD and DELETE write.
+    /// Returns the writes of ADD and DELETE.
     fn operand_writes(&self) -> impl Iterator<Item = (&Path, Write<'_>)> {
         let (add, delete) = (self.add.iter(), self.delete.iter());
         let added = add.map(|(path, value)| (path, Write::Add(value)));
         added.chain(delete.map(|(path, set)| (path, Write::Delete(set))))
     }
 
-    /// Refuses operands of ADD and DELETE that do not fit what the item holds.
+    /// Rejects operands of ADD and DELETE that do not match the item.
     fn check_operands(&self, item: &Item) -> Result<()> {
         let mut writes = self.operand_writes();
         let fit = writes.all(|(path, write)| write.fits(path.resolve(item)));
@@ -112,23 +111,23 @@ impl Update {
     }
 }
 
-/// Something to be written to a path.
+/// A write to a path.
 enum Write<'u> {
     Set(Value),
     Add(&'u Value),
     Delete(&'u Value),
 }
 
-/// What became of a place.
+/// The effect of a write on its target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum Effect {
     Written,
-    /// A set lost its last element and must go, but not before the positions after it are used.
+    /// A set lost its last element. It is removed later, because the indexes after it are still in use.
     Emptied,
 }
 
 impl Write<'_> {
-    /// Whether it can be done to what is there.
+    /// Whether the write matches the old value.
     fn fits(&self, old: Option<&Value>) -> bool {
         let operand = match self {
             Self::Set(_) => return true,
@@ -139,31 +138,31 @@ impl Write<'_> {
         suits && old.is_none_or(|old| old.value_type() == operand.value_type())
     }
 
-    fn apply(self, mut place: Place<'_>) -> Result<Outcome> {
+    fn apply(self, mut target: PathTarget<'_>) -> Result<Effect> {
         match self {
-            Self::Set(value) => place.put(value),
-            Self::Add(operand) => match place.get_mut() {
-                None => place.put(operand.clone()),
+            Self::Set(value) => target.put(value),
+            Self::Add(operand) => match target.get_mut() {
+                None => target.put(operand.clone()),
                 Some(value) => {
                     let old = std::mem::replace(value, Value::Null);
                     *value = sum(old, operand)?;
                 }
             },
             Self::Delete(operand) => {
-                if let Some(value) = place.get_mut() {
+                if let Some(value) = target.get_mut() {
                     let old = std::mem::replace(value, Value::Null);
                     match difference(old, operand)? {
                         Some(left) => *value = left,
-                        None => return Ok(Outcome::Emptied),
+                        None => return Ok(Effect::Emptied),
                     }
                 }
             }
         }
-        Ok(Outcome::Written)
+        Ok(Effect::Written)
     }
 }
 
-/// What `ADD` makes of a value.
+/// Returns the result of `ADD`.
 fn sum(old: Value, operand: &Value) -> Result<Value> {
     Ok(match (old, operand) {
         (Value::N(old), Value::N(n)) => Value::N(checked(old.checked_add(*n))?),
@@ -174,7 +173,7 @@ fn sum(old: Value, operand: &Value) -> Result<Value> {
     })
 }
 
-/// What `DELETE` leaves of a value.
+/// Returns what `DELETE` leaves, if anything.
 fn difference(old: Value, operand: &Value) -> Result<Option<Value>> {
     Ok(match (old, operand) {
         (Value::Ss(old), Value::Ss(set)) => old.difference(set).map(Value::Ss),
@@ -229,8 +228,7 @@ Self::Path(path) => path.resolve(item).map(Cow::Borrowed).ok_or_else(|| {
     }
 }
 
-/// Refuses a path of which not everything before the last step is there and of the right type.
-/// DynamoDB makes no maps or lists on the way.
+/// Rejects a path whose parent is missing or has the wrong type. DynamoDB does not create intermediate maps or lists.
 fn check_parent(path: &Path, item: &Item) -> Result<()> {
     let Some((last, before)) = path.rest().split_last() else {
         return Ok(());
@@ -242,13 +240,13 @@ fn check_parent(path: &Path, item: &Item) -> Result<()> {
     }
 }
 
-/// Where a path ends: in a map or in a list.
-enum Place<'a> {
+/// The target of a path: in a map or in a list.
+enum PathTarget<'a> {
     Field(&'a mut Item, &'a Name),
     Element(&'a mut Vec<Value>, usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> PathTarget<'a> {
     fn find(path: &'a Path, item: &'a mut Item) -> Result<Self> {
         let Some((last, before)) = path.rest().split_last() else {
             return Ok(Self::Field(item, path.root()));

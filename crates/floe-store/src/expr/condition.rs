@@ -1,4 +1,4 @@
-//! Conditions and filters: trees that are true or false of an item.
+//! Conditions and filters: expression trees that are true or false for an item.
 
 use super::path::Path;
 use super::pending::Pending;
@@ -19,7 +19,7 @@ pub enum Operand {
 literal_operands!(Operand);
 
 impl Operand {
-    /// The path that the operand reads, if it reads one.
+    /// Returns the path that the operand reads, if any.
     pub const fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) | Self::Size(path) => Some(path),
@@ -27,7 +27,7 @@ impl Operand {
         }
     }
 
-    /// The type of the operand's value where it does not depend on the item.
+    /// Returns the type of the operand's value if it does not depend on the item.
     pub(super) const fn known_type(&self) -> Option<ValueType> {
         match self {
             Self::Path(_) => None,
@@ -38,7 +38,7 @@ impl Operand {
 }
 
 named! {
-    /// How two operands are compared.
+    /// A comparison operator.
     pub enum Comparator {
         /// `=`
         Eq = "=",
@@ -55,7 +55,7 @@ named! {
     }
 }
 
-/// A tree that is true or false of an item.
+/// An expression tree that is true or false for an item.
 ///
 /// ```
 /// use floe_store::{Item, expr::{Condition, Path}};
@@ -67,9 +67,9 @@ named! {
 /// assert!(!free.evaluate(&Item::new().with("holder", "a").with("until", 1000)));
 /// ```
 ///
-/// A tree may be built as deep as one likes, [checked](Condition::check), rendered and dropped;
-/// [`evaluate`](Condition::evaluate) and the derived traits recurse and want a tree that has passed
-/// the check, which bounds its depth.
+/// Trees of any depth can be built, [checked](Condition::check), rendered and dropped.
+/// [`evaluate`](Condition::evaluate) and the derived traits recurse and require a tree that has passed the check, which
+/// limits its depth.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// A comparison of two operands.
@@ -78,21 +78,21 @@ pub enum Condition {
     Between(Operand, Operand, Operand),
     /// `a IN (b, c, …)`
     In(Operand, Vec<Operand>),
-    /// Both hold.
+    /// Both conditions hold.
     And(Box<Condition>, Box<Condition>),
-    /// One of them holds.
+    /// At least one condition holds.
     Or(Box<Condition>, Box<Condition>),
-    /// It does not hold.
+    /// The condition does not hold.
     Not(Box<Condition>),
-    /// There is a value at the path.
+    /// The path has a value.
     AttributeExists(Path),
-    /// There is no value at the path.
+    /// The path has no value.
     AttributeNotExists(Path),
-    /// The operand is of this type.
+    /// The operand has this type.
     AttributeType(Operand, ValueType),
-    /// The string or bytes begin with these.
+    /// The string or bytes start with this prefix.
     BeginsWith(Operand, Operand),
-    /// The string contains the text, or the set or list the element.
+    /// The string contains this text, or the set or list contains this element.
     Contains(Operand, Operand),
 }
 
@@ -139,44 +139,44 @@ impl Condition {
         Self::In(operand.into(), choices)
     }
 
-    /// There is a value at the path.
+    /// The path has a value.
     pub fn attribute_exists(path: impl Into<Path>) -> Self {
         Self::AttributeExists(path.into())
     }
 
-    /// There is no value at the path.
+    /// The path has no value.
     pub fn attribute_not_exists(path: impl Into<Path>) -> Self {
         Self::AttributeNotExists(path.into())
     }
 
-    /// The value at the path is of this type.
+    /// The value at the path has this type.
     pub fn attribute_type(path: impl Into<Path>, value_type: ValueType) -> Self {
         Self::AttributeType(Operand::Path(path.into()), value_type)
     }
 
-    /// The string or bytes begin with these.
+    /// The string or bytes start with this prefix.
     pub fn begins_with(operand: impl Into<Operand>, prefix: impl Into<Operand>) -> Self {
         Self::BeginsWith(operand.into(), prefix.into())
     }
 
-    /// The string contains the text, or the set or list the element.
+    /// The string contains this text, or the set or list contains this element.
     pub fn contains(operand: impl Into<Operand>, element: impl Into<Operand>) -> Self {
         Self::Contains(operand.into(), element.into())
     }
 
-    /// Both hold.
+    /// Both conditions hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::And(Box::new(self), Box::new(other))
     }
 
-    /// One of them holds.
+    /// At least one condition holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::Or(Box::new(self), Box::new(other))
     }
 
-    /// It does not hold.
+    /// The condition does not hold.
     #[must_use]
     #[expect(
         clippy::should_implement_trait,
@@ -186,13 +186,12 @@ impl Condition {
         Self::Not(Box::new(self))
     }
 
-    /// The comparisons and functions of the tree, without the operators that join them, in the order
-    /// in which they are written.
+    /// Iterates over the comparisons and functions of the tree, without logical operators, in text order.
     pub(super) fn leaves(&self) -> impl Iterator<Item = &Self> {
         self.nodes().filter(|node| !node.is_branch())
     }
 
-    /// All conditions of the tree, in the order of the text.
+    /// Iterates over all conditions of the tree, in text order.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
@@ -213,7 +212,7 @@ impl Condition {
         matches!(self, Self::And(..) | Self::Or(..) | Self::Not(_))
     }
 
-    /// Every path that the condition reads, in the order in which they are written.
+    /// Iterates over all paths that the condition reads, in text order.
     ///
     /// ```
     /// use floe_store::expr::{Condition, Path};
@@ -233,7 +232,7 @@ impl Condition {
         })
     }
 
-    /// The operands of a comparison or function, in the order in which they are written.
+    /// Iterates over the operands of a comparison or function, in text order.
     pub(super) fn operands(&self) -> impl Iterator<Item = &Operand> {
         let (first, rest): ([Option<&Operand>; 3], &[Operand]) = match self {
             Self::Compare(a, _, b) | Self::BeginsWith(a, b) | Self::Contains(a, b) => {
@@ -251,7 +250,7 @@ impl Condition {
         first.into_iter().flatten().chain(rest)
     }
 
-    /// Moves the children that have children themselves out of the node.
+    /// Moves children that have children of their own out of the node.
     fn take_branches(&mut self, into: &mut Vec<Self>) {
         const LEAF: Condition = Condition::In(Operand::Value(Value::Null), Vec::new());
         let mut take = |child: &mut Box<Self>| {
@@ -271,7 +270,7 @@ impl Condition {
 }
 
 impl Drop for Condition {
-    /// Takes the tree apart level by level: a tree built by code may be deeper than the stack.
+    /// Drops the tree level by level: a tree built in code may be too deep for recursion.
     fn drop(&mut self) {
         let mut pending = Vec::new();
         self.take_branches(&mut pending);
@@ -286,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_listed_in_the_order_of_the_text() {
+    fn paths_are_listed_in_text_order() {
         let path = |name: &str| Path::attribute(name);
         let condition = Condition::eq(path("a"), path("b"))
             .and(Condition::between(path("c"), path("d"), 1).or(Condition::attribute_exists("e")))
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_deeper_than_the_stack_is_walked_and_dropped() {
+    fn very_deep_tree_is_walked_and_dropped_without_recursion() {
         let leaf = || Condition::attribute_exists("a");
         let mut condition = leaf();
         for n in 0..200_000 {

@@ -1,7 +1,7 @@
-//! Whether a condition holds of an item.
+//! Evaluates conditions.
 //!
-//! Types never convert, and nothing is equal to what is not there: of a path that leads nowhere, and
-//! of a size that nothing has, every comparison is false except `<>`.
+//! Types are never converted. A missing value is equal to nothing: every comparison with a path that has no value, or
+//! with the size of a value that has none, is false except `<>`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +13,7 @@ use crate::number::Number;
 use crate::value::Value;
 
 impl Condition {
-    /// Whether the condition holds of an item; one that is not there counts as empty.
+    /// Whether the condition holds for an item. A missing item counts as empty.
     ///
     /// ```
     /// use floe_store::{Item, expr::{Condition, Operand, Path}};
@@ -52,7 +52,7 @@ impl Condition {
     }
 }
 
-/// Whether something holds of two operands that are both there.
+/// Whether both operands have values and the predicate holds for them.
 fn both(
     left: &Operand,
     right: &Operand,
@@ -66,19 +66,19 @@ fn both(
 }
 
 impl Operand {
-    /// The value of the operand for an item, if it has one.
+    /// Returns the value of the operand for an item, if it has one.
     fn value<'a>(&'a self, item: &'a Item) -> Option<Cow<'a, Value>> {
         match self {
             Self::Path(path) => path.resolve(item).map(Cow::Borrowed),
             Self::Value(value) => Some(Cow::Borrowed(value)),
-            // A number lies inline in its value: this does not allocate.
+            // Does not allocate: a number is stored inline.
             Self::Size(path) => size(path.resolve(item)?).map(|size| Cow::Owned(Value::N(size))),
         }
     }
 }
 
 impl KeyOp {
-    /// Whether a value of a key satisfies it.
+    /// Whether a key value satisfies the operator.
     pub(crate) fn holds(&self, value: &Value) -> bool {
         let is = |comparator: Comparator, other| comparator.holds(Some(value), Some(other));
         match self {
@@ -107,8 +107,8 @@ impl Comparator {
     }
 }
 
-/// The size of a value as the `size` function tells it: of a string in UTF-16 units, of bytes in
-/// bytes, of everything that has elements their number. Numbers, booleans and null have none.
+/// The result of the `size` function: UTF-16 units of a string, bytes of a binary, number of entries of a container or
+/// set. Numbers, booleans and null have no size.
 pub(super) fn size(value: &Value) -> Option<Number> {
     let size = match value {
         Value::S(text) if text.is_ascii() => text.len(),
@@ -144,13 +144,13 @@ fn contains(container: &Value, element: &Value) -> bool {
     }
 }
 
-/// Whether `part` occurs in `bytes`, in time linear in both (Knuth, Morris and Pratt): a filter must
-/// not take minutes over two large values that were made to match slowly.
+/// Whether `part` occurs in `bytes`, in linear time (Knuth, Morris and Pratt): a filter must not take minutes on two
+/// large values crafted to match slowly.
 fn contains_bytes(bytes: &[u8], part: &[u8]) -> bool {
     if part.len() > bytes.len() {
         return false;
     }
-    // borders[n]: the length of the longest proper prefix of part[..=n] that it also ends with.
+    // borders[n]: the length of the longest proper prefix of part[..=n] that is also a suffix of it.
     let mut borders: Vec<usize> = Vec::with_capacity(part.len());
     for &byte in part {
         let next = match borders.last() {
@@ -169,7 +169,7 @@ fn contains_bytes(bytes: &[u8], part: &[u8]) -> bool {
     matched == part.len()
 }
 
-/// The length of the prefix of `part` that is matched after one more byte.
+/// Returns how long a prefix of `part` matches after one more byte.
 fn advance(part: &[u8], borders: &[usize], mut matched: usize, byte: u8) -> usize {
     loop {
         if part.get(matched) == Some(&byte) {

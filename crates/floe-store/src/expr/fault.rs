@@ -1,7 +1,7 @@
-//! What can be wrong with an expression, in DynamoDB's words.
+//! Faults of expressions, with DynamoDB's messages.
 //!
-//! A [`Fault`] is the part of the message behind `Invalid …Expression: `; which parameter of the
-//! request is at fault is the [`ExpressionKind`]'s to say.
+//! A [`Fault`] prints the part of the message after `Invalid …Expression: `; the [`ExpressionKind`] adds the parameter
+//! of the request.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::value::{Value, ValueType};
 
 named! {
-    /// Which parameter of a request an expression is. Messages begin with it.
+    /// The parameter of a request that an expression belongs to. Messages start with it.
     pub enum ExpressionKind {
         /// `ConditionExpression`
         Condition = "ConditionExpression",
@@ -27,7 +27,7 @@ named! {
 }
 
 impl Fault {
-    /// An operand of a type that the operator or function does not take.
+    /// The fault of an operand whose type the operator or function does not accept.
     pub(super) const fn operand_type(operator: &'static str, unfit: ValueType) -> Self {
         let operand = unfit.as_str();
         Self::OperandType { operator, operand }
@@ -35,13 +35,13 @@ impl Fault {
 }
 
 impl ExpressionKind {
-    /// The error for a fault in an expression of this kind.
-    pub(super) fn refuse(self, fault: &Fault) -> Error {
+    /// Returns the error for a fault in an expression of this kind.
+    pub(super) fn error(self, fault: &Fault) -> Error {
         Error::validation(format!("Invalid {}: {fault}", self.as_str()))
     }
 }
 
-/// Declares what can be wrong with an expression, each with its message.
+/// Declares the faults of expressions with their messages.
 macro_rules! faults {
     ($(
         $(#[$doc:meta])*
@@ -50,7 +50,7 @@ macro_rules! faults {
             $( { $($field:ident: $field_type:ty),+ } )?
             = $message:literal $(, $argument:expr)*;
     )+) => {
-        /// What is wrong with an expression.
+        /// A fault of an expression.
         #[derive(Clone, Debug, PartialEq)]
         pub(super) enum Fault {
             $( $(#[$doc])* $fault $( ( $($part_type),+ ) )? $( { $($field: $field_type),+ } )?, )+
@@ -68,7 +68,7 @@ macro_rules! faults {
     };
 }
 
-/// What the messages of some key conditions begin with.
+/// The prefix of the messages for some key condition faults.
 const KEY: &str = "Invalid condition in KeyConditionExpression:";
 
 faults! {
@@ -103,7 +103,7 @@ faults! {
     OperandType { operator: &'static str, operand: &'static str } =
         "Incorrect operand type for operator or function; \
          operator or function: {operator}, operand type: {operand}";
-    // DynamoDB names the same set of types for `DELETE` as for `ADD`.
+    // DynamoDB prints the same set of types for `DELETE` as for `ADD`.
     ActionOperandType { action: &'static str, operand: &'static str } =
         "Incorrect operand type for operator or function; operator: {action}, \
          operand type: {operand}, typeSet: ALLOWED_FOR_ADD_OPERAND";
@@ -132,16 +132,16 @@ faults! {
     KeyPath = "KeyConditionExpressions cannot have conditions on nested attributes";
     KeyMissing = "{KEY} No key attribute specified";
     KeyConditionTwice = "KeyConditionExpressions must only contain one condition per key";
-    /// The postfix form does not reduce to one tree. The grammars make no such form; should one of
-    /// them ever do, the request is refused and not the process ended.
+    /// The postfix form does not reduce to one tree. The grammars never produce such a form; if one did, the request is
+    /// rejected instead of panicking.
     Unbalanced = "postfix form does not reduce to one tree";
 }
 
-/// A bound of `BETWEEN` as messages print it: `AttributeValue: {S:a}`.
+/// Prints a bound of `BETWEEN` as in messages: `AttributeValue: {S:a}`.
 fn bound(value: &Value) -> String {
     let shown = match value {
         Value::S(text) => text.to_string(),
-        // DynamoDB prints the buffer, not what is in it.
+        // DynamoDB prints the Java buffer, not its content.
         Value::B(bytes) => {
             let len = bytes.len();
             format!("java.nio.HeapByteBuffer[pos=0 lim={len} cap={len}]")

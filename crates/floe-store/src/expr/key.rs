@@ -1,4 +1,4 @@
-//! Key conditions: which items under one partition key a query reads.
+//! Key conditions: which items of one partition key a query reads.
 
 use super::check::{check_bound_values, check_names, check_nesting};
 use super::condition::Comparator;
@@ -10,7 +10,7 @@ use crate::table::{KeyAttribute, KeySchema};
 use crate::text::Name;
 use crate::value::Value;
 
-/// What a key condition asks of one attribute.
+/// The condition on one key attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyOp {
     /// `= value`
@@ -30,7 +30,7 @@ pub enum KeyOp {
 }
 
 impl KeyOp {
-    /// The values that the attribute is compared with.
+    /// Returns the operands.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         let (first, second) = match self {
             Self::Between(low, high) => (low, Some(high)),
@@ -44,7 +44,7 @@ impl KeyOp {
         std::iter::once(first).chain(second)
     }
 
-    /// The operator, as an expression has it, unless it is one with two bounds or a prefix.
+    /// Returns the comparison operator, unless it is `BETWEEN` or `begins_with`.
     pub(crate) const fn comparator(&self) -> Option<Comparator> {
         Some(match self {
             Self::Eq(_) => Comparator::Eq,
@@ -56,7 +56,7 @@ impl KeyOp {
         })
     }
 
-    /// Refuses values that do not suit the operator whatever the attribute.
+    /// Rejects values that do not match the operator, independently of the attribute.
     fn check(&self) -> Result<(), Fault> {
         let operator = match self {
             Self::Eq(_) => return Ok(()),
@@ -88,36 +88,36 @@ impl KeyOp {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyCondition {
-    /// The conditions, in the order in which they were written.
+    /// The conditions, in text order.
     pub terms: Vec<(Name, KeyOp)>,
 }
 
 impl KeyCondition {
-    /// All items under this partition key.
+    /// Selects all items of this partition key.
     pub fn partition(name: impl Into<Name>, value: impl Into<Value>) -> Self {
         Self {
             terms: vec![(name.into(), KeyOp::Eq(value.into()))],
         }
     }
 
-    /// Those for which this holds as well.
+    /// Adds a condition on another key attribute.
     #[must_use]
     pub fn and(mut self, name: impl Into<Name>, op: KeyOp) -> Self {
         self.terms.push((name.into(), op));
         self
     }
 
-    /// Checks what does not depend on the key.
+    /// Checks everything that does not depend on the key schema.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when an attribute has two conditions or a value does not suit its
-    /// operator, or is none that an item could hold.
+    /// Returns DynamoDB's error if an attribute has two conditions, a value does not match its operator, or a value is
+    /// invalid.
     pub fn check(&self) -> Result<()> {
         let literals = || self.terms.iter().flat_map(|(_, op)| op.values());
         check_names(literals())?;
         self.check_terms()
-            .map_err(|fault| ExpressionKind::KeyCondition.refuse(&fault))?;
+            .map_err(|fault| ExpressionKind::KeyCondition.error(&fault))?;
         check_nesting(literals())
     }
 
@@ -132,14 +132,13 @@ impl KeyCondition {
         ensure(!repeated, || Fault::KeyConditionTwice)
     }
 
-    /// Matches the condition with a key: equality on every partition attribute and on the leading sort
-    /// attributes, then at most one range on the next.
+    /// Matches the condition with a key schema: equality on all partition attributes and on leading sort attributes,
+    /// then at most one range on the next sort attribute.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when the condition does not [pass](KeyCondition::check) or asks
-    /// something else of the key, or when a value is empty, of another type than its attribute, or too
-    /// long.
+    /// Returns DynamoDB's error if the condition does not pass the [check](KeyCondition::check) or does not match the
+    /// schema, or if a value is empty, too long, or has the wrong type.
     ///
     /// ```
     /// use floe_store::expr::{KeyCondition, KeyOp};
@@ -186,7 +185,7 @@ impl KeyCondition {
         Some(op)
     }
 
-    /// The value asked of an attribute, if it is asked to be equal.
+    /// Returns the value that an attribute must be equal to, if its condition is an equality.
     fn equal(&self, attribute: &KeyAttribute) -> Option<&Value> {
         match self.term(attribute) {
             Some(KeyOp::Eq(value)) => Some(value),
@@ -213,8 +212,8 @@ impl KeyCondition {
         Err(Error::validation(message))
     }
 
-    /// Refuses conditions on attributes that are not part of the key: there are no more conditions
-    /// than attributes and all of the partition key have theirs, so one of the sort key has none.
+    /// Rejects conditions on attributes outside the key. There are at most as many conditions as attributes, and all
+    /// partition attributes have theirs, so one sort attribute has none.
     fn check_attributes(&self, schema: &KeySchema) -> Result<()> {
         if self.terms.iter().all(|(name, _)| schema.contains(name)) {
             return Ok(());
@@ -225,7 +224,7 @@ impl KeyCondition {
         })
     }
 
-    /// The values of the sort attributes that are asked to be equal, and what is asked of the next.
+    /// Returns the values of the sort attributes with equality conditions, and the condition on the next one.
     fn sort_conditions(&self, schema: &KeySchema) -> Result<(Vec<Value>, Option<KeyOp>)> {
         let prefix = schema.sort.iter().map_while(|a| self.equal(a));
         let prefix: Vec<Value> = prefix.cloned().collect();
@@ -246,13 +245,13 @@ impl KeyCondition {
         Ok((prefix, self.term(last).cloned()))
     }
 
-    /// Those without a condition of equality.
+    /// Returns the attributes without an equality condition.
     fn unequal<'k>(&self, attributes: &'k [KeyAttribute]) -> Vec<&'k KeyAttribute> {
         let unequal = |attribute: &&KeyAttribute| self.equal(attribute).is_none();
         attributes.iter().filter(unequal).collect()
     }
 
-    /// Checks the values against the types of their attributes, and that none is empty.
+    /// Checks that values have the types of their attributes and are not empty.
     fn check_values(&self, schema: &KeySchema) -> Result<()> {
         let values = || {
             let terms = schema.attributes().filter_map(|a| Some((a, self.term(a)?)));
@@ -286,20 +285,20 @@ fn names(attributes: &[&KeyAttribute]) -> String {
     names.join(", ")
 }
 
-/// A key condition matched with the key of a table or index: what to look up and what to walk.
+/// A key condition matched with the key of a table or index: a range of keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyRange {
     /// The values of all partition attributes, in schema order.
     pub partition: Vec<Value>,
-    /// The values of the leading sort attributes that were asked to be equal, in schema order.
+    /// The values of the leading sort attributes with equality conditions, in schema order.
     pub sort_prefix: Vec<Value>,
-    /// What is asked of the sort attribute after the prefix; never [`KeyOp::Eq`].
+    /// The condition on the sort attribute after the prefix; never [`KeyOp::Eq`].
     pub range: Option<KeyOp>,
 }
 
 impl KeyRange {
-    /// Refuses values that are longer together than those of any key. Each bound of a range counts by
-    /// itself, since a key holds one value only.
+    /// Rejects values that together exceed the length limit of a key. Each bound of a range counts separately, because
+    /// a key contains only one value.
     fn check_length(&self) -> Result<()> {
         let bytes = |values: &[Value]| values.iter().map(key_bytes).sum::<usize>();
         let bounds = self.range.iter().flat_map(KeyOp::values).map(key_bytes);

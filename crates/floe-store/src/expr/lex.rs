@@ -1,21 +1,20 @@
-//! Text to tokens.
+//! Splits text into tokens.
 //!
-//! Every character of the text ends up in a token or is white space between two: what cannot be read
-//! becomes an [`Unreadable`](TokenKind::Unreadable) token, which no grammar accepts, so that the parser
-//! reports it where it stands.
+//! Every character of the text is in a token, except white space. Unknown characters become
+//! [`Unknown`](TokenKind::Unknown) tokens, which no grammar accepts, so the parser reports them with their position.
 
 use super::condition::Comparator;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
-    /// A letter and then letters, digits and underscores: an attribute, a function or a keyword.
+    /// A letter followed by letters, digits and underscores: an attribute, a function or a keyword.
     Word,
     /// `#name`
     Name,
     /// `:value`
     Value,
-    /// `0`, or digits that do not begin with it.
+    /// `0`, or digits without a leading zero.
     Integer,
     Comparator(Comparator),
     OpenParenthesis,
@@ -26,34 +25,34 @@ pub(super) enum TokenKind {
     Dot,
     Plus,
     Minus,
-    /// A character that begins nothing.
-    Unreadable,
+    /// A character that cannot start a token.
+    Unknown,
     /// The end of the text.
     End,
 }
 
-/// A piece of the text.
+/// A token of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind,
     pub(super) text: &'t str,
-    /// Where it begins, in bytes.
+    /// The start offset in bytes.
     pub(super) start: usize,
 }
 
 impl Token<'_> {
-    /// Where it ends, in bytes.
+    /// Returns the end offset in bytes.
     pub(super) const fn end(&self) -> usize {
         self.start + self.text.len()
     }
 
-    /// Whether it is this keyword, in whatever case.
+    /// Whether the token is this keyword, ignoring case.
     pub(super) fn is_keyword(&self, keyword: &str) -> bool {
         self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(keyword)
     }
 }
 
-/// The tokens of a text. The last one is its [end](TokenKind::End), and there only.
+/// Returns the tokens of a text, followed by one [end](TokenKind::End) token.
 pub(super) fn tokenize(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut start = 0;
@@ -71,7 +70,7 @@ pub(super) fn tokenize(text: &str) -> Vec<Token<'_>> {
     }
 }
 
-/// The kind and the length of the token that a text begins with.
+/// Returns the kind and the length of the first token of a text.
 fn first_token(text: &str) -> (TokenKind, usize) {
     use TokenKind::*;
 
@@ -100,21 +99,23 @@ fn first_token(text: &str) -> (TokenKind, usize) {
         (b'.', _) => (Dot, 1),
         (b'+', _) => (Plus, 1),
         (b'-', _) => (Minus, 1),
-        _ => (Unreadable, text.chars().next().map_or(0, char::len_utf8)),
+        _ => (Unknown, text.chars().next().map_or(0, char::len_utf8)),
     }
 }
 
-/// How many bytes after the first are of a class.
-fn run(text: &str, class: impl Fn(u8) -> bool) -> usize {
-    text.bytes().skip(1).take_while(|&byte| class(byte)).count()
+/// Returns how many bytes after the first one satisfy the predicate.
+fn run(text: &str, predicate: impl Fn(u8) -> bool) -> usize {
+    text.bytes()
+        .skip(1)
+        .take_while(|&byte| predicate(byte))
+        .count()
 }
 
 const fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a key of the maps of placeholders is well formed: the sign, then letters, digits and
-/// underscores.
+/// Whether a key in a map of placeholders is well-formed: the sign, then letters, digits and underscores.
 pub(super) fn is_placeholder(key: &str, sign: char) -> bool {
     key.strip_prefix(sign)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_part))
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_fall_into_tokens() {
+    fn text_is_split_into_tokens() {
         check("", &[]);
         check(" \t\r\n ", &[]);
         check("a=:v", &["a", "=", ":v"]);
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_fall_into_integers_without_leading_zeros() {
+    fn integers_have_no_leading_zeros() {
         check("007", &["0", "0", "7"]);
         check("10", &["10"]);
         check("01", &["0", "1"]);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_begin_nothing_are_tokens_of_their_own() {
+    fn unknown_characters_are_separate_tokens() {
         check("_ab", &["_", "ab"]);
         check("# a", &["#", "a"]);
         check(":", &[":"]);
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_a_sign_and_a_word() {
+    fn placeholder_is_a_sign_followed_by_a_word() {
         for key in ["#a", "#1", "#_", "#A_9"] {
             assert!(is_placeholder(key, '#'), "key={key}");
         }

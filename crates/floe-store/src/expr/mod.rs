@@ -1,15 +1,15 @@
 //! Expressions: conditions, updates, key conditions and projections.
 //!
-//! An expression is a tree of attribute paths and literal values. Code builds it with the functions
-//! here; the wire parses it from text ([`parse`]); the SDK engine writes it back as text ([`render`]).
-//! Placeholders exist only in text: parsing resolves them, rendering makes them up.
+//! An expression is a tree of attribute paths and literal values. It is built in code with the functions here, or
+//! parsed from text ([`parse`]), and rendered as text ([`render`]) for the SDK engine. Placeholders exist only in text:
+//! parsing resolves them, rendering generates them.
 //!
-//! A tree is checked once ([`check`]) and then evaluated on items without being able to fail
-//! ([`eval`]) or applied to them ([`apply`]).
+//! A tree is checked once ([`check`]). Conditions are then evaluated on items ([`eval`]) and cannot fail; updates are
+//! applied to items ([`apply`]).
 
-/// Lets everything that a [`Value`](crate::Value) is made from stand for itself in an operand.
+/// Converts every type that converts into a [`Value`](crate::Value) into a literal operand.
 ///
-/// One implementation per type: a blanket one would overlap with `From<T> for T`.
+/// One implementation per type, because a blanket one would overlap with `From<T> for T`.
 macro_rules! literal_operands {
 ($operand:ident) => {
 impl From<Path> for $operand {

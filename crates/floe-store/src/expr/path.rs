@@ -6,17 +6,17 @@ use crate::item::Item;
 use crate::text::Name;
 use crate::value::Value;
 
-/// One step of a [`Path`].
+/// One step of a [`Path`] after the attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
     /// Into a map, by name.
     Name(Name),
-    /// Into a list, by position from 0.
+    /// Into a list, by index from 0.
     Index(usize),
 }
 
 impl Segment {
-    /// The value one step into another, if there is one.
+    /// Returns the value one step inside another, if there is one.
     pub fn step<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match (self, value) {
             (Self::Name(name), Value::M(map)) => map.get(name),
@@ -25,7 +25,7 @@ impl Segment {
         }
     }
 
-    /// The value one step into another, to be changed in place.
+    /// Returns the value one step inside another, for changing it in place.
     pub(super) fn step_mut<'a>(&self, value: &'a mut Value) -> Option<&'a mut Value> {
         match (self, value) {
             (Self::Name(name), Value::M(map)) => map.get_mut(name),
@@ -35,7 +35,7 @@ impl Segment {
     }
 }
 
-/// The way to an attribute or to a value inside it. The first step is always a name.
+/// The path to an attribute or to a value inside it. The first step is always a name.
 ///
 /// ```
 /// use floe_store::expr::Path;
@@ -44,8 +44,7 @@ impl Segment {
 /// assert_eq!(path.to_string(), "lines[0].price");
 /// ```
 ///
-/// Paths are ordered step by step, list positions as numbers, so that a path stands right before the
-/// paths that go on from it.
+/// Paths are ordered step by step, list indexes as numbers, so a path sorts right before its extensions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
     root: Name,
@@ -53,42 +52,42 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path to an attribute of the item.
+    /// Creates the path to an attribute of the item.
     pub fn attribute(name: impl Into<Name>) -> Self {
         let (root, rest) = (name.into(), Vec::new());
         Self { root, rest }
     }
 
-    /// The path one step further, into a map.
+    /// Extends the path into a map.
     #[must_use]
     pub fn field(mut self, name: impl Into<Name>) -> Self {
         self.rest.push(Segment::Name(name.into()));
         self
     }
 
-    /// The path one step further, into a list.
+    /// Extends the path into a list.
     #[must_use]
     pub fn index(mut self, at: usize) -> Self {
         self.rest.push(Segment::Index(at));
         self
     }
 
-    /// The attribute that the path starts with.
+    /// Returns the attribute that the path starts with.
     pub const fn root(&self) -> &Name {
         &self.root
     }
 
-    /// The steps after the first.
+    /// Returns the steps after the first one.
     pub fn rest(&self) -> &[Segment] {
         &self.rest
     }
 
-    /// How many steps the path has, at least 1.
+    /// Returns the number of steps, at least 1.
     pub const fn depth(&self) -> usize {
         1 + self.rest.len()
     }
 
-    /// The value of an item that the path leads to, if there is one.
+    /// Returns the value of an item at this path, if there is one.
     ///
     /// ```
     /// use floe_store::{Item, Value, expr::Path};
@@ -101,7 +100,7 @@ impl Path {
         follow(item.get(&self.root)?, &self.rest)
     }
 
-    /// The path as DynamoDB's messages print it: `[a, [0], b]`.
+    /// Prints the path as in DynamoDB's messages: `[a, [0], b]`.
     pub(super) fn as_list(&self) -> String {
         let step = |segment: &Segment| match segment {
             Segment::Name(name) => format!(", {name}"),
@@ -112,7 +111,7 @@ impl Path {
     }
 }
 
-/// Where the steps lead from this value.
+/// Follows the steps from this value.
 pub(super) fn follow<'a>(root: &'a Value, steps: &[Segment]) -> Option<&'a Value> {
     steps
         .iter()
@@ -120,7 +119,7 @@ pub(super) fn follow<'a>(root: &'a Value, steps: &[Segment]) -> Option<&'a Value
 }
 
 impl From<&str> for Path {
-    /// The attribute of this name, taken as a whole: dots are part of the name.
+    /// The attribute with exactly this name; dots are part of the name.
     fn from(name: &str) -> Self {
         Self::attribute(name)
     }
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_through_maps_and_lists_and_nowhere_else() {
+    fn path_resolves_through_maps_and_lists() {
         let inner = Item::new().with("price", 3).with("0", "zero");
         let item = Item::new()
             .with("lines", vec![Value::M(inner), Value::from("x")])
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_prints_as_code_and_as_a_list() {
+    fn path_prints_as_code_and_as_list() {
         let path = Path::attribute("a").field("b").index(3).index(0).field("c");
         assert_eq!(path.to_string(), "a.b[3][0].c");
         assert_eq!(path.as_list(), "[a, b, [3], [0], c]");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_right_before_what_goes_on_from_it() {
+    fn path_sorts_right_before_its_extensions() {
         let a = || Path::attribute("a");
         let ordered = [
             a(),

@@ -1,21 +1,20 @@
-//! The parts of a tree that a walk has yet to visit.
+//! A stack of the nodes of a tree that are still to be visited.
 //!
-//! Expressions are walked several times for each request, and most are small: a few parts are kept without
-//! asking for memory.
+//! Expressions are walked several times per request, and most are small: a few nodes are stored without allocating.
 
-/// Parts kept without asking for memory.
+/// Number of nodes stored without allocating.
 const FEW: usize = 6;
 
-/// A stack of parts to visit, the last pushed first.
+/// A stack of nodes to visit.
 pub(super) struct Pending<'a, T> {
     few: [Option<&'a T>; FEW],
     count: usize,
-    /// What has no room among the few. They are full while this is not empty.
+    /// The nodes beyond the first few. Only used while `few` is full.
     more: Vec<&'a T>,
 }
 
 impl<'a, T> Pending<'a, T> {
-    /// A walk that begins here.
+    /// Starts a walk at this node.
     pub(super) const fn of(root: &'a T) -> Self {
         let mut few = [None; FEW];
         few[0] = Some(root);
@@ -28,8 +27,8 @@ impl<'a, T> Pending<'a, T> {
 
     pub(super) fn push(&mut self, part: &'a T) {
         match self.few.get_mut(self.count) {
-            Some(place) => {
-                *place = Some(part);
+            Some(slot) => {
+                *slot = Some(part);
                 self.count += 1;
             }
             None => self.more.push(part),
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_comes_first_however_many_there_are() {
+    fn stack_is_last_in_first_out_at_any_size() {
         let parts: Vec<usize> = (0..20).collect();
         for count in 1..parts.len() {
             let (first, rest) = parts[..count].split_first().unwrap();

@@ -1,10 +1,10 @@
-//! Projections: which parts of an item an answer holds.
+//! Projections: which parts of an item a response contains.
 
 use super::path::{Path, Segment};
 use crate::item::Item;
 use crate::value::Value;
 
-/// The paths that an answer holds.
+/// The paths that a response contains.
 ///
 /// ```
 /// use floe_store::{Item, expr::{Path, Paths}};
@@ -15,13 +15,13 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths(
-    /// The paths, in the order in which they were written.
+    /// The paths, in text order.
     pub Vec<Path>,
 );
 
 impl Paths {
-    /// The parts of an item that the paths lead to, inside the maps and lists that lead there. A path
-    /// that leads nowhere is left out. Of a list only the wanted elements are kept, in their order.
+    /// Returns the parts of an item at the paths, inside their surrounding maps and lists. Paths without a value are
+    /// ignored. Lists keep only the selected elements, in order.
     ///
     /// ```
     /// use floe_store::{Item, Value, expr::{Path, Paths}};
@@ -39,7 +39,7 @@ impl Paths {
     }
 }
 
-/// The parts of an item that paths lead to.
+/// Returns the parts of an item at the paths.
 pub(super) fn project<'p>(paths: impl Iterator<Item = &'p Path>, item: &Item) -> Item {
     let mut sorted: Vec<&Path> = paths.collect();
     sorted.sort_unstable();
@@ -56,8 +56,8 @@ pub(super) fn project<'p>(paths: impl Iterator<Item = &'p Path>, item: &Item) ->
     projected
 }
 
-/// The parts of a value at the ends of these ways into it, which are in order; `None` when all of them
-/// lead nowhere. It goes no deeper than the value.
+/// Returns the parts of a value at these sorted relative paths, or `None` if none of them has a value. Recurses at most
+/// as deep as the value.
 fn pick(value: &Value, tails: &[&[Segment]]) -> Option<Value> {
     if tails.iter().any(|tail| tail.is_empty()) {
         return Some(value.clone());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_attributes_are_kept_and_missing_ones_left_out() {
+    fn missing_attributes_are_omitted() {
         check(&[], &Item::new());
         check(&["nope".into()], &Item::new());
         check(
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_parts_keep_what_is_around_them() {
+    fn nested_parts_keep_their_parents() {
         check(
             &[a().field("b").field("c")],
             &Item::new().with("a", Item::new().with("b", Item::new().with("c", 1))),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_lists_move_together_in_their_order() {
+    fn selected_list_elements_close_up_in_order() {
         let priced = |price: i32| Value::M(Item::new().with("price", price));
         check(
             &[
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn of_paths_that_were_never_checked_the_shorter_wins() {
+    fn shorter_path_wins_among_unchecked_paths() {
         let whole = document().get("a").cloned().unwrap();
         check(&[a(), a().field("b"), a()], &Item::new().with("a", whole));
     }

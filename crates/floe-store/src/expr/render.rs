@@ -1,8 +1,8 @@
-//! Trees to text.
+//! Renders expression trees as text.
 //!
-//! Every name and every value becomes a placeholder, so reserved words and odd characters never
-//! matter. Parentheses stand only where the tree needs them, since DynamoDB refuses others; parsing
-//! the text again gives the same tree.
+//! Every name and value becomes a placeholder, so reserved words and special characters do not matter. Parentheses are
+//! rendered only where the tree needs them, because DynamoDB rejects redundant ones. Parsing the text returns the same
+//! tree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,8 +31,8 @@ mod tests;
 /// assert_eq!(renderer.values()[":v1"], Value::from("open"));
 /// ```
 ///
-/// Text can only say what passes the [check](super::check); what is rendered of another tree is
-/// refused where it is parsed.
+/// Only trees that pass the [check](super::check) have a valid text; the text of any other tree is rejected when it is
+/// parsed.
 #[derive(Clone, Debug, Default)]
 pub struct Renderer {
     names: BTreeMap<String, Name>,
@@ -41,18 +41,18 @@ pub struct Renderer {
 }
 
 impl Renderer {
-    /// A renderer without placeholders so far.
+    /// Creates a renderer without placeholders.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A `ConditionExpression` or `FilterExpression`.
+    /// Renders a `ConditionExpression` or `FilterExpression`.
     pub fn condition(&mut self, condition: &Condition) -> String {
         self.text([Part::Condition(condition)])
     }
 
-    /// An `UpdateExpression`; of an update without a clause the empty text, which DynamoDB refuses:
-    /// leave the parameter out then.
+    /// Renders an `UpdateExpression`. The text of an empty update is empty, which DynamoDB rejects: omit the parameter
+    /// then.
     pub fn update(&mut self, update: &Update) -> String {
         let mut parts = Parts::default();
         parts.section("SET", &update.set, |(path, value)| {
@@ -67,39 +67,37 @@ impl Renderer {
         self.text(parts.0)
     }
 
-    /// A `ProjectionExpression`.
+    /// Renders a `ProjectionExpression`.
     pub fn projection(&mut self, paths: &Paths) -> String {
         let mut parts = Parts::default();
         parts.list(&paths.0, ", ", |path| [Part::Path(path)]);
         self.text(parts.0)
     }
 
-    /// A `KeyConditionExpression`.
+    /// Renders a `KeyConditionExpression`.
     pub fn key_condition(&mut self, condition: &KeyCondition) -> String {
         let mut parts = Parts::default();
         parts.list(&condition.terms, " AND ", |term| [Part::KeyTerm(term)]);
         self.text(parts.0)
     }
 
-    /// The `ExpressionAttributeNames` of what has been rendered; leave the parameter out if there is
-    /// none.
+    /// Returns the `ExpressionAttributeNames` of the rendered expressions. Omit the parameter if they are empty.
     pub const fn names(&self) -> &BTreeMap<String, Name> {
         &self.names
     }
 
-    /// The `ExpressionAttributeValues` of what has been rendered; leave the parameter out if there is
-    /// none.
+    /// Returns the `ExpressionAttributeValues` of the rendered expressions. Omit the parameter if they are empty.
     pub const fn values(&self) -> &BTreeMap<String, Value> {
         &self.values
     }
 
-    /// The names and the values.
+    /// Returns the names and the values.
     pub fn into_placeholders(self) -> (BTreeMap<String, Name>, BTreeMap<String, Value>) {
         (self.names, self.values)
     }
 
-    /// Writes parts one after the other. Parts that consist of others are replaced by these, instead
-    /// of being descended into, so that no tree is too deep.
+    /// Writes parts in order. Composite parts are replaced by their components instead of recursing, so a tree can have
+    /// any depth.
     fn text<'e>(&mut self, parts: impl IntoIterator<Item = Part<'e>>) -> String {
         let mut text = String::new();
         let mut pending: Vec<Part<'e>> = parts.into_iter().collect();
@@ -158,7 +156,7 @@ impl Renderer {
     }
 }
 
-/// A piece of what is to be written.
+/// A piece of text to be rendered.
 enum Part<'e> {
     Text(&'static str),
     Name(&'e Name),
@@ -172,7 +170,7 @@ enum Part<'e> {
     KeyTerm(&'e (Name, KeyOp)),
 }
 
-/// Pieces in the order in which they are written.
+/// Pieces in text order.
 #[derive(Default)]
 struct Parts<'e>(Vec<Part<'e>>);
 
@@ -196,7 +194,7 @@ impl<'e> Parts<'e> {
                 self.list(choices, ", ", |choice| [Operand(choice)]);
                 self.extend([Text(")")]);
             }
-            // The operators associate to the left: an equal one on the right needs parentheses.
+            // The operators are left-associative: the same operator on the right needs parentheses.
             Condition::And(left, right) => {
                 self.grouped(left, matches!(**left, Condition::Or(..)));
                 self.extend([Text(" AND ")]);
@@ -243,15 +241,15 @@ impl<'e> Parts<'e> {
         self.extend([Part::Text(" AND "), high]);
     }
 
-    /// Elements with the text between each two.
+    /// Appends elements with a separator.
     fn list<A, const N: usize>(
         &mut self,
         elements: &'e [A],
-        between: &'static str,
+        separator: &'static str,
         parts: impl Fn(&'e A) -> [Part<'e>; N],
     ) {
         for (n, element) in elements.iter().enumerate() {
-            self.extend((n > 0).then_some(Part::Text(between)));
+            self.extend((n > 0).then_some(Part::Text(separator)));
             self.extend(parts(element));
         }
     }
@@ -273,7 +271,7 @@ impl<'e> Parts<'e> {
         }
     }
 
-    /// A section of an update with its actions; nothing if there are none.
+    /// Appends a section of an update with its actions, or nothing without actions.
     fn section<A, const N: usize>(
         &mut self,
         keyword: &'static str,

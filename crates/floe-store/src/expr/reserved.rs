@@ -1,7 +1,7 @@
-//! The words that cannot stand for an attribute in the text of an expression; a `#name` placeholder
-//! can stand for any of them.
+//! The reserved words, which cannot be attribute names in the text of an expression. A `#name` placeholder can stand
+//! for any of them.
 
-/// Whether DynamoDB reserves the word, in whatever case it is written.
+/// Whether DynamoDB reserves the word, ignoring case.
 ///
 /// ```
 /// use floe_store::expr::reserved::is_reserved;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_upper_case_and_ascend_so_that_the_search_finds_each() {
+    fn reserved_words_are_sorted_and_found_in_any_case() {
         assert!(WORDS.is_sorted_by(|a, b| a < b));
         for word in WORDS {
             assert!(is_reserved(word), "word={word}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_free() {
+    fn other_words_are_not_reserved() {
         for word in [
             "", "a", "titles", "ABOR", "ABORTS", "zones", "ttl_", "größe",
         ] {

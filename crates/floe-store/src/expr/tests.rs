@@ -1,4 +1,4 @@
-//! What the tests of expressions share: placeholders for their texts, and seeded random trees.
+//! Common test fixtures for expressions: placeholders, and random trees from a seed.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -31,7 +31,7 @@ pub(super) static NAMES: LazyLock<BTreeMap<String, Name>> = LazyLock::new(|| {
         .into()
 });
 
-/// The values of placeholders in the tests: one of each type under its name, and some more.
+/// The values of placeholders in the tests: one of each type, named after it, and some more.
 pub(super) static VALUES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     let values = [
         (":S", Value::from("text")),
@@ -75,7 +75,7 @@ pub(super) fn numbers<const LEN: usize>(numbers: [i32; LEN]) -> Value {
 }
 
 impl Renderer {
-    /// A parser of what has been rendered.
+    /// A parser with the placeholders of the rendered expressions.
     pub(super) fn parser(&self) -> Parser<'_> {
         let names = (!self.names().is_empty()).then_some(self.names());
         let values = (!self.values().is_empty()).then_some(self.values());
@@ -83,7 +83,7 @@ impl Renderer {
     }
 }
 
-/// A path written as its [`Display`](std::fmt::Display) writes it.
+/// Parses a path as printed by [`Display`](std::fmt::Display).
 pub(super) fn path(text: &str) -> Path {
     let mut steps = text.split(['.', '[']);
     let root = Path::attribute(steps.next().unwrap());
@@ -93,7 +93,7 @@ pub(super) fn path(text: &str) -> Path {
     })
 }
 
-/// A generator of random trees and items: the same seed, the same trees.
+/// A generator of trees and items that is deterministic for a seed.
 pub(super) struct Random(SeededRandom);
 
 impl Random {
@@ -110,7 +110,7 @@ impl Random {
         choices[self.below(choices.len())].clone()
     }
 
-    /// Few names, so that paths of different trees meet; some of them cannot stand for themselves.
+    /// Few names, so that paths of different trees overlap. Some of them require a placeholder.
     fn name(&mut self) -> Name {
         Name::from(self.pick(&["a", "b", "c", "name", "a.b", "[3]", "ü-"]))
     }
@@ -181,7 +181,7 @@ impl Random {
         }
     }
 
-    /// A condition that need not pass the check.
+    /// A condition that does not necessarily pass the check.
     pub(super) fn condition(&mut self, depth: usize) -> Condition {
         if depth == 0 {
             return self.leaf();
@@ -204,7 +204,7 @@ impl Random {
         }
     }
 
-    /// An update that need not pass the check.
+    /// An update that does not necessarily pass the check.
     pub(super) fn update(&mut self) -> Update {
         let mut update = Update::new();
         for _ in 0..self.below(4) {

@@ -1,11 +1,11 @@
-//! Updates: trees that change an item.
+//! Updates: expression trees that change an item.
 
 use super::path::Path;
 use super::pending::Pending;
 use crate::value::Value;
 
-/// What `SET` and its companions do to an item. All values are computed from the item as it was; the
-/// clauses then apply together.
+/// The `SET`, `REMOVE`, `ADD` and `DELETE` clauses of an update. All values are computed from the item before the
+/// update; then the clauses are applied together.
 ///
 /// ```
 /// use floe_store::{Item, expr::{Path, SetOperand, Update}};
@@ -19,8 +19,8 @@ use crate::value::Value;
 /// # Ok::<(), floe_store::Error>(())
 /// ```
 ///
-/// As with [`Condition`](super::Condition), [`check`](Update::check) bounds the depth of operands that
-/// code has nested, and what recurses wants it passed.
+/// As with [`Condition`](super::Condition), [`check`](Update::check) limits the nesting of operands, and recursive
+/// functions require an update that has passed it.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Update {
     /// `SET path = value`
@@ -33,7 +33,7 @@ pub struct Update {
     pub delete: Vec<(Path, Value)>,
 }
 
-/// The right side of a `SET`.
+/// The right-hand side of a `SET`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetValue {
     /// The operand itself.
@@ -44,21 +44,21 @@ pub enum SetValue {
     Difference(SetOperand, SetOperand),
 }
 
-/// An operand on the right side of a `SET`.
+/// An operand on the right-hand side of a `SET`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetOperand {
-    /// The value at a path, which must be there.
+    /// The value at a path, which must exist.
     Path(Path),
     /// A literal value.
     Value(Value),
     /// The value at a path, or the operand if there is none.
     IfNotExists(Path, Box<SetOperand>),
-    /// One list after the other.
+    /// The concatenation of two lists.
     ListAppend(Box<SetOperand>, Box<SetOperand>),
 }
 
 impl SetValue {
-    /// Whether it is a literal or a path, without an operator or a function.
+    /// Whether the value is a literal or a path, without an operator or a function.
     const fn is_plain(&self) -> bool {
         matches!(
             self,
@@ -66,7 +66,7 @@ impl SetValue {
         )
     }
 
-    /// The operands, one or two.
+    /// Iterates over the operands, one or two.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &SetOperand> {
         let (first, second) = match self {
             Self::Operand(operand) => (operand, None),
@@ -82,11 +82,11 @@ impl SetOperand {
         Self::IfNotExists(path.into(), Box::new(otherwise.into()))
     }
 
-    /// One list after the other.
+    /// The concatenation of two lists.
     pub fn list_append(first: impl Into<SetOperand>, second: impl Into<SetOperand>) -> Self {
         Self::ListAppend(Box::new(first.into()), Box::new(second.into()))
     }
-    /// The operand and every operand inside it, each before what is inside it.
+    /// Iterates over the operand and all nested operands, parents first.
     pub(crate) fn nested(&self) -> impl Iterator<Item = &Self> {
         let mut pending = Pending::of(self);
         std::iter::from_fn(move || {
@@ -107,7 +107,7 @@ impl SetOperand {
         matches!(self, Self::IfNotExists(..) | Self::ListAppend(..))
     }
 
-    /// The path that the operand itself reads.
+    /// Returns the path that the operand itself reads.
     pub(super) const fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) | Self::IfNotExists(path, _) => Some(path),
@@ -115,7 +115,7 @@ impl SetOperand {
         }
     }
 
-    /// Moves the operands that hold operands themselves out of this one.
+    /// Moves operands that have operands of their own out of this one.
     fn take_branches(&mut self, into: &mut Vec<Self>) {
         let mut take = |child: &mut Box<Self>| {
             if child.is_function() {
@@ -134,7 +134,7 @@ impl SetOperand {
 }
 
 impl Drop for SetOperand {
-    /// Takes the operand apart level by level: one built by code may be deeper than the stack.
+    /// Drops the operand level by level: one built in code may be too deep for recursion.
     fn drop(&mut self) {
         let mut pending = Vec::new();
         self.take_branches(&mut pending);
@@ -147,7 +147,7 @@ impl Drop for SetOperand {
 literal_operands!(SetOperand);
 
 impl Update {
-    /// An update that changes nothing.
+    /// Creates an update without changes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -206,37 +206,37 @@ impl Update {
         self
     }
 
-    /// Whether the update has no clause.
+    /// Whether the update has no clauses.
     pub fn is_empty(&self) -> bool {
         self.paths().next().is_none()
     }
 
-    /// Every path that the update changes, clause by clause.
+    /// Iterates over all paths that the update changes, clause by clause.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let set = self.set.iter().map(|(path, _)| path);
         let others = self.add.iter().chain(&self.delete);
         set.chain(&self.remove).chain(others.map(|(path, _)| path))
     }
 
-    /// Every path that the right sides read, in the order in which they are written.
+    /// Iterates over all paths that the right-hand sides read, in text order.
     pub fn read_paths(&self) -> impl Iterator<Item = &Path> {
         self.set_operands().filter_map(SetOperand::path)
     }
 
-    /// What `SET` computes with, and everything inside it.
+    /// Iterates over the operands of `SET`, including nested ones.
     pub(super) fn set_operands(&self) -> impl Iterator<Item = &SetOperand> {
         let operands = self.set.iter().flat_map(|(_, value)| value.operands());
         operands.flat_map(SetOperand::nested)
     }
 
-    /// What `SET` computes, unless it is a value or a path alone.
+    /// Iterates over the values of `SET` that are more than a literal or a path.
     pub(super) fn computed(&self) -> impl Iterator<Item = &SetValue> {
         let values = self.set.iter().map(|(_, value)| value);
         values.filter(|value| !value.is_plain())
     }
 
-    /// Whether the update makes an item that is not there. DynamoDB makes none only to take something
-    /// away from it; an update without a clause makes one that holds the key alone.
+    /// Whether the update creates a missing item. DynamoDB does not create an item only to remove something from it; an
+    /// empty update creates an item with only its key.
     ///
     /// ```
     /// use floe_store::expr::Update;
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn read_paths_are_those_of_the_right_sides() {
+    fn read_paths_lists_paths_of_right_hand_sides() {
         let update = Update::new()
             .set(
                 "x",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operand_deeper_than_the_stack_is_walked_and_dropped() {
+    fn very_deep_operand_is_walked_and_dropped_without_recursion() {
         let mut operand = SetOperand::from(1);
         for n in 0..200_000 {
             operand = match n % 3 {

@@ -1,59 +1,59 @@
-//! What can be wrong with a value that can be read, in DynamoDB's words.
+//! Faults of values that can be parsed, with DynamoDB's messages.
 
 use std::collections::BTreeSet;
 
 use super::writer::Writer;
 use crate::number::NumberError;
 
-/// DynamoDB validates values in two layers of code, which word some faults differently: a newer one, and an older
-/// one that still serves some operations, and requests that hold what the newer one does not read.
+/// DynamoDB validates values in two layers, which word some faults differently: a newer one, and an older one that
+/// still serves some operations and requests with content that the newer one cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
+pub enum ValidationLayer {
     /// Single items, BatchGetItem, Query and Scan.
     Current,
-    /// BatchWriteItem and the transactions; any request with a flag written as text, a value of two types or one that
-    /// is nested very deep.
+    /// BatchWriteItem and transactions; also requests with a flag written as text, a value of two types, or very deep
+    /// nesting.
     Older,
 }
 
-/// What is wrong with a value.
+/// A fault of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueFault {
-    /// It has no type.
+    /// The value has no type.
     Empty,
-    /// It has several types.
-    Several,
-    /// It is `NULL` and says that it is not.
+    /// The value has several types.
+    MultipleTypes,
+    /// The value has the type `NULL`, but false as its content.
     NullFalse(FlagForm),
-    /// It is a number that cannot be, as it was written.
+    /// The value is not a valid number. Contains its text.
     Number(NumberError, String),
-    /// An attribute has no name, or what is in a map.
-    EmptyName(Named),
-    /// It is a set without elements.
+    /// An attribute or a member of a map has an empty name.
+    EmptyName(NameKind),
+    /// The value is a set without elements.
     EmptySet(SetKind),
-    /// It is a set with an element that is `null`.
+    /// The value is a set with a `null` element.
     NullElement(SetKind),
-    /// It is a set with the same element twice; the elements as they are shown.
+    /// The value is a set with duplicate elements. Contains the elements as printed.
     Duplicates(SetKind, Duplicates),
-    /// It is nested too deep, by how much.
-    TooDeep(Nesting),
+    /// The value is nested too deep.
+    TooDeep(DepthFault),
 }
 
-/// What has a name.
+/// What a name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NameKind {
     /// An attribute of an item.
     Attribute,
-    /// What is in a map that is a value.
+    /// A member of a map value.
     Member,
 }
 
-/// How a flag was written.
+/// How a boolean was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagForm {
     /// As `true` or `false`.
     Plain,
-    /// As text that is taken for it.
+    /// As text with that meaning.
     Text,
 }
 
@@ -68,37 +68,37 @@ pub enum SetKind {
     B,
 }
 
-/// How deep a value is nested that is nested too deep.
+/// At which stage DynamoDB detects excessive nesting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nesting {
-    /// So deep that the layers of validation still read it.
-    Read,
-    /// So deep that what reads the request finds it, before the layers do.
-    Unread,
+pub enum DepthFault {
+    /// In the validation layers.
+    InValidation,
+    /// Already while parsing the request, before the validation layers.
+    InParser,
 }
 
-impl Nesting {
-    /// The most maps and lists inside one another that the layers of validation read.
-    const LEVELS_READ_MAX: usize = 62;
+impl DepthFault {
+    /// Maximum nesting of maps and lists that reaches the validation layers.
+    const VALIDATED_LEVELS_MAX: usize = 62;
 
-    /// That of a value inside so many maps and lists.
+    /// The stage for a value inside this many maps and lists.
     pub(super) const fn of(levels: usize) -> Self {
-        if levels > Self::LEVELS_READ_MAX {
-            Self::Unread
+        if levels > Self::VALIDATED_LEVELS_MAX {
+            Self::InParser
         } else {
-            Self::Read
+            Self::InValidation
         }
     }
 }
 
-/// The elements of a set that repeats one.
+/// The elements of a set with duplicates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Duplicates {
     /// As they were sent.
     sent: Vec<String>,
-    /// As the newer layer has them when it finds the first repeat: those before it in their order, the repeated one,
-    /// and the rest as they were sent.
-    read: Vec<String>,
+    /// As the newer layer prints them: the elements before the first repetition in sorted order, the repeated element,
+    /// and the rest in the order of the request.
+    sorted: Vec<String>,
 }
 
 const INVALID: &str = "One or more parameter values were invalid: ";
@@ -107,7 +107,7 @@ const NESTING: &str = "Nesting Levels have exceeded supported limits: Attributes
                        levels beyond supported limit";
 
 impl ValueFault {
-    /// The fault of a set that repeats an element.
+    /// The fault of a set with duplicate elements.
     pub(super) fn duplicates<T: Ord>(
         kind: SetKind,
         elements: &[T],
@@ -117,29 +117,29 @@ impl ValueFault {
         let first_repeat = elements.iter().position(|element| !seen.insert(element));
         let rest = elements.iter().skip(first_repeat.unwrap_or(elements.len()));
         let first = seen.iter().copied().take(first_repeat.unwrap_or(0));
-        let read = first.chain(rest).map(&show).collect();
+        let sorted = first.chain(rest).map(&show).collect();
         let sent = elements.iter().map(&show).collect();
-        Self::Duplicates(kind, Duplicates { sent, read })
+        Self::Duplicates(kind, Duplicates { sent, sorted })
     }
 
-    /// What is found while values are read comes before what is found in values that have been read, and there
-    /// the names of attributes come first, then what is nested too deep, and names inside of values.
+    /// The order in which DynamoDB reports faults: first those found while parsing values; then names of attributes,
+    /// nesting, names inside values, and sets.
     pub(super) const fn rank(&self) -> u8 {
         match self {
-            Self::Empty | Self::Several | Self::NullFalse(_) | Self::Number(..) => 0,
-            Self::EmptyName(Named::Attribute) => 1,
+            Self::Empty | Self::MultipleTypes | Self::NullFalse(_) | Self::Number(..) => 0,
+            Self::EmptyName(NameKind::Attribute) => 1,
             Self::TooDeep(_) => 2,
-            Self::EmptyName(Named::Member) => 3,
+            Self::EmptyName(NameKind::Member) => 3,
             Self::EmptySet(_) | Self::NullElement(_) | Self::Duplicates(..) => 4,
         }
     }
 
-    /// Whether something has no name.
-    pub const fn is_nameless(&self) -> bool {
+    /// Whether the fault is an empty name.
+    pub const fn is_empty_name(&self) -> bool {
         matches!(self, Self::EmptyName(_))
     }
 
-    /// Which of several faults of one value that has several types is told.
+    /// The order in which DynamoDB reports the faults of one value with several types.
     pub(super) const fn rank_within(&self) -> u8 {
         match self {
             Self::EmptySet(_) => 0,
@@ -149,16 +149,16 @@ impl ValueFault {
         }
     }
 
-    /// Of the faults of several values the one that is reported.
+    /// Returns the fault that DynamoDB reports, out of the faults of several values.
     pub fn first<'f>(faults: impl Iterator<Item = &'f Self>) -> Option<&'f Self> {
         faults.min_by_key(|fault| fault.rank())
     }
 
-    /// DynamoDB's words for it.
-    pub fn message(&self, layer: Layer) -> String {
+    /// Returns DynamoDB's message.
+    pub fn message(&self, layer: ValidationLayer) -> String {
         let invalid = match self {
             Self::Empty => return format!("Supplied AttributeValue is empty{MUST_CONTAIN}"),
-            Self::Several => {
+            Self::MultipleTypes => {
                 return format!(
                     "Supplied AttributeValue has more than one datatypes set{MUST_CONTAIN}"
                 );
@@ -179,16 +179,16 @@ impl ValueFault {
     }
 }
 
-/// The words for text that is not a number.
-fn number_message(error: NumberError, text: &str, layer: Layer) -> String {
+/// The message for a text that is not a valid number.
+fn number_message(error: NumberError, text: &str, layer: ValidationLayer) -> String {
     match layer {
-        Layer::Current if text.is_empty() => format!("{error}: "),
-        Layer::Current => error.message(text),
-        Layer::Older => older_number_error(error, text).message(text),
+        ValidationLayer::Current if text.is_empty() => format!("{error}: "),
+        ValidationLayer::Current => error.message(text),
+        ValidationLayer::Older => older_number_error(error, text).message(text),
     }
 }
 
-/// The older layer reads numbers as Java's `BigDecimal` does, whose exponents have 32 bits.
+/// The older layer parses numbers like Java's `BigDecimal`, whose exponents have 32 bits.
 fn older_number_error(error: NumberError, text: &str) -> NumberError {
     let Some((coefficient, exponent)) = text.split_once(['e', 'E']) else {
         return error;
@@ -207,7 +207,7 @@ fn older_number_error(error: NumberError, text: &str) -> NumberError {
     if i32::try_from(scale).is_err() {
         NumberError::Malformed
     } else if length(significant).saturating_sub(scale) >= i64::from(i32::MAX) {
-        // The sum wraps around.
+        // The sum overflows.
         NumberError::Underflow
     } else {
         error
@@ -215,25 +215,27 @@ fn older_number_error(error: NumberError, text: &str) -> NumberError {
 }
 
 impl Duplicates {
-    fn message(&self, kind: SetKind, layer: Layer) -> String {
+    fn message(&self, kind: SetKind, layer: ValidationLayer) -> String {
         let shown = |between: &str| match layer {
-            Layer::Older => self.sent.join(", "),
-            Layer::Current => {
-                let quoted: Vec<String> = self.read.iter().map(|text| quote(text)).collect();
+            ValidationLayer::Older => self.sent.join(", "),
+            ValidationLayer::Current => {
+                let quoted: Vec<String> = self.sorted.iter().map(|text| quote(text)).collect();
                 quoted.join(between)
             }
         };
         let what = match (kind, layer) {
             (SetKind::S, _) => format!(" [{}] contains duplicates.", shown(", ")),
             (SetKind::B, _) => format!(" [{}]of type BS contains duplicates.", shown(",")),
-            (SetKind::N, Layer::Current) => " contains duplicates.".to_owned(),
-            (SetKind::N, Layer::Older) => return "Input collection contains duplicates".to_owned(),
+            (SetKind::N, ValidationLayer::Current) => " contains duplicates.".to_owned(),
+            (SetKind::N, ValidationLayer::Older) => {
+                return "Input collection contains duplicates".to_owned();
+            }
         };
         format!("{INVALID}Input collection{what}")
     }
 }
 
-/// Text in quotes, as JSON.
+/// Quotes a text as JSON.
 fn quote(text: &str) -> String {
     let mut writer = Writer::default();
     writer.string(text);
@@ -245,14 +247,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeats_are_shown_as_each_layer_has_them() {
+    fn duplicates_are_printed_in_the_order_of_each_layer() {
         let check = |elements: &[&str], current: &str, older: &str| {
             let show = |text: &&str| (*text).to_owned();
             let fault = ValueFault::duplicates(SetKind::S, elements, show);
             let message =
                 |shown: &str| format!("{INVALID}Input collection {shown} contains duplicates.");
-            assert_eq!(fault.message(Layer::Current), message(current));
-            assert_eq!(fault.message(Layer::Older), message(older));
+            assert_eq!(fault.message(ValidationLayer::Current), message(current));
+            assert_eq!(fault.message(ValidationLayer::Older), message(older));
         };
         check(
             &["b", "a", "b", "C"],
@@ -269,7 +271,7 @@ mod tests {
             (*text).to_owned()
         });
         assert_eq!(
-            bytes.message(Layer::Current),
+            bytes.message(ValidationLayer::Current),
             format!(
                 r#"{INVALID}Input collection ["/w==","AA==","AA=="]of type BS contains duplicates."#
             )
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layers_read_numbers_differently() {
+    fn validation_layers_parse_numbers_differently() {
         use NumberError::*;
         for (text, current, older) in [
             (
@@ -296,8 +298,11 @@ mod tests {
             ("1e-131", Underflow.to_string(), Underflow.to_string()),
         ] {
             let error = text.parse::<crate::Number>().unwrap_err();
-            assert_eq!(number_message(error, text, Layer::Current), current);
-            assert_eq!(number_message(error, text, Layer::Older), older);
+            assert_eq!(
+                number_message(error, text, ValidationLayer::Current),
+                current
+            );
+            assert_eq!(number_message(error, text, ValidationLayer::Older), older);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Reads values and items straight from a text, as DynamoDB reads them.
+//! Reads values and items directly from a text, as DynamoDB does.
 //!
-//! What is wrong with a value but can be read (an empty set, a number out of range) does not stop the reading: DynamoDB
-//! reports it later, after the names and the numbers of the request. It is noted as a [`ValueFault`].
+//! A value that parses but is invalid (an empty set, a number out of range) does not stop the reading: DynamoDB reports
+//! it later, after checking the names and numbers of the request. It is recorded as a [`ValueFault`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::fault::{FlagForm, Named, Nesting, SetKind, ValueFault};
+use super::fault::{DepthFault, FlagForm, NameKind, SetKind, ValueFault};
 use super::reader::{Malformed, Reader, Token};
 use crate::item::Item;
 use crate::limits::NESTING_LEVELS_MAX;
@@ -17,35 +17,35 @@ use crate::number::Number;
 use crate::text::{Name, Text};
 use crate::value::{Set, Value};
 
-/// Why a text cannot be read as what it should be.
+/// Why a text cannot be read as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// It is not JSON.
+pub enum ReadError {
+    /// The text is not JSON.
     Malformed,
-    /// Something stands in the place of something else.
+    /// The text has something else than expected.
     Mismatch {
-        /// What should stand there.
+        /// What was expected.
         expected: Expected,
-        /// What stands there.
+        /// What was found.
         found: Found,
     },
-    /// The text in the place of a flag is none of the words that are taken for one.
-    FlagWord,
-    /// The text in the place of bytes is not base64.
+    /// The text in place of a boolean is not one of the accepted words.
+    InvalidFlag,
+    /// The text in place of bytes is not base64.
     Base64 {
         /// The length of the text.
         chars: usize,
     },
 }
 
-/// What a text should have at a place.
+/// What was expected at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// An object of attributes: an item, a key, the value of a map.
     Attributes,
-    /// A value, as an object of a type and what it holds, where the caller reads one.
+    /// A value passed by the caller: an object of a type and its content.
     Value,
-    /// A value in an item, a map or a list.
+    /// A value inside an item, a map or a list.
     Element,
     /// Text.
     Text,
@@ -59,7 +59,7 @@ pub enum Expected {
     Object,
 }
 
-/// What a text has at a place.
+/// What was found at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// An object.
@@ -68,9 +68,9 @@ pub enum Found {
     Array,
     /// Text.
     Text,
-    /// A number, and whether it is written with a point or an exponent.
+    /// A number.
     Number {
-        /// Whether it is.
+        /// Whether it is written with a point or an exponent.
         is_decimal: bool,
     },
     /// True or false.
@@ -79,13 +79,12 @@ pub enum Found {
     Null,
 }
 
-type Result<T> = std::result::Result<T, Unreadable>;
+type Result<T> = std::result::Result<T, ReadError>;
 
-impl Unreadable {
-    /// The error of what stands next in the place of something else. Only where a scalar is expected does DynamoDB look at
-    /// the scalar that it finds.
+impl ReadError {
+    /// The error for unexpected content. DynamoDB only distinguishes scalars where a scalar is expected.
     #[cold]
-    pub(super) fn instead_of(expected: Expected, reader: &mut Reader<'_>) -> Self {
+    pub(super) fn mismatch(expected: Expected, reader: &mut Reader<'_>) -> Self {
         let found = match expected {
             Expected::Text | Expected::Flag => Found::next(reader),
             _ => reader.peek().map(Found::of),
@@ -98,11 +97,11 @@ impl Unreadable {
 }
 
 impl Found {
-    /// What stands next. Goes past it if it is a number or a flag.
+    /// Reads what comes next. Consumes it if it is a number or a boolean.
     ///
     /// # Errors
     ///
-    /// When it is not JSON.
+    /// Returns an error if it is not JSON.
     pub fn next(reader: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
         Ok(match reader.peek()? {
             Token::Number => Self::Number {
@@ -125,14 +124,14 @@ impl Found {
     }
 }
 
-impl From<Malformed> for Unreadable {
+impl From<Malformed> for ReadError {
     #[inline]
     fn from(_: Malformed) -> Self {
         Self::Malformed
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed => f.write_str("the text is not JSON"),
@@ -140,7 +139,7 @@ impl fmt::Display for Unreadable {
                 let expected = match expected {
                     Expected::Attributes => "an object of attributes",
                     Expected::Value | Expected::Element => "an object of a type and a value",
-                    Expected::Text => "a text",
+                    Expected::Text => "a string",
                     Expected::Flag => "true or false",
                     Expected::List => "a list",
                     Expected::Bytes => "bytes as base64",
@@ -149,47 +148,47 @@ impl fmt::Display for Unreadable {
                 let found = match found {
                     Found::Object => "an object",
                     Found::Array => "a list",
-                    Found::Text => "a text",
+                    Found::Text => "a string",
                     Found::Number { .. } => "a number",
                     Found::Bool(_) => "a boolean",
                     Found::Null => "null",
                 };
                 write!(f, "expected {expected}, found {found}")
             }
-            Self::FlagWord => f.write_str("the text is neither true nor false"),
+            Self::InvalidFlag => f.write_str("the text is neither true nor false"),
             Self::Base64 { .. } => f.write_str("the text is not base64"),
         }
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for ReadError {}
 
-/// What was read, and what is wrong with it.
+/// What was read, and its fault.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sent<T> {
-    /// What was read, of no worth if there is a fault.
+pub struct Parsed<T> {
+    /// What was read; meaningless if there is a fault.
     pub value: T,
-    /// What is wrong with it.
+    /// The fault that DynamoDB reports, if any.
     pub fault: Option<ValueFault>,
 }
 
-/// The fault of what was read so far that is reported.
+/// Keeps the fault that DynamoDB reports first, of all faults found so far.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct FaultLog {
     pub(super) fault: Option<ValueFault>,
-    /// Where the reader was when it was found.
-    pub(super) at: usize,
+    /// The position of the reader when it was found.
+    pub(super) position: usize,
 }
 
-impl Noted {
-    /// Notes a fault, unless one was noted that comes first.
+impl FaultLog {
+    /// Records a fault, unless one was recorded that DynamoDB reports first.
     #[cold]
-    fn note(&mut self, fault: ValueFault, reader: &Reader<'_>) {
-        let noted = self.fault.as_ref();
-        if noted.is_none_or(|noted| fault.rank() < noted.rank()) {
+    fn record(&mut self, fault: ValueFault, reader: &Reader<'_>) {
+        let recorded = self.fault.as_ref();
+        if recorded.is_none_or(|recorded| fault.rank() < recorded.rank()) {
             *self = Self {
                 fault: Some(fault),
-                at: reader.position(),
+                position: reader.position(),
             };
         }
     }
@@ -198,20 +197,20 @@ impl Noted {
 /// A level of nesting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Level {
-    /// From 1, for the values of an item.
-    at: usize,
-    /// The deepest one.
+    /// The current level, starting with 1 for the values of an item.
+    current: usize,
+    /// The deepest level allowed.
     max: usize,
 }
 
 impl Level {
     const fn first(max: usize) -> Self {
-        Self { at: 1, max }
+        Self { current: 1, max }
     }
 
     const fn deeper(self) -> Self {
         Self {
-            at: self.at + 1,
+            current: self.current + 1,
             ..self
         }
     }
@@ -221,115 +220,118 @@ impl Level {
 ///
 /// # Errors
 ///
-/// When the text is not JSON or of another shape.
-pub fn read_item(reader: &mut Reader<'_>) -> Result<Sent<Item>> {
-    noting(|noted| noting_item(reader, noted))
+/// Returns an error if the text is not JSON, or has another shape.
+pub fn read_item(reader: &mut Reader<'_>) -> Result<Parsed<Item>> {
+    with_fault_log(|faults| read_item_with_faults(reader, faults))
 }
 
-/// Reads with a note of the first fault.
-fn noting<T>(read: impl FnOnce(&mut Noted) -> Result<T>) -> Result<Sent<T>> {
-    let mut noted = Noted::default();
-    let value = read(&mut noted)?;
-    let fault = noted.fault;
-    Ok(Sent { value, fault })
+/// Reads, and returns the recorded fault along with the value.
+fn with_fault_log<T>(read: impl FnOnce(&mut FaultLog) -> Result<T>) -> Result<Parsed<T>> {
+    let mut faults = FaultLog::default();
+    let value = read(&mut faults)?;
+    let fault = faults.fault;
+    Ok(Parsed { value, fault })
 }
 
-/// As [`read_item`], and tells where the fault is.
-pub(super) fn noting_item(reader: &mut Reader<'_>, noted: &mut Noted) -> Result<Item> {
-    attributes(reader, Level::first(NESTING_LEVELS_MAX), noted)
+/// Like [`read_item`], but records the fault with its position.
+pub(super) fn read_item_with_faults(
+    reader: &mut Reader<'_>,
+    faults: &mut FaultLog,
+) -> Result<Item> {
+    attributes(reader, Level::first(NESTING_LEVELS_MAX), faults)
 }
 
-/// Reads a value, which may have so many levels of maps and lists.
+/// Reads a value with at most this many levels of maps and lists.
 ///
 /// # Errors
 ///
-/// When the text is not JSON or of another shape.
-pub fn read_value(reader: &mut Reader<'_>, levels_max: usize) -> Result<Sent<Value>> {
-    noting(|noted| value(reader, Expected::Value, Level::first(levels_max), noted))
+/// Returns an error if the text is not JSON, or has another shape.
+pub fn read_value(reader: &mut Reader<'_>, levels_max: usize) -> Result<Parsed<Value>> {
+    with_fault_log(|faults| value(reader, Expected::Value, Level::first(levels_max), faults))
 }
 
-/// Reads text.
+/// Reads a string.
 ///
 /// # Errors
 ///
-/// When something else stands there.
+/// Returns an error if something else was found.
 #[inline]
 pub fn read_text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>> {
     expect(reader, Token::String, Expected::Text)?;
     Ok(reader.string()?)
 }
 
-/// Reads a flag, for which some words are taken, too.
+/// Reads a boolean. Some words are accepted as well.
 ///
 /// # Errors
 ///
-/// When something else stands there.
+/// Returns an error if something else was found.
 pub fn read_flag(reader: &mut Reader<'_>) -> Result<bool> {
     match reader.peek()? {
         Token::Bool => Ok(reader.bool()?),
         Token::String => match reader.string()?.to_ascii_lowercase().as_str() {
             "true" | "t" | "yes" | "y" | "1" => Ok(true),
             "false" | "f" | "no" | "n" | "0" => Ok(false),
-            _ => Err(Unreadable::FlagWord),
+            _ => Err(ReadError::InvalidFlag),
         },
-        _ => Err(Unreadable::instead_of(Expected::Flag, reader)),
+        _ => Err(ReadError::mismatch(Expected::Flag, reader)),
     }
 }
 
-/// Refuses what is not this token, in the words for what was expected.
+/// Returns an error unless this token comes next.
 #[inline]
 fn expect(reader: &mut Reader<'_>, token: Token, expected: Expected) -> Result<()> {
     if reader.peek()? == token {
         return Ok(());
     }
-    Err(Unreadable::instead_of(expected, reader))
+    Err(ReadError::mismatch(expected, reader))
 }
 
-/// Reads attributes by name, which stand on this level of nesting.
-fn attributes(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Item> {
+/// Reads attributes by name on this level of nesting.
+fn attributes(reader: &mut Reader<'_>, level: Level, faults: &mut FaultLog) -> Result<Item> {
     expect(reader, Token::Object, Expected::Attributes)?;
     reader.begin_object()?;
     let mut attributes = Vec::new();
     while let Some(name) = reader.next_name()? {
-        let value = element(reader, level, noted)?;
+        let value = element(reader, level, faults)?;
         if name.is_empty() {
-            let named = match level.at {
-                1 => Named::Attribute,
-                _ => Named::Member,
+            let kind = match level.current {
+                1 => NameKind::Attribute,
+                _ => NameKind::Member,
             };
-            noted.note(ValueFault::EmptyName(named), reader);
+            faults.record(ValueFault::EmptyName(kind), reader);
         }
         attributes.push((Name::from(&*name), value));
     }
     Ok(Item::from(attributes))
 }
 
-fn element(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Value> {
+fn element(reader: &mut Reader<'_>, level: Level, faults: &mut FaultLog) -> Result<Value> {
     if reader.peek()? == Token::Null {
         reader.null()?;
-        noted.note(ValueFault::Empty, reader);
+        faults.record(ValueFault::Empty, reader);
         return Ok(Value::Null);
     }
-    value(reader, Expected::Element, level, noted)
+    value(reader, Expected::Element, level, faults)
 }
 
-/// Reads a value on this level of nesting. Beyond the deepest level, values are passed over.
+/// Reads a value on this level of nesting. Values below the deepest level are skipped.
 fn value(
     reader: &mut Reader<'_>,
     expected: Expected,
     level: Level,
-    noted: &mut Noted,
+    faults: &mut FaultLog,
 ) -> Result<Value> {
-    if level.at > level.max {
-        return skip_deep(reader, level, noted);
+    if level.current > level.max {
+        return skip_deep(reader, level, faults);
     }
     let start = reader.position();
     expect(reader, Token::Object, expected)?;
     reader.begin_object()?;
     let mut found: Option<Value> = None;
-    let mut several = false;
+    let mut has_several_types = false;
     while let Some(name) = reader.next_name()? {
-        let Some(read) = reader_of(&name) else {
+        let Some(read) = value_reader(&name) else {
             reader.skip()?;
             continue;
         };
@@ -337,46 +339,47 @@ fn value(
             reader.null()?;
             continue;
         }
-        let value = read(reader, level, noted)?;
-        several |= found.replace(value).is_some();
+        let value = read(reader, level, faults)?;
+        has_several_types |= found.replace(value).is_some();
     }
-    if several {
+    if has_several_types {
         reader.needs_older_layer = true;
-        *noted = Noted {
-            fault: Some(fault_of_several(reader.revisit(start), level)?),
-            at: reader.position(),
+        *faults = FaultLog {
+            fault: Some(fault_of_multiple_types(reader.revisit(start), level)?),
+            position: reader.position(),
         };
     }
     Ok(found.unwrap_or_else(|| {
-        noted.note(ValueFault::Empty, reader);
+        faults.record(ValueFault::Empty, reader);
         Value::Null
     }))
 }
 
-/// Passes over a value that is nested too deep.
+/// Skips a value that is nested too deep.
 #[cold]
-fn skip_deep(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Value> {
-    // A level is two containers: the value, and the map or list in it.
-    let levels = level.at - 1 + reader.skip_depth()? / 2;
-    let nesting = Nesting::of(levels);
-    reader.needs_older_layer |= nesting == Nesting::Unread;
-    noted.note(ValueFault::TooDeep(nesting), reader);
+fn skip_deep(reader: &mut Reader<'_>, level: Level, faults: &mut FaultLog) -> Result<Value> {
+    // A level consists of two containers: the object of the value, and the map or list in it.
+    let levels = level.current - 1 + reader.skip_depth()? / 2;
+    let nesting = DepthFault::of(levels);
+    reader.needs_older_layer |= nesting == DepthFault::InParser;
+    faults.record(ValueFault::TooDeep(nesting), reader);
     Ok(Value::Null)
 }
 
-/// The fault that is reported of a value with several types: something wrong with one of them, or that there are several.
+/// Returns the fault that DynamoDB reports for a value with several types: a fault of one of its contents, or the types
+/// themselves.
 #[cold]
-fn fault_of_several(mut reader: Reader<'_>, level: Level) -> Result<ValueFault> {
-    let mut reported = ValueFault::Several;
+fn fault_of_multiple_types(mut reader: Reader<'_>, level: Level) -> Result<ValueFault> {
+    let mut reported = ValueFault::MultipleTypes;
     reader.begin_object()?;
     while let Some(name) = reader.next_name()? {
-        match reader_of(&name) {
+        match value_reader(&name) {
             Some(read) if reader.peek()? != Token::Null => {
-                let sent = noting(|noted| read(&mut reader, level, noted))?;
-                let faults = std::iter::once(reported).chain(sent.fault);
+                let parsed = with_fault_log(|faults| read(&mut reader, level, faults))?;
+                let faults = std::iter::once(reported).chain(parsed.fault);
                 reported = faults
                     .min_by_key(ValueFault::rank_within)
-                    .unwrap_or(ValueFault::Several);
+                    .unwrap_or(ValueFault::MultipleTypes);
             }
             _ => reader.skip()?,
         }
@@ -384,42 +387,42 @@ fn fault_of_several(mut reader: Reader<'_>, level: Level) -> Result<ValueFault> 
     Ok(reported)
 }
 
-type ReadValue = fn(&mut Reader<'_>, Level, &mut Noted) -> Result<Value>;
+type ReadValue = fn(&mut Reader<'_>, Level, &mut FaultLog) -> Result<Value>;
 
-/// How the value of a type of this name is read.
-fn reader_of(type_name: &str) -> Option<ReadValue> {
+/// Returns the function that reads the content of this type.
+fn value_reader(type_name: &str) -> Option<ReadValue> {
     Some(match type_name {
-        "S" => |reader, _, noted| Ok(Value::S(string(reader, noted)?)),
-        "N" => |reader, _, noted| Ok(Value::N(number(reader, noted)?)),
-        "B" => |reader, _, noted| Ok(Value::B(bytes(reader, noted)?)),
+        "S" => |reader, _, faults| Ok(Value::S(string(reader, faults)?)),
+        "N" => |reader, _, faults| Ok(Value::N(number(reader, faults)?)),
+        "B" => |reader, _, faults| Ok(Value::B(bytes(reader, faults)?)),
         "BOOL" => |reader, _, _| Ok(Value::Bool(flag(reader)?.0)),
-        "NULL" => |reader, _, noted| null(reader, noted),
-        "M" => |reader, level, noted| Ok(Value::M(attributes(reader, level.deeper(), noted)?)),
+        "NULL" => |reader, _, faults| null(reader, faults),
+        "M" => |reader, level, faults| Ok(Value::M(attributes(reader, level.deeper(), faults)?)),
         "L" => list,
-        "SS" => |reader, _, noted| {
+        "SS" => |reader, _, faults| {
             set(
                 reader,
-                noted,
+                faults,
                 SetKind::S,
                 string,
                 Text::to_string,
                 Value::Ss,
             )
         },
-        "NS" => |reader, _, noted| {
+        "NS" => |reader, _, faults| {
             set(
                 reader,
-                noted,
+                faults,
                 SetKind::N,
                 number,
                 Number::to_string,
                 Value::Ns,
             )
         },
-        "BS" => |reader, _, noted| {
+        "BS" => |reader, _, faults| {
             set(
                 reader,
-                noted,
+                faults,
                 SetKind::B,
                 bytes,
                 |b| STANDARD.encode(b),
@@ -430,15 +433,15 @@ fn reader_of(type_name: &str) -> Option<ReadValue> {
     })
 }
 
-fn string(reader: &mut Reader<'_>, _: &mut Noted) -> Result<Text> {
+fn string(reader: &mut Reader<'_>, _: &mut FaultLog) -> Result<Text> {
     Ok(Text::from(&*read_text(reader)?))
 }
 
-/// A number as text; any number if it is none.
-fn number(reader: &mut Reader<'_>, noted: &mut Noted) -> Result<Number> {
+/// Reads a number from a string. Returns an arbitrary number if it is invalid.
+fn number(reader: &mut Reader<'_>, faults: &mut FaultLog) -> Result<Number> {
     let text = read_text(reader)?;
     Ok(text.parse().unwrap_or_else(|error| {
-        noted.note(ValueFault::Number(error, text.into_owned()), reader);
+        faults.record(ValueFault::Number(error, text.into_owned()), reader);
         Number::from(0)
     }))
 }
@@ -452,9 +455,9 @@ fn flag(reader: &mut Reader<'_>) -> Result<(bool, FlagForm)> {
     Ok((read_flag(reader)?, form))
 }
 
-fn null(reader: &mut Reader<'_>, noted: &mut Noted) -> Result<Value> {
+fn null(reader: &mut Reader<'_>, faults: &mut FaultLog) -> Result<Value> {
     if let (false, form) = flag(reader)? {
-        noted.note(ValueFault::NullFalse(form), reader);
+        faults.record(ValueFault::NullFalse(form), reader);
     }
     Ok(Value::Null)
 }
@@ -464,21 +467,21 @@ fn begin_list(reader: &mut Reader<'_>) -> Result<()> {
     Ok(reader.begin_array()?)
 }
 
-fn list(reader: &mut Reader<'_>, level: Level, noted: &mut Noted) -> Result<Value> {
+fn list(reader: &mut Reader<'_>, level: Level, faults: &mut FaultLog) -> Result<Value> {
     begin_list(reader)?;
     let mut elements = Vec::new();
     while reader.next_element()? {
-        elements.push(element(reader, level.deeper(), noted)?);
+        elements.push(element(reader, level.deeper(), faults)?);
     }
     Ok(Value::L(elements))
 }
 
-/// A set; any value if its elements make none.
+/// Reads a set. Returns an arbitrary value if its elements are invalid.
 fn set<T: Ord + Clone>(
     reader: &mut Reader<'_>,
-    noted: &mut Noted,
+    faults: &mut FaultLog,
     kind: SetKind,
-    read: fn(&mut Reader<'_>, &mut Noted) -> Result<T>,
+    read: fn(&mut Reader<'_>, &mut FaultLog) -> Result<T>,
     show: fn(&T) -> String,
     make: fn(Set<T>) -> Value,
 ) -> Result<Value> {
@@ -487,29 +490,29 @@ fn set<T: Ord + Clone>(
     while reader.next_element()? {
         if reader.peek()? == Token::Null {
             reader.null()?;
-            noted.note(ValueFault::NullElement(kind), reader);
+            faults.record(ValueFault::NullElement(kind), reader);
         } else {
-            elements.push(read(reader, noted)?);
+            elements.push(read(reader, faults)?);
         }
     }
     if elements.is_empty() {
-        noted.note(ValueFault::EmptySet(kind), reader);
+        faults.record(ValueFault::EmptySet(kind), reader);
         return Ok(Value::Null);
     }
-    // The elements are wanted as they were sent only if they repeat, which is rare.
+    // The elements in the order of the request are needed only for duplicates, which are rare.
     Ok(match Set::new(elements.iter().cloned()) {
         Ok(set) => make(set),
         Err(_) => {
-            noted.note(ValueFault::duplicates(kind, &elements, show), reader);
+            faults.record(ValueFault::duplicates(kind, &elements, show), reader);
             Value::Null
         }
     })
 }
 
-/// Bytes in base 64.
-fn bytes(reader: &mut Reader<'_>, _: &mut Noted) -> Result<Vec<u8>> {
+/// Reads bytes as base64.
+fn bytes(reader: &mut Reader<'_>, _: &mut FaultLog) -> Result<Vec<u8>> {
     expect(reader, Token::String, Expected::Bytes)?;
     let text = reader.string()?;
     let bytes = STANDARD.decode(text.as_bytes());
-    bytes.map_err(|_| Unreadable::Base64 { chars: text.len() })
+    bytes.map_err(|_| ReadError::Base64 { chars: text.len() })
 }

@@ -1,15 +1,15 @@
-//! Reads JSON from the front: one token after the other, no tree, no copy of a string that has no escapes.
+//! Reads JSON front to back, token by token, without building a tree or copying strings without escapes.
 //!
-//! The reader knows the grammar and nothing of what the text means. Its caller asks for the [token](Token) that
-//! comes next and then for the value, or skips it. Nothing here recurses.
+//! The reader knows the grammar of JSON only. The caller peeks at the next [token](Token) and then reads or skips the
+//! value. Nothing here recurses.
 
 use std::borrow::Cow;
 
 use super::scan::plain_length;
 use crate::error::{ensure, ensure_none};
 
-/// Containers inside containers, beyond which a text is refused before it is understood. Values may nest 32 levels
-/// deep, each level two containers; what is nested deeper is read and refused in words up to some 2,000 levels.
+/// Maximum nesting of containers; deeper texts are rejected immediately. Values may nest 32 levels deep, each of which
+/// is two containers. DynamoDB still reports deeper nesting, up to about 2,000 levels, with a message.
 const DEPTH_MAX: usize = 4_004;
 
 /// The text is not JSON.
@@ -18,7 +18,7 @@ pub struct Malformed;
 
 type Result<T> = std::result::Result<T, Malformed>;
 
-/// What comes next.
+/// The next token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// `{`
@@ -35,20 +35,21 @@ pub enum Token {
     Null,
 }
 
-/// A text of JSON, read up to a place.
+/// A JSON text and a position in it.
 #[derive(Debug)]
 pub struct Reader<'a> {
     pub(super) text: &'a str,
     at: usize,
     depth: usize,
-    /// Whether a container has just been begun, so that no comma comes before its first member.
+    /// Whether a container has just been opened, so that no comma precedes its first member.
     begun: bool,
-    /// Whether the text holds what only the older of DynamoDB's two [layers](super::Layer) of validation reads.
+    /// Whether the text has content that only the older of DynamoDB's two [validation layers](super::ValidationLayer)
+    /// reads.
     pub needs_older_layer: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the beginning of a text.
+    /// A reader at the start of a text.
     #[inline]
     pub const fn new(text: &'a str) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What comes next.
+    /// Returns the next token without consuming it.
     #[inline]
     pub fn peek(&mut self) -> Result<Token> {
         match self.next_byte() {
@@ -74,19 +75,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes into an object.
+    /// Enters an object.
     #[inline]
     pub fn begin_object(&mut self) -> Result<()> {
         self.begin(b'{')
     }
 
-    /// Goes into an array.
+    /// Enters an array.
     #[inline]
     pub fn begin_array(&mut self) -> Result<()> {
         self.begin(b'[')
     }
 
-    /// The name of the next member of the object, or `None` and out of the object at its end.
+    /// Returns the name of the next member of the object. At the end, leaves the object and returns `None`.
     #[inline]
     pub fn next_name(&mut self) -> Result<Option<Cow<'a, str>>> {
         if !self.next_in(b'}')? {
@@ -97,13 +98,13 @@ impl<'a> Reader<'a> {
         Ok(Some(name))
     }
 
-    /// Whether the array has another element; out of the array at its end.
+    /// Returns whether the array has another element. At the end, leaves the array.
     #[inline]
     pub fn next_element(&mut self) -> Result<bool> {
         self.next_in(b']')
     }
 
-    /// A string.
+    /// Reads a string.
     #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>> {
         self.expect(b'"')?;
@@ -117,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     pub fn number(&mut self) -> Result<&'a str> {
         self.skip_space();
         let start = self.at;
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         self.text.get(start..self.at).ok_or(Malformed)
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     #[inline]
     pub fn bool(&mut self) -> Result<bool> {
         match self.next_byte() {
@@ -146,19 +147,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `null`.
+    /// Reads `null`.
     #[inline]
     pub fn null(&mut self) -> Result<()> {
         self.skip_space();
         self.word("null")
     }
 
-    /// Goes past a value, whatever it is.
+    /// Skips any value.
     pub fn skip(&mut self) -> Result<()> {
         self.skip_depth().map(drop)
     }
 
-    /// The text of a value, whatever it is.
+    /// Returns the text of any value.
     pub fn raw(&mut self) -> Result<&'a str> {
         self.skip_space();
         let start = self.at;
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
         self.text.get(start..self.at).ok_or(Malformed)
     }
 
-    /// Goes past a value, and tells how many containers are inside one another in it.
+    /// Skips any value and returns how deep its containers are nested.
     pub fn skip_depth(&mut self) -> Result<usize> {
         let mut inside: Vec<u8> = Vec::new();
         let mut deepest = 0;
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes to the next value inside the containers; false when there are none left.
+    /// Moves to the next value in the open containers. Returns false if none is left.
     fn skip_ends(&mut self, inside: &mut Vec<u8>) -> Result<bool> {
         while let Some(end) = inside.last() {
             let more = match end {
@@ -207,13 +208,13 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// Where the reader is, to come [back](Reader::revisit) to.
+    /// The current position, for [`revisit`](Reader::revisit).
     #[inline]
     pub const fn position(&self) -> usize {
         self.at
     }
 
-    /// A reader before a value that this one has passed.
+    /// A reader at an earlier position, before a value.
     #[inline]
     pub const fn revisit(&self, position: usize) -> Self {
         Self {
@@ -223,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing may follow the value.
+    /// Returns an error if anything follows the value.
     pub fn finish(mut self) -> Result<()> {
         ensure_none(self.next_byte(), |_| Malformed)
     }
@@ -254,7 +255,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The rest of a string from its first escape on; the backslash has been taken.
+    /// Reads the rest of a string from its first escape on; the backslash has been consumed.
     #[cold]
     fn escaped(&mut self, mut text: String) -> Result<String> {
         loop {
@@ -329,7 +330,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next byte that is not white space, which is not taken.
+    /// Returns the next byte that is not white space, without consuming it.
     #[inline]
     fn next_byte(&mut self) -> Option<u8> {
         self.skip_space();
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_is_read_and_nothing_else() {
+    fn accepts_json_and_rejects_everything_else() {
         for text in [
             "{}",
             " [ ] ",
@@ -430,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_without_escapes_is_not_copied() {
+    fn string_without_escapes_is_borrowed() {
         let mut reader = Reader::new(r#"["größer", "a\"b", "\u0041\ud83d\ude00z"]"#);
         reader.begin_array().unwrap();
         let mut strings = Vec::new();
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_read_one_after_the_other() {
+    fn members_are_read_in_order() {
         let mut reader = Reader::new(r#" {"a" : 1.5 , "b" : {"c" : [ ]} , "d" : true } "#);
         reader.begin_object().unwrap();
         assert_eq!(reader.next_name().unwrap().as_deref(), Some("a"));
@@ -459,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded() {
+    fn nesting_depth_is_limited() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(skips(&nested(DEPTH_MAX)));
         assert!(!skips(&nested(DEPTH_MAX + 1)));

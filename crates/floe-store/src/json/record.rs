@@ -1,7 +1,7 @@
-//! Change records, as the API of DynamoDB Streams and the events of AWS Lambda have them.
+//! Change records, in the form of the DynamoDB Streams API and of AWS Lambda events.
 
+use super::decode::{DecodeError, decode_item, read_members};
 use super::reader::{Malformed, Reader, Token};
-use super::sound::{Unsound, read_members, sound_item};
 use super::write::write_item;
 use super::writer::Writer;
 use crate::env::Timestamp;
@@ -10,25 +10,25 @@ use crate::item::Item;
 use crate::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use crate::table::StreamView;
 
-/// The service that writes the records.
+/// The event source of the records.
 const SOURCE: &str = "aws:dynamodb";
 
-/// The service that removes expired items.
+/// The principal that deletes expired items.
 const EXPIRY: &str = "dynamodb.amazonaws.com";
 
-/// In what the API of DynamoDB Streams and AWS Lambda differ.
+/// The differences between the DynamoDB Streams API and AWS Lambda.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordForm<'a> {
-    /// The region, if it is named.
+    /// The region, if records include it.
     pub region: Option<&'a str>,
-    /// The names for the id and the type of a service that has made the change.
+    /// The member names for the id and the type of the service that made the change.
     pub identity: [&'static str; 2],
-    /// Writes the images of the item.
+    /// Writes an image of the item.
     pub write_image: fn(&mut Writer, &Item),
 }
 
 impl RecordForm<'_> {
-    /// As AWS Lambda passes records to functions.
+    /// The form that AWS Lambda passes to functions.
     pub const LAMBDA: RecordForm<'static> = RecordForm {
         region: None,
         identity: ["principalId", "type"],
@@ -36,7 +36,7 @@ impl RecordForm<'_> {
     };
 }
 
-/// A record, as an object.
+/// Writes a record as an object.
 pub fn write_record(w: &mut Writer, record: &ChangeRecord, form: &RecordForm<'_>) {
     w.object(|w| {
         w.name("eventID").string(&record.event_id);
@@ -59,7 +59,7 @@ pub fn write_record(w: &mut Writer, record: &ChangeRecord, form: &RecordForm<'_>
 }
 
 fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writer, &Item)) {
-    write_moment(w.name("ApproximateCreationDateTime"), record.created);
+    write_timestamp(w.name("ApproximateCreationDateTime"), record.created);
     write_item(w.name("Keys"), &record.keys);
     for (name, image) in [
         ("NewImage", &record.new_image),
@@ -74,9 +74,9 @@ fn write_change(w: &mut Writer, record: &ChangeRecord, write_image: fn(&mut Writ
     w.name("StreamViewType").string(record.view.as_str());
 }
 
-/// A moment, in seconds since 1970 with decimals if it has any.
-pub fn write_moment(w: &mut Writer, moment: Timestamp) {
-    let (secs, millis) = (moment.as_secs(), moment.as_millis() % 1000);
+/// Writes a time in seconds since 1970, with decimals if there are any.
+pub fn write_timestamp(w: &mut Writer, time: Timestamp) {
+    let (secs, millis) = (time.as_secs(), time.as_millis() % 1000);
     if millis == 0 {
         w.number(secs);
     } else {
@@ -84,12 +84,12 @@ pub fn write_moment(w: &mut Writer, moment: Timestamp) {
     }
 }
 
-/// A record, and where it comes from.
+/// A record and its source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SentRecord {
+pub struct ReceivedRecord {
     /// The record.
     pub record: ChangeRecord,
-    /// The resource name of the stream, which Lambda names.
+    /// The ARN of the stream, which Lambda includes.
     pub source_arn: Option<String>,
 }
 
@@ -97,26 +97,27 @@ pub struct SentRecord {
 ///
 /// # Errors
 ///
-/// When the text is no record of DynamoDB.
-pub fn read_record(reader: &mut Reader<'_>) -> Result<SentRecord, Unsound> {
-    let mut sent = Members::default();
+/// Returns an error if the text is not a change record of DynamoDB.
+pub fn read_record(reader: &mut Reader<'_>) -> Result<ReceivedRecord, DecodeError> {
+    let mut members = Members::default();
     read_members(reader, |name, reader| {
         match name {
-            "eventID" => sent.event_id = text(reader)?,
-            "eventName" => sent.kind = text(reader)?,
-            "eventSource" => sent.source = text(reader)?,
-            "eventSourceARN" => sent.source_arn = text(reader)?,
-            "dynamodb" => sent.change = Some(change(reader)?),
-            "userIdentity" => sent.is_expiry = is_expiry(reader)?,
+            "eventID" => members.event_id = text(reader)?,
+            "eventName" => members.kind = text(reader)?,
+            "eventSource" => members.source = text(reader)?,
+            "eventSourceARN" => members.source_arn = text(reader)?,
+            "dynamodb" => members.change = Some(change(reader)?),
+            "userIdentity" => members.is_expiry = is_expiry(reader)?,
             _ => reader.skip()?,
         }
         Ok(())
     })?;
-    sent.record()
-        .map_err(|reason| Unsound::here(reason, reader))
+    members
+        .record()
+        .map_err(|reason| DecodeError::here(reason, reader))
 }
 
-/// The members of a record.
+/// The parsed members of a record.
 #[derive(Debug, Default)]
 struct Members {
     event_id: Option<String>,
@@ -127,7 +128,7 @@ struct Members {
     is_expiry: bool,
 }
 
-/// The members of the change in a record.
+/// The parsed `dynamodb` member of a record.
 #[derive(Debug, Default)]
 struct Change {
     keys: Item,
@@ -136,24 +137,24 @@ struct Change {
     sequence: Option<String>,
     size_bytes: Option<usize>,
     view: Option<String>,
-    /// Without it nothing is known, and as long ago as can be is what asks for most care.
+    /// Defaults to 1970: if the time is unknown, the oldest possible one is the safe assumption.
     created: Timestamp,
 }
 
 impl Members {
-    fn record(self) -> Result<SentRecord, String> {
+    fn record(self) -> Result<ReceivedRecord, String> {
         let source = self.source.unwrap_or_default();
         ensure(source == SOURCE, || {
-            format!("it is none of DynamoDB: eventSource={source}")
+            format!("the record is not from DynamoDB: eventSource={source}")
         })?;
-        let change = self.change.ok_or("it has no change")?;
+        let change = self.change.ok_or("the record has no member dynamodb")?;
         let name = self.kind.unwrap_or_default();
         let kind = ChangeKind::from_name(&name)
-            .ok_or_else(|| format!("nothing that happens to an item: eventName={name}"))?;
-        let sequence = change.sequence.ok_or("it has no SequenceNumber")?;
+            .ok_or_else(|| format!("unknown event name: eventName={name}"))?;
+        let sequence = change.sequence.ok_or("the record has no SequenceNumber")?;
         let view = change.view.unwrap_or_default();
         let view = StreamView::from_name(&view)
-            .ok_or_else(|| format!("no view of a stream: StreamViewType={view}"))?;
+            .ok_or_else(|| format!("unknown stream view: StreamViewType={view}"))?;
         let record = ChangeRecord {
             event_id: self.event_id.unwrap_or_default(),
             kind,
@@ -167,21 +168,21 @@ impl Members {
             identity: self.is_expiry.then_some(ServiceIdentity::Expiry),
         };
         let source_arn = self.source_arn;
-        Ok(SentRecord { record, source_arn })
+        Ok(ReceivedRecord { record, source_arn })
     }
 }
 
-fn change(reader: &mut Reader<'_>) -> Result<Change, Unsound> {
+fn change(reader: &mut Reader<'_>) -> Result<Change, DecodeError> {
     let mut change = Change::default();
     read_members(reader, |name, reader| {
         match name {
-            "Keys" => change.keys = sound_item(reader)?,
-            "OldImage" => change.old_image = Some(sound_item(reader)?),
-            "NewImage" => change.new_image = Some(sound_item(reader)?),
+            "Keys" => change.keys = decode_item(reader)?,
+            "OldImage" => change.old_image = Some(decode_item(reader)?),
+            "NewImage" => change.new_image = Some(decode_item(reader)?),
             "SequenceNumber" => change.sequence = text(reader)?,
             "SizeBytes" => change.size_bytes = number(reader)?.and_then(|text| text.parse().ok()),
             "StreamViewType" => change.view = text(reader)?,
-            "ApproximateCreationDateTime" => change.created = moment(reader)?,
+            "ApproximateCreationDateTime" => change.created = time(reader)?,
             _ => reader.skip()?,
         }
         Ok(())
@@ -189,9 +190,9 @@ fn change(reader: &mut Reader<'_>) -> Result<Change, Unsound> {
     Ok(change)
 }
 
-/// Whether the one that has made the change is the service that removes what has expired. Lambda writes the name of the
-/// member small, DynamoDB large.
-fn is_expiry(reader: &mut Reader<'_>) -> Result<bool, Unsound> {
+/// Whether the change was made by the service that deletes expired items. Lambda writes the member name in lower case,
+/// DynamoDB in upper case.
+fn is_expiry(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
     let mut is_expiry = false;
     read_members(reader, |name, reader| {
         match name {
@@ -203,7 +204,7 @@ fn is_expiry(reader: &mut Reader<'_>) -> Result<bool, Unsound> {
     Ok(is_expiry)
 }
 
-/// The text that stands next; nothing if it is something else.
+/// Reads a string; skips anything else and returns `None`.
 fn text(reader: &mut Reader<'_>) -> Result<Option<String>, Malformed> {
     match reader.peek()? {
         Token::String => Ok(Some(reader.string()?.into_owned())),
@@ -211,7 +212,7 @@ fn text(reader: &mut Reader<'_>) -> Result<Option<String>, Malformed> {
     }
 }
 
-/// The number that stands next; nothing if it is something else.
+/// Reads a number; skips anything else and returns `None`.
 fn number<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Malformed> {
     match reader.peek()? {
         Token::Number => reader.number().map(Some),
@@ -219,10 +220,11 @@ fn number<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Malformed> {
     }
 }
 
-/// Seconds since the epoch, with or without a part behind the point.
-fn moment(reader: &mut Reader<'_>) -> Result<Timestamp, Unsound> {
+/// Reads seconds since the epoch, with or without a fraction.
+fn time(reader: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
     let seconds = number(reader)?.and_then(|text| text.parse::<f64>().ok());
-    let seconds = seconds.ok_or_else(|| Unsound::here("a moment is no number", reader))?;
-    // Converting saturates: no moment lies before the first.
+    let seconds =
+        seconds.ok_or_else(|| DecodeError::here("expected a number of seconds", reader))?;
+    // The conversion saturates: a negative time becomes 1970.
     Ok(Timestamp::from_millis((seconds * 1_000.0).round() as u64))
 }

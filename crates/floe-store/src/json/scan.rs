@@ -1,7 +1,7 @@
-//! Finds the bytes of a string that need attention, eight at a time.
+//! Finds the special bytes of a string, eight bytes at a time.
 
-/// The place of the first byte that cannot stand in a JSON string as it is: a quote, a backslash or a control
-/// character. The length of the bytes if there is none.
+/// Returns the length of the prefix that needs no escape in a JSON string: up to the first quote, backslash or control
+/// character.
 #[inline]
 pub(super) fn plain_length(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -19,7 +19,8 @@ const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The high bit of each byte that is special. Of several, only the lowest is certain, which is the one asked for.
+/// Sets the high bit of each special byte. If there are several, only the lowest one is reliable, which is the one
+/// needed.
 #[inline]
 const fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_special_byte_is_found_at_every_place() {
+    fn special_bytes_are_found_at_every_position() {
         for length in 0..40 {
             assert_eq!(plain_length(&vec![b'x'; length]), length);
             for at in 0..length {
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_several_is_found() {
+    fn first_of_several_special_bytes_is_found() {
         assert_eq!(plain_length("größer\"\\".as_bytes()), 8);
         assert_eq!(plain_length(b"ab\x1f\"cdefgh"), 2);
         assert_eq!(plain_length(b"\xff\xfe\xfd\"abcdefg\\"), 3);

@@ -1,16 +1,16 @@
-//! Writes items.
+//! Writes items as JSON.
 
 use super::writer::Writer;
 use crate::item::{Container, Item, ItemVisitor, Scalar};
 
-/// An item, as an object of its attributes.
+/// Writes an item as an object of its attributes.
 pub fn write_item(w: &mut Writer, item: &Item) {
     w.begin_object();
     item.visit(&mut ItemWriter(w));
     w.end_object();
 }
 
-/// Writes what it visits of an item: each value as an object of its type.
+/// Writes the visited parts of an item: each value as an object with its type.
 #[derive(Debug)]
 pub struct ItemWriter<'w>(pub &'w mut Writer);
 
@@ -68,7 +68,7 @@ mod tests {
     use crate::{Number, Set, Value};
 
     #[test]
-    fn every_type_of_value_is_written_in_its_own_form() {
+    fn every_type_of_value_is_written() {
         let item = Item::new()
             .with("a", "x\"y")
             .with("b", "1.50".parse::<Number>().unwrap())

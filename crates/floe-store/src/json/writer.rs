@@ -1,4 +1,4 @@
-//! Writes JSON to the back of a buffer.
+//! Writes JSON into a buffer.
 
 use std::fmt::Write as _;
 
@@ -7,85 +7,85 @@ use crate::number::Number;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// JSON that is being written. Commas come by themselves; brackets must be closed by who opens them.
+/// A JSON text under construction. Commas are inserted automatically; the caller closes what it opens.
 #[derive(Debug, Default)]
 pub struct Writer {
     out: Vec<u8>,
 }
 
 impl Writer {
-    /// A writer with room for so many bytes.
+    /// A writer with room for this many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
         }
     }
 
-    /// A writer into what another has [returned](Self::into_bytes), which is emptied before.
+    /// A writer that reuses a buffer [returned](Self::into_bytes) by another one. The buffer is cleared.
     pub fn reusing(mut out: Vec<u8>) -> Self {
         out.clear();
         Self { out }
     }
 
-    /// What was written.
+    /// Returns the text as bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
-    /// What was written, as text.
+    /// Returns the text.
     pub fn into_text(self) -> String {
-        // Only text is ever written.
+        // Only UTF-8 is ever written.
         String::from_utf8(self.out).unwrap_or_default()
     }
 
-    /// An object, the members of which the function writes.
+    /// Writes an object whose members the function writes.
     pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.begin_object();
         members(self);
         self.end_object();
     }
 
-    /// An array, the elements of which the function writes.
+    /// Writes an array whose elements the function writes.
     pub fn array(&mut self, elements: impl FnOnce(&mut Self)) {
         self.begin_array();
         elements(self);
         self.end_array();
     }
 
-    /// The beginning of an object.
+    /// Opens an object.
     #[inline]
     pub fn begin_object(&mut self) {
         self.comma();
         self.out.push(b'{');
     }
 
-    /// The end of an object.
+    /// Closes an object.
     #[inline]
     pub fn end_object(&mut self) {
         self.out.push(b'}');
     }
 
-    /// The beginning of an array.
+    /// Opens an array.
     #[inline]
     pub fn begin_array(&mut self) {
         self.comma();
         self.out.push(b'[');
     }
 
-    /// The end of an array.
+    /// Closes an array.
     #[inline]
     pub fn end_array(&mut self) {
         self.out.push(b']');
     }
 
-    /// The name of the first member of an object, as it is written: with its quotes and its colon.
+    /// Writes the name of an object's first member, given with quotes and colon.
     #[inline]
     pub fn key(&mut self, written: &'static str) -> &mut Self {
         self.out.extend_from_slice(written.as_bytes());
         self
     }
 
-    /// The name of a member; its value must follow.
+    /// Writes the name of a member; its value must follow.
     #[inline]
     pub fn name(&mut self, name: &str) -> &mut Self {
         self.string(name);
@@ -93,7 +93,7 @@ impl Writer {
         self
     }
 
-    /// A string.
+    /// Writes a string.
     #[inline]
     pub fn string(&mut self, text: &str) {
         self.comma();
@@ -102,7 +102,7 @@ impl Writer {
         self.out.push(b'"');
     }
 
-    /// A number of DynamoDB, as a string.
+    /// Writes a DynamoDB number as a string.
     #[inline]
     pub fn decimal(&mut self, number: Number) {
         self.comma();
@@ -113,12 +113,12 @@ impl Writer {
         self.out.push(b'"');
     }
 
-    /// Bytes, as a string in base 64.
+    /// Writes bytes as a base64 string.
     pub fn base64(&mut self, bytes: &[u8]) {
         self.comma();
         self.out.push(b'"');
         let start = self.out.len();
-        // Whole groups of three bytes become four letters; writing into a slice needs no second buffer.
+        // Groups of three bytes become four characters; encoding into a slice avoids a second buffer.
         self.out.resize(start + bytes.len().div_ceil(3) * 4, 0);
         let room = self.out.get_mut(start..);
         let written = room.map(|room| STANDARD.encode_slice(bytes, room));
@@ -126,21 +126,21 @@ impl Writer {
         self.out.push(b'"');
     }
 
-    /// `null`
+    /// Writes `null`.
     pub fn null(&mut self) {
         self.comma();
         self.out.extend_from_slice(b"null");
     }
 
-    /// A number, or what prints as one; or a value that prints as JSON.
+    /// Writes a number, or anything that prints as JSON.
     pub fn number(&mut self, number: impl std::fmt::Display) {
         self.comma();
-        // Writing to a vector cannot fail, and what is printed here are numbers and names.
+        // Writing to a vector cannot fail, and only numbers and names are printed here.
         let printed = write!(Utf8(&mut self.out), "{number}");
         debug_assert!(printed.is_ok());
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     #[inline]
     pub fn bool(&mut self, value: bool) {
         self.comma();
@@ -148,7 +148,7 @@ impl Writer {
             .extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// A comma, if something came before in the same container.
+    /// Writes a comma unless this is the first entry of a container.
     #[inline]
     fn comma(&mut self) {
         if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
@@ -189,7 +189,7 @@ impl Writer {
     }
 }
 
-/// Lets text be printed into bytes.
+/// Adapts a byte buffer to `fmt::Write`.
 struct Utf8<'a>(&'a mut Vec<u8>);
 
 impl std::fmt::Write for Utf8<'_> {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_stand_between_members_and_elements() {
+    fn commas_separate_members_and_elements() {
         let text = written(|w| {
             w.object(|w| {
                 w.name("a").number(1.5);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_in_a_string_is_escaped() {
+    fn special_characters_are_escaped() {
         let text = written(|w| w.string("a\"b\\c/\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}é😀"));
         assert_eq!(
             text,

@@ -1,31 +1,30 @@
-//! Numbers as bytes: an encoding that sorts as the numbers do, and a compact one.
+//! Binary encodings of numbers: one that sorts like the numbers, and a compact one.
 
 use super::{Number, power_of_ten};
 
-/// The most base-100 digits of a number: 38 digits that start and end in the middle of a pair.
+/// Maximum number of base-100 digits: 38 decimal digits that start and end in the middle of a pair.
 const PAIRS_MAX: usize = 20;
 
-/// Zero in a key: below every positive number, as no first pair is zero, and above every negative.
+/// Zero in a key: below every positive number, whose first pair is never zero, and above every negative one.
 const ORDERED_ZERO: [u8; 2] = [0x80, 0x00];
 
 /// The power of 100 of the smallest numbers, 1E-130.
 const PAIR_POWER_MIN: i32 = -65;
 
 impl Number {
-    /// Appends bytes that sort as the numbers do, for keys.
+    /// Appends bytes that sort like the numbers, for keys.
     ///
-    /// The digits are taken in pairs, aligned to the decimal point:
+    /// Digits are taken in pairs, aligned to the decimal point:
     ///
-    /// | bytes | what |
+    /// | bytes | content |
     /// |---|---|
     /// | 1 | `0x80` + 65 + the power of 100 of the first pair |
-    /// | 1 to 20 | the pairs, highest first, as 2 × pair + 1, the last one as 2 × pair |
+    /// | 1 to 20 | the pairs, most significant first, as 2 × pair + 1; the last one as 2 × pair |
     ///
-    /// In a negative number every byte is inverted. Zero is `80 00`. The first and the last pair
-    /// are not `00`, so each number has one encoding; the lowest bit of each pair tells whether
-    /// another follows, so no encoding is a prefix of another and more key parts may follow.
-    /// Integers take 2 bytes up to 99, 3 up to 9,999, 6 up to 9,999,999,999; nothing takes more
-    /// than 21.
+    /// For a negative number all bytes are inverted. Zero is `80 00`. Neither the first nor the last pair is `00`, so
+    /// each number has exactly one encoding. The lowest bit of each pair says whether another follows, so no encoding
+    /// is a prefix of another, and further key parts can follow. Integers take 2 bytes up to 99, 3 up to 9,999, 6 up to
+    /// 9,999,999,999; the maximum is 21.
     ///
     /// ```
     /// use floe_store::Number;
@@ -52,7 +51,7 @@ impl Number {
         out.push((last * 2) ^ flip);
     }
 
-    /// Writes the pairs of digits, lowest first, and tells how many there are: none for zero.
+    /// Writes the pairs of digits, least significant first, and returns their number: zero has none.
     fn write_pairs(&self, pairs: &mut [u8; PAIRS_MAX]) -> usize {
         const CHUNK: u128 = 1_000_000_000_000_000_000;
         let mut slots = pairs.iter_mut();
@@ -66,7 +65,7 @@ impl Number {
             push((rest % 10 * 10) as u64);
             rest /= 10;
         }
-        // Nine pairs at a time, as division of 128 bits is slow.
+        // Nine pairs at a time, because 128-bit division is slow.
         while rest > u64::MAX.into() {
             let mut chunk = (rest % CHUNK) as u64;
             rest /= CHUNK;
@@ -83,8 +82,8 @@ impl Number {
         PAIRS_MAX - slots.len()
     }
 
-    /// Reads a number that [`encode_ordered`](Self::encode_ordered) wrote at the start of `input`,
-    /// and how many bytes it took. `None` for bytes that it never writes.
+    /// Decodes a number written by [`encode_ordered`](Self::encode_ordered) at the start of `input`, and returns its
+    /// length in bytes as well. Returns `None` for bytes that are not such an encoding.
     pub fn decode_ordered(input: &[u8]) -> Option<(Self, usize)> {
         let (head, body) = input.split_first()?;
         let negative = *head < 0x80;
@@ -103,7 +102,7 @@ impl Number {
             if pair > 99 || (pair == 0 && coefficient == 0) {
                 return None;
             }
-            // At most 19 of these: 38 digits.
+            // At most 19 pairs: 38 digits.
             coefficient = coefficient * 100 + pair;
         }
         let last = (last ^ flip) >> 1;
@@ -117,23 +116,23 @@ impl Number {
             return None;
         }
         let power = i32::from((head ^ flip) & 0x7F) + PAIR_POWER_MIN - higher_count as i32;
-        // A first pair at any of the 128 powers is in range: 00 is refused, 01 to 99 are 1E-130 up.
+        // Every first pair is in range at any of the 128 powers: 00 was rejected, and 01 to 99 are at least 1E-130.
         let number = Self::pack(negative, coefficient, (2 * power + odd) as i16);
         Some((number, 1 + higher_count + 1))
     }
 
-    /// Appends few bytes that are quick to read back, for the bodies of items. They do not sort.
+    /// Appends a short encoding that is fast to decode, for the bodies of items. It does not sort.
     ///
-    /// The number is coefficient × 10^exponent, the coefficient without trailing decimal zeros:
+    /// The number is coefficient × 10^exponent; the coefficient has no trailing decimal zeros:
     ///
-    /// | bytes | what |
+    /// | bytes | content |
     /// |---|---|
     /// | 1 | bit 7: negative; bits 6 and 5: form; bits 4 to 0: length of the coefficient |
     /// | 0 or 1 | exponent: none if 0 (form 0), a signed byte (form 1), -129 - byte (form 2) |
-    /// | 0 to 16 | coefficient, lowest byte first, without its high zero bytes |
+    /// | 0 to 16 | coefficient, least significant byte first, without its most significant zero bytes |
     ///
-    /// Zero is `00`. Each number has one encoding. Integers take 2 bytes up to 255 and 3 up to
-    /// 65,535; 1,000 and its like take 3, as 1 and an exponent; nothing takes more than 18.
+    /// Zero is `00`. Each number has exactly one encoding. Integers take 2 bytes up to 255 and 3 up to 65,535; 1,000
+    /// and other round numbers take 3, as 1 and an exponent; the maximum is 18.
     ///
     /// ```
     /// use floe_store::Number;
@@ -157,8 +156,8 @@ impl Number {
         out.extend(coefficient.to_le_bytes().iter().take(length));
     }
 
-    /// Reads a number that [`encode_compact`](Self::encode_compact) wrote at the start of `input`,
-    /// and how many bytes it took. `None` for bytes that it never writes.
+    /// Decodes a number written by [`encode_compact`](Self::encode_compact) at the start of `input`, and returns its
+    /// length in bytes as well. Returns `None` for bytes that are not such an encoding.
     pub fn decode_compact(input: &[u8]) -> Option<(Self, usize)> {
         let (&head, body) = input.split_first()?;
         if head == 0 {
@@ -189,13 +188,13 @@ impl Number {
         number.is_canonical().then_some((number, taken))
     }
 
-    /// Whether a decoded coefficient, not zero, and exponent are what [`Self::new`] leaves.
+    /// Whether a decoded nonzero coefficient and its exponent are normalized as by [`Self::new`].
     fn is_canonical(&self) -> bool {
-        // The magnitude is at most 37 above the exponent: most need no count of the digits.
+        // The magnitude exceeds the exponent by at most 37, so most numbers pass without counting digits.
         if self.high == 0 && (-130..=88).contains(&self.exponent) {
             return !self.low.is_multiple_of(10);
         }
-        // 2^64 ends in 6: the last decimal digit without a division of 128 bits.
+        // 2^64 ends in 6: this yields the last decimal digit without 128-bit division.
         if (self.high % 10 * 6 + self.low % 10).is_multiple_of(10) {
             return false;
         }
@@ -211,11 +210,11 @@ const FORM_NEAR: u8 = 0b0010_0000;
 const FORM_FAR: u8 = 0b0100_0000;
 const LENGTH_MASK: u8 = 0b0001_1111;
 
-/// The integer of `length` bytes, 1 to 8, lowest first, at the start of `input`; none if the
-/// highest of them is zero.
+/// Reads an integer of `length` bytes (1 to 8), least significant first, at the start of `input`. Returns `None` if the
+/// most significant byte is zero.
 fn read_le_bytes(input: &[u8], length: usize) -> Option<u64> {
     let value = match input.first_chunk() {
-        // Mostly more than 8 bytes follow: one load, and away with what is beyond the length.
+        // Usually at least 8 bytes follow: load them at once and mask those beyond the length.
         Some(chunk) => u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * length)),
         None => {
             let bytes = input.get(..length)?.iter().rev();

@@ -1,4 +1,4 @@
-//! Tables of what DynamoDB does with numbers, then random numbers against a slow model.
+//! Tables of DynamoDB's behaviour, then random numbers compared with a simple model.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ fn compact(number: Number) -> Vec<u8> {
 // Text
 
 #[test]
-fn prints_what_dynamodb_returns() {
+fn prints_numbers_as_dynamodb_does() {
     let check = |written: &str, printed: &str| {
         let number = number(written);
         assert_eq!(number.to_string(), printed, "{written}");
@@ -92,7 +92,7 @@ fn prints_what_dynamodb_returns() {
 }
 
 #[test]
-fn zero_is_checked_as_if_its_last_digit_were_one() {
+fn range_of_zero_is_checked_as_if_its_last_digit_were_one() {
     for text in ["0e125", "-0", "0.0e126", "0e-130", "000.000"] {
         assert_eq!(number(text), Number::ZERO, "{text}");
     }
@@ -108,7 +108,7 @@ fn zero_is_checked_as_if_its_last_digit_were_one() {
 }
 
 #[test]
-fn refuses_what_is_no_number() {
+fn rejects_malformed_numbers() {
     for text in [
         "",
         "+",
@@ -168,7 +168,7 @@ fn refuses_what_is_no_number() {
 }
 
 #[test]
-fn refuses_what_does_not_fit() {
+fn rejects_numbers_out_of_range() {
     use NumberError::{Malformed, Overflow, TooManyDigits, Underflow};
     for (text, error) in [
         ("123456789012345678901234567890123456789", TooManyDigits),
@@ -186,7 +186,7 @@ fn refuses_what_does_not_fit() {
         ("1e-999999999999", Underflow),
         ("10e9223372036854775807", Overflow),
         ("0.01e-9223372036854775808", Underflow),
-        // DynamoDB reads exponents into 64 bits and calls what does not fit no number.
+        // DynamoDB parses exponents into 64 bits and reports larger ones as malformed.
         ("1e9223372036854775808", Malformed),
         ("1e-9223372036854775809", Malformed),
     ] {
@@ -197,7 +197,7 @@ fn refuses_what_does_not_fit() {
 }
 
 #[test]
-fn reads_very_long_text() {
+fn parses_very_long_text() {
     const LENGTH: usize = 1_000_000;
     let zeros = "0".repeat(LENGTH);
     for (text, result) in [
@@ -226,7 +226,7 @@ fn reads_very_long_text() {
 }
 
 #[test]
-fn errors_speak_as_dynamodb() {
+fn error_messages_match_dynamodb() {
     let message = |text: &str| text.parse::<Number>().unwrap_err().message(text);
     assert_eq!(
         message(""),
@@ -276,7 +276,7 @@ fn each_number_has_one_representation() {
 }
 
 #[test]
-fn orders_by_value() {
+fn sorts_by_value() {
     let ascending = [
         "-9.9999999999999999999999999999999999999e125",
         "-1e125",
@@ -328,7 +328,7 @@ fn orders_by_value() {
 }
 
 #[test]
-fn weighs_as_dynamodb() {
+fn size_bytes_matches_dynamodb() {
     for (text, bytes) in [
         ("0", 1),
         ("-0", 1),
@@ -424,7 +424,7 @@ fn converts_integers_exactly() {
 }
 
 #[test]
-fn converts_wide_integers_that_fit() {
+fn converts_128_bit_integers_that_fit() {
     let largest = 10_u128.pow(38) - 1;
     assert_eq!(
         Number::try_from(largest).unwrap().to_string(),
@@ -442,7 +442,7 @@ fn converts_wide_integers_that_fit() {
 }
 
 #[test]
-fn converts_floats_by_their_shortest_text() {
+fn converts_floats_via_their_shortest_text() {
     for (value, text) in [
         (0.0, "0"),
         (-0.0, "0"),
@@ -474,7 +474,7 @@ fn converts_floats_by_their_shortest_text() {
 // Arithmetic
 
 #[test]
-fn adds_and_subtracts_exactly_or_not_at_all() {
+fn sums_and_differences_are_exact_or_an_error() {
     use NumberError::{Overflow, Underflow};
     let nines = "9".repeat(38);
     for (a, b, sum) in [
@@ -517,7 +517,7 @@ fn adds_and_subtracts_exactly_or_not_at_all() {
 // Encodings
 
 #[test]
-fn ordered_bytes_are_as_documented() {
+fn ordered_encoding_has_documented_bytes() {
     for (text, bytes) in [
         ("0", &[0x80, 0x00][..]),
         ("1", &[0xC1, 2]),
@@ -545,7 +545,7 @@ fn ordered_bytes_are_as_documented() {
 }
 
 #[test]
-fn ordered_decoding_refuses_other_bytes() {
+fn ordered_decoding_rejects_noncanonical_bytes() {
     let full = [&[0xC1][..], &[199; 18], &[198]].concat();
     assert_eq!(Number::decode_ordered(&full).unwrap().1, 20, "38 digits");
     for (bytes, why) in [
@@ -574,8 +574,8 @@ fn ordered_decoding_refuses_other_bytes() {
 }
 
 #[test]
-fn ordered_decoding_survives_sums_next_to_128_bits() {
-    // The highest digits of 2^128 - 1, which ends in 1455, and a last pair that leads past it.
+fn ordered_decoding_rejects_coefficients_beyond_128_bits() {
+    // The highest digits of 2^128 - 1, which ends in 1455, and a last pair that exceeds it.
     for (digits, last) in [
         ("34028236692093846346337460743176821145", 90),
         ("03402823669209384634633746074317682114", 99),
@@ -588,7 +588,7 @@ fn ordered_decoding_survives_sums_next_to_128_bits() {
 }
 
 #[test]
-fn compact_bytes_are_as_documented() {
+fn compact_encoding_has_documented_bytes() {
     for (text, bytes) in [
         ("0", &[0x00][..]),
         ("1", &[0x01, 1]),
@@ -615,19 +615,19 @@ fn compact_bytes_are_as_documented() {
 }
 
 #[test]
-fn compact_decoding_refuses_other_bytes() {
+fn compact_decoding_rejects_noncanonical_bytes() {
     for (bytes, why) in [
         (&[][..], "nothing"),
         (&[0x80], "negative zero"),
         (&[0x20, 1], "zero with an exponent"),
         (&[0x01], "no coefficient"),
-        (&[0x02, 1], "half a coefficient"),
+        (&[0x02, 1], "truncated coefficient"),
         (&[0x21, 1], "exponent only"),
         (&[0x21], "no exponent"),
         (&[0x01, 0], "zero as a number"),
         (&[0x02, 1, 0], "high zero byte"),
         (&[0x01, 10], "trailing zero"),
-        (&[0x21, 0, 1], "exponent 0 written out"),
+        (&[0x21, 0, 1], "explicit exponent 0"),
         (&[0x61, 1, 1], "form 3"),
         (&[0x21, 126, 1], "too large"),
         (&[0x21, 125, 11], "too large"),
@@ -649,7 +649,7 @@ fn compact_decoding_refuses_other_bytes() {
 }
 
 #[test]
-fn every_decodable_short_input_is_what_encoding_writes() {
+fn decoded_short_inputs_encode_to_the_same_bytes() {
     for head in 0..=255_u8 {
         for first in 0..=255_u8 {
             for second in [
@@ -661,7 +661,7 @@ fn every_decodable_short_input_is_what_encoding_writes() {
     }
 }
 
-/// Whatever can be decoded encodes to the bytes that were read.
+/// Checks that decodable input encodes to the same bytes.
 fn check_decoded(bytes: &[u8]) {
     if let Some((number, taken)) = Number::decode_ordered(bytes) {
         assert_eq!(ordered(number), bytes[..taken], "ordered {bytes:?}");
@@ -701,7 +701,7 @@ fn counts_digits_and_strips_zeros_at_every_power() {
     }
 }
 
-// Random numbers against a slow model
+// Random numbers compared with a simple model
 
 struct Random(SeededRandom);
 
@@ -723,7 +723,7 @@ impl Random {
     }
 }
 
-/// A decimal written out in full, lowest digit first, from 10^-170 to 10^129.
+/// A decimal written out in full, least significant digit first, from 10^-170 to 10^129.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Model {
     negative: bool,
@@ -734,7 +734,7 @@ impl Model {
     const PLACES: usize = 170;
     const LENGTH: usize = 300;
 
-    /// `digits` are highest first; the last one stands at 10^`exponent`.
+    /// `digits` start with the most significant one; the last one has the power 10^`exponent`.
     fn new(negative: bool, digits: &[u8], exponent: i32) -> Self {
         let mut all = vec![0; Self::LENGTH];
         let start = (exponent + Self::PLACES as i32) as usize;
@@ -748,7 +748,7 @@ impl Model {
         .without_negative_zero()
     }
 
-    /// A number in range, of few or many digits and any magnitude.
+    /// A random number in range, with few or many digits and any magnitude.
     fn random(random: &mut Random) -> Self {
         if random.below(50) == 0 {
             return Self::new(false, &[], 0);
@@ -771,7 +771,7 @@ impl Model {
         Self::new(random.below(2) == 0, &digits, magnitude - count as i32 + 1)
     }
 
-    /// A number that differs little from this one, or not at all.
+    /// A number that differs slightly from this one, or not at all.
     fn near(&self, random: &mut Random) -> Self {
         let mut near = self.clone();
         match random.below(4) {
@@ -832,8 +832,8 @@ impl Model {
         format!("{sign}{whole}{point}{fraction}")
     }
 
-    /// The same value in another spelling.
-    fn spelled(&self, random: &mut Random) -> String {
+    /// The same value in a different notation.
+    fn respelled(&self, random: &mut Random) -> String {
         let digits: String = self
             .digits
             .iter()
@@ -892,16 +892,16 @@ impl Model {
 }
 
 #[test]
-fn random_numbers_survive_text_and_bytes() {
+fn random_numbers_round_trip_through_text_and_bytes() {
     let mut random = Random::new(0x9E37_79B9_7F4A_7C15);
     for _ in 0..10_000 {
         let model = Model::random(&mut random);
         let text = model.text();
         let number = number(&text);
         assert_eq!(number.to_string(), text);
-        // So many zeros behind the point put zero itself out of range.
+        // With this many decimal places, zero itself is out of range.
         if !number.is_zero() {
-            assert_eq!(model.spelled(&mut random).parse(), Ok(number), "{text}");
+            assert_eq!(model.respelled(&mut random).parse(), Ok(number), "{text}");
         }
         let float: f64 = text.parse().unwrap();
         assert_eq!(number.to_f64(), float, "{text}");
@@ -921,7 +921,7 @@ fn random_numbers_survive_text_and_bytes() {
 }
 
 #[test]
-fn random_numbers_order_as_the_model() {
+fn random_numbers_sort_like_the_model() {
     let mut random = Random::new(0xD1B5_4A32_D192_ED03);
     for _ in 0..10_000 {
         let a = Model::random(&mut random);
@@ -932,7 +932,7 @@ fn random_numbers_order_as_the_model() {
         let (x, y) = (number(&a.text()), number(&b.text()));
         assert_eq!(x.cmp(&y), a.cmp(&b), "{x} and {y}");
         assert_eq!(x == y, a == b, "{x} and {y}");
-        // Whatever key part follows must not matter.
+        // Key parts that follow must not affect the order.
         let (mut left, mut right) = (ordered(x), ordered(y));
         assert_eq!(left.cmp(&right), a.cmp(&b), "bytes of {x} and {y}");
         left.push(random.next() as u8);
@@ -948,7 +948,7 @@ fn random_numbers_order_as_the_model() {
 }
 
 #[test]
-fn random_sums_are_those_of_the_model() {
+fn random_sums_match_the_model() {
     let mut random = Random::new(0x2545_F491_4F6C_DD1D);
     let mut outcomes = [0; 3];
     for _ in 0..10_000 {
@@ -975,18 +975,18 @@ fn random_sums_are_those_of_the_model() {
             "-",
         );
     }
-    // The run means something only if it met every outcome.
+    // The run is meaningful only if every outcome occurred often.
     assert!(outcomes.iter().all(|count| *count > 50), "{outcomes:?}");
 }
 
 #[test]
-fn random_bytes_decode_to_nothing_or_to_what_encodes_to_them() {
+fn decoded_random_bytes_encode_to_the_same_bytes() {
     let mut random = Random::new(0x94D0_49BB_1331_11EB);
     for _ in 0..200_000 {
         let mut bytes = [0; 24];
         bytes.fill_with(|| random.next() as u8);
         bytes[0] = random.pick(&[0xC1, 0x3E, 0x80, 0x7F, 0x10, 0x22, 0x90, 0x50, bytes[0]]);
-        // Bytes that look like pairs, so that long ordered encodings come up.
+        // Bytes that look like pairs, so that long ordered encodings occur.
         if random.below(2) == 0 {
             let flip = if bytes[0] < 0x80 { 0xFF } else { 0x00 };
             let count = 1 + random.below(21) as usize;

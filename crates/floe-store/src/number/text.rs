@@ -1,4 +1,4 @@
-//! Numbers as text: reading what DynamoDB reads, printing what DynamoDB prints.
+//! Parsing and printing of numbers, as in DynamoDB.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -6,11 +6,10 @@ use std::str::FromStr;
 use super::{Number, NumberError, power_of_ten};
 use crate::error::ensure;
 
-/// Reads what DynamoDB reads: an optional sign, digits with at most one point among or beside them,
-/// an optional exponent; nothing else, no spaces. Zeros before the first and after the last other
-/// digit are not significant.
+/// Parses DynamoDB's syntax: an optional sign, digits with at most one decimal point before, between or after them, and
+/// an optional exponent; no spaces. Leading and trailing zeros are not significant.
 ///
-/// Zero is checked as if its last written digit were 1: `0e126` is refused, `0.0e126` is not.
+/// The range of zero is checked as if its last written digit were 1: `0e126` is rejected, `0.0e126` is not.
 impl FromStr for Number {
     type Err = NumberError;
 
@@ -53,7 +52,7 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
     Number::new(negative, significand.coefficient, exponent)
 }
 
-/// The common case: up to 19 digits and nothing else.
+/// The common case: up to 19 digits without sign, point or exponent.
 fn parse_short_integer(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {
         return None;
@@ -77,7 +76,7 @@ fn split_digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// The exponent, `None` when it is well formed and too large for 64 bits.
+/// The exponent; `None` if it is well-formed but does not fit into 64 bits.
 fn parse_exponent(text: &[u8]) -> Result<Option<i64>, NumberError> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -90,14 +89,14 @@ fn parse_exponent(text: &[u8]) -> Result<Option<i64>, NumberError> {
     }))
 }
 
-/// The digits of a number as they are read, however many there are.
+/// The digits of a number of any length, as they are parsed.
 #[derive(Default)]
 struct Significand {
-    /// The digits up to the last that is not zero, as long as these are no more than 38.
+    /// The digits up to the last nonzero one, if these are at most 38.
     coefficient: u128,
-    /// How many digits were read from the first that is not zero.
+    /// The number of digits from the first nonzero one.
     digits: u64,
-    /// How many zeros were read since the last digit that is not zero.
+    /// The number of zeros since the last nonzero digit.
     zeros: u64,
 }
 
@@ -119,8 +118,7 @@ impl Significand {
 }
 
 impl Number {
-    /// Writes the number as [`Display`](fmt::Display) does, without a formatter and without
-    /// allocating.
+    /// Writes the number like [`Display`](fmt::Display), but without a formatter and without allocating.
     ///
     /// ```
     /// let mut json = String::from("{\"N\":\"");
@@ -139,7 +137,7 @@ impl Number {
     fn write_unsigned<W: Write + ?Sized>(&self, out: &mut W) -> fmt::Result {
         let places = usize::from(self.exponent.unsigned_abs());
         if self.exponent < 0 {
-            // Past the 38 digits that a coefficient can have the divisor only has to exceed it.
+            // Beyond the 38 digits of a coefficient, the divisor only has to be larger than it.
             let unit = power_of_ten(places);
             let (whole, fraction) = (self.coefficient() / unit, self.coefficient() % unit);
             return write!(out, "{whole}.{fraction:0places$}");
@@ -153,7 +151,7 @@ impl Number {
     }
 }
 
-/// Prints what DynamoDB returns: plain decimal, without exponent, without needless zeros.
+/// Prints the number as DynamoDB returns it: plain decimal, without exponent or superfluous zeros.
 ///
 /// ```
 /// use floe_store::Number;
@@ -180,19 +178,19 @@ impl fmt::Debug for Number {
     }
 }
 
-/// Text on the stack, with room for the longest number.
+/// A fixed-size text buffer on the stack for the longest number.
 pub(super) struct Text {
     bytes: [u8; Self::BYTES_MAX],
     length: usize,
 }
 
 impl Text {
-    /// `-0.`, 129 zeros and 38 digits.
+    /// The length of `-0.`, 129 zeros and 38 digits.
     pub(super) const BYTES_MAX: usize = 170;
 
     pub(super) fn as_str(&self) -> &str {
         let written = self.bytes.get(..self.length).unwrap_or_default();
-        // Only whole strings were copied in, so this is UTF-8.
+        // Only complete strings are copied in, so this is valid UTF-8.
         str::from_utf8(written).unwrap_or_default()
     }
 }

@@ -1,8 +1,8 @@
-//! BatchGetItem: reads many items by their keys, each on its own.
+//! BatchGetItem: reads many items by their keys, independently.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::constraint::{Faults, is_name, length_at_least, length_at_most};
+use super::constraint::{Faults, is_valid_name, length_at_least, length_at_most};
 use super::get_item::projected;
 use super::values::check_values;
 use super::{keys, missing_table, references};
@@ -16,30 +16,30 @@ use crate::table::TableDef;
 /// Reads up to 100 items, from several tables.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BatchGetItem {
-    /// What to read from each table.
+    /// The reads of each table.
     pub requests: BTreeMap<String, KeysAndAttributes>,
-    /// How much to tell about the cost.
+    /// How much detail about the cost to return.
     pub return_capacity: ReturnConsumedCapacity,
 }
 
 /// What [`BatchGetItem`] reads from one table.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct KeysAndAttributes {
-    /// The keys, each once.
+    /// The keys, without duplicates.
     pub keys: Vec<Item>,
-    /// Which parts of the items to return; all if absent.
+    /// Which parts of the items to return. Default: all.
     pub projection: Option<Paths>,
-    /// Whether the reads see every write answered before.
+    /// Whether the reads are strongly consistent.
     pub consistent: bool,
 }
 
 impl BatchGetItem {
-    /// A request that reads nothing yet.
+    /// Creates a request without reads.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads these keys of a table consistently, too.
+    /// Adds these keys of a table, to be read consistently.
     #[must_use]
     pub fn keys(
         mut self,
@@ -52,11 +52,11 @@ impl BatchGetItem {
         self
     }
 
-    /// Checks the request alone, before the tables are looked up.
+    /// Checks the request alone, without tables.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.validate_counts()?;
         let mut requests = self.requests.values();
@@ -70,18 +70,18 @@ impl BatchGetItem {
     fn validate_counts(&self) -> Result<()> {
         let mut faults = Faults::new();
         if self.requests.is_empty() {
-            faults.add_unseen("RequestItems", length_at_least(1));
+            faults.add_hidden("RequestItems", length_at_least(1));
         }
         let keys = |fits: fn(usize) -> bool| {
             let unfit = self.requests.iter().find(|(_, r)| !fits(r.keys.len()));
             unfit.map(|(table, _)| format!("RequestItems.{table}.member.Keys"))
         };
         if let Some(path) = keys(|count| count > 0) {
-            faults.add_unseen(path, length_at_least(1));
-        } else if !self.requests.keys().all(|name| is_name(name)) {
-            faults.add_unseen("requestItems", TABLE_NAMES_CONSTRAINT);
+            faults.add_hidden(path, length_at_least(1));
+        } else if !self.requests.keys().all(|name| is_valid_name(name)) {
+            faults.add_hidden("requestItems", TABLE_NAMES_CONSTRAINT);
         } else if let Some(path) = keys(|count| count <= BATCH_GET_ITEMS_MAX) {
-            faults.add_unseen(path, length_at_most(BATCH_GET_ITEMS_MAX));
+            faults.add_hidden(path, length_at_most(BATCH_GET_ITEMS_MAX));
         }
         faults.into_result()
     }
@@ -90,8 +90,8 @@ impl BatchGetItem {
     ///
     /// # Errors
     ///
-    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
-    /// [`Validation`](Error::Validation) when a key is none of its table.
+    /// [`ResourceNotFound`](Error::ResourceNotFound) if a table does not exist,
+    /// [`Validation`](Error::Validation) if a key does not match its table.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
         for (name, request) in &self.requests {
             let table = tables(name).ok_or_else(missing_table)?;
@@ -104,19 +104,19 @@ impl BatchGetItem {
     }
 }
 
-/// What the names of tables must satisfy where they are the keys of a map.
+/// The constraint for table names that are keys of a map.
 pub const TABLE_NAMES_CONSTRAINT: &str = "Map keys must satisfy constraint: [Member must have length \
     less than or equal to 255, Member must have length greater than or equal to 3, Member must \
     satisfy regular expression pattern: [a-zA-Z0-9_.-]+]";
 
 impl KeysAndAttributes {
-    /// The consistency, for which the reads are charged.
+    /// The consistency for which the reads are charged.
     pub const fn consistency(&self) -> Consistency {
-        Consistency::of_read(self.consistent)
+        Consistency::from_consistent_read(self.consistent)
     }
 
-    /// The part of an item that the answer holds.
-    pub fn answer(&self, item: Item) -> Item {
+    /// Returns the part of an item that the response contains.
+    pub fn response_item(&self, item: Item) -> Item {
         projected(self.projection.as_ref(), item)
     }
 
@@ -132,13 +132,13 @@ pub(super) fn duplicate_keys() -> Error {
     Error::validation("Provided list of item keys contains duplicates")
 }
 
-/// What [`BatchGetItem`] found.
+/// The response of [`BatchGetItem`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BatchGetItemOutput {
-    /// The items that are there, by table, in no promised order.
+    /// The items found, by table, in no particular order.
     pub items: BTreeMap<String, Vec<Item>>,
-    /// What was not read and should be asked again.
+    /// The keys that were not read; request them again.
     pub unprocessed: BTreeMap<String, KeysAndAttributes>,
-    /// What it cost per table, if asked.
+    /// The cost per table, if requested.
     pub consumed: Vec<ConsumedCapacity>,
 }

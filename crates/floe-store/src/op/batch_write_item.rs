@@ -1,10 +1,10 @@
-//! BatchWriteItem: puts and deletes many items, each on its own.
+//! BatchWriteItem: puts and deletes many items, independently.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::batch_get_item::{TABLE_NAMES_CONSTRAINT, duplicate_keys};
-use super::constraint::{Faults, is_name};
-use super::values::Survey;
+use super::constraint::{Faults, is_valid_name};
+use super::values::ItemChecker;
 use super::write::key_of;
 use super::{ItemCollectionMetrics, keys, missing_table};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
@@ -13,39 +13,39 @@ use crate::item::Item;
 use crate::limits::{BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX};
 use crate::table::TableDef;
 
-/// Puts and deletes up to 25 items in several tables. Each is on its own: some may be done and others not.
+/// Puts and deletes up to 25 items in several tables. The writes are independent: some may be applied and others not.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BatchWriteItem {
-    /// The writes of each table, each key once.
+    /// The writes to each table, with unique keys.
     pub requests: BTreeMap<String, Vec<BatchWrite>>,
-    /// How much to tell about the cost.
+    /// How much detail about the cost to return.
     pub return_capacity: ReturnConsumedCapacity,
-    /// Whether to tell the sizes of item collections.
+    /// Whether to return the sizes of item collections.
     pub return_collection: bool,
 }
 
 /// One write of a [`BatchWriteItem`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchWrite {
-    /// Sets the whole item.
+    /// Puts the whole item.
     Put(Item),
-    /// Removes the item with this key.
+    /// Deletes the item with this key.
     Delete(Item),
 }
 
 impl BatchWriteItem {
-    /// A request that writes nothing yet.
+    /// Creates a request without writes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts this item, too.
+    /// Adds a put of this item.
     #[must_use]
     pub fn put(self, table_name: impl Into<String>, item: Item) -> Self {
         self.push(table_name.into(), BatchWrite::Put(item))
     }
 
-    /// Deletes the item with this key, too.
+    /// Adds a delete of this key.
     #[must_use]
     pub fn delete(self, table_name: impl Into<String>, key: Item) -> Self {
         self.push(table_name.into(), BatchWrite::Delete(key))
@@ -56,11 +56,11 @@ impl BatchWriteItem {
         self
     }
 
-    /// Checks the request alone, before the tables are looked up.
+    /// Checks the request alone, without tables.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.validate_counts()?;
         let mut bytes = 0;
@@ -82,19 +82,19 @@ impl BatchWriteItem {
         let mut faults = Faults::new();
         let total: usize = self.requests.values().map(Vec::len).sum();
         if total > BATCH_WRITE_ITEMS_MAX || self.requests.values().any(Vec::is_empty) {
-            faults.add_unseen("requestItems", WRITES_CONSTRAINT);
-        } else if !self.requests.keys().all(|name| is_name(name)) {
-            faults.add_unseen("requestItems", TABLE_NAMES_CONSTRAINT);
+            faults.add_hidden("requestItems", WRITES_CONSTRAINT);
+        } else if !self.requests.keys().all(|name| is_valid_name(name)) {
+            faults.add_hidden("requestItems", TABLE_NAMES_CONSTRAINT);
         }
         faults.into_result()
     }
 
-    /// Checks a valid request against its tables: the keys, each once, and the keys of indexes.
+    /// Checks a valid request against its tables: the primary keys, their uniqueness, and the keys of indexes.
     ///
     /// # Errors
     ///
-    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`ResourceNotFound`](Error::ResourceNotFound) if a table does not exist,
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
         for (name, writes) in &self.requests {
             let table = tables(name).ok_or_else(missing_table)?;
@@ -109,37 +109,37 @@ impl BatchWriteItem {
     }
 }
 
-/// What the number of writes must satisfy, of each table and of all tables together.
+/// The constraint for the number of writes, per table and in total.
 pub const WRITES_CONSTRAINT: &str = "Map value must satisfy constraint: [Member must have length less than \
     or equal to 25, Member must have length greater than or equal to 1]";
 
 impl BatchWrite {
-    /// The item that carries the key: the whole item of a put, the key of a delete.
+    /// Returns the item that contains the key: the whole item of a put, the key of a delete.
     pub const fn key_item(&self) -> &Item {
         match self {
             Self::Put(item) | Self::Delete(item) => item,
         }
     }
 
-    /// Checks the write alone, as [`BatchWriteItem::validate`] does with each, and tells its size.
+    /// Checks the write alone, like [`BatchWriteItem::validate`], and returns its size.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<usize> {
-        let survey = Survey::of(self.key_item());
-        survey.check()?;
+        let checker = ItemChecker::of(self.key_item());
+        checker.check()?;
         if let Self::Put(_) = self {
-            survey.check_size()?;
+            checker.check_size()?;
         }
-        Ok(survey.bytes())
+        Ok(checker.bytes())
     }
 
-    /// The key of the item that it writes.
+    /// Returns the key of the written item.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when the write has no key for this table.
+    /// [`Validation`](Error::Validation) if the write has no key for this table.
     pub fn key(&self, table: &TableDef) -> Result<Item> {
         key_of(table, self.key_item())
     }
@@ -148,18 +148,18 @@ impl BatchWrite {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         match self {
             Self::Put(item) => {
                 keys::check_item_key(&table.key, item, keys::Wording::Key)?;
-                keys::check_index_keys(table, item, keys::Refused::All)
+                keys::check_index_keys(table, item, keys::RejectedFaults::All)
             }
             Self::Delete(key) => keys::check_key(&table.key, key),
         }
     }
 
-    /// The item after the write; `None` when there is none.
+    /// Returns the item after the write; `None` if it was deleted.
     pub fn apply(self) -> Option<Item> {
         match self {
             Self::Put(item) => Some(item),
@@ -168,13 +168,13 @@ impl BatchWrite {
     }
 }
 
-/// What [`BatchWriteItem`] did.
+/// The response of [`BatchWriteItem`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BatchWriteItemOutput {
-    /// What was not written and should be sent again.
+    /// The writes that were not applied; send them again.
     pub unprocessed: BTreeMap<String, Vec<BatchWrite>>,
-    /// What it cost per table, if asked.
+    /// The cost per table, if requested.
     pub consumed: Vec<ConsumedCapacity>,
-    /// The sizes of the item collections by table, if asked.
+    /// The sizes of the item collections by table, if requested.
     pub collections: BTreeMap<String, Vec<ItemCollectionMetrics>>,
 }

@@ -1,7 +1,7 @@
-//! The form in which DynamoDB reports parameters outside their range, and the names of tables.
+//! DynamoDB's error format for parameters out of range, and the rules for table names.
 //!
-//! `1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must
-//! have length greater than or equal to 3`. Several faults of one request come together, at most ten.
+//! `1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length
+//! greater than or equal to 3`. One error lists up to ten faults of a request.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -9,23 +9,23 @@ use std::ops::RangeInclusive;
 use crate::error::{Error, Result, ensure_none};
 use crate::limits::{CONSTRAINT_ERRORS_MAX, TABLE_NAME_CHARS, TOKEN_CHARS};
 
-/// The characters of the names of tables and indexes.
+/// The constraint on the characters of table and index names.
 const NAME_PATTERN: &str = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
 
-/// What every error about a parameter starts with.
+/// The prefix of errors about parameter values.
 pub(super) const INVALID: &str = "One or more parameter values were invalid: ";
 
-/// Faults of a request, in the order in which DynamoDB lists them. Collecting none costs nothing.
+/// The faults of a request, in the order in which DynamoDB lists them. An empty list does not allocate.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<String>);
 
 impl Faults {
-    /// No faults.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The faults that the function adds, as one error, if there is one.
+    /// Returns the faults added by the function as one error, if there are any.
     ///
     /// # Errors
     ///
@@ -36,33 +36,33 @@ impl Faults {
         faults.into_result()
     }
 
-    /// The value at the path breaks the constraint.
+    /// Adds a fault of the value at this path.
     pub fn add(&mut self, value: impl Display, path: impl Display, constraint: impl Display) {
         self.0.push(format!(
             "Value '{value}' at '{path}' failed to satisfy constraint: {constraint}"
         ));
     }
 
-    /// The value at the path breaks the constraint and is not shown.
-    pub fn add_unseen(&mut self, path: impl Display, constraint: impl Display) {
+    /// Adds a fault of the value at this path, without showing the value.
+    pub fn add_hidden(&mut self, path: impl Display, constraint: impl Display) {
         self.0.push(format!(
             "Value at '{path}' failed to satisfy constraint: {constraint}"
         ));
     }
 
-    /// A fault told in its own words.
-    pub fn add_bare(&mut self, message: impl Into<String>) {
+    /// Adds a fault with its own message.
+    pub fn add_message(&mut self, message: impl Into<String>) {
         self.0.push(message.into());
     }
 
-    /// Nothing stands at the path, where something must.
+    /// Adds a fault for a missing value at this path.
     pub fn add_null(&mut self, path: impl Display) {
         self.0.push(format!(
             "Value null at '{path}' failed to satisfy constraint: Member must not be null"
         ));
     }
 
-    /// Adds a fault if the word is none of these, which are listed in DynamoDB's order.
+    /// Adds a fault if the word is not one of these, which are in DynamoDB's order.
     pub fn one_of(&mut self, word: &str, path: impl Display, words: &[&str]) {
         if !words.contains(&word) {
             let constraint = format!("Member must satisfy enum value set: [{}]", words.join(", "));
@@ -70,26 +70,26 @@ impl Faults {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a fault if the text is shorter or longer than it may be.
+    /// Adds a fault if the length of the text is out of range.
     pub fn length(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
         if let Some(constraint) = broken_length(text, &range) {
             self.add(text, path, constraint);
         }
     }
 
-    /// As [`length`](Faults::length), without showing the text.
-    pub fn length_unseen(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
+    /// Like [`length`](Faults::length), without showing the text.
+    pub fn length_hidden(&mut self, text: &str, path: impl Display, range: RangeInclusive<usize>) {
         if let Some(constraint) = broken_length(text, &range) {
-            self.add_unseen(path, constraint);
+            self.add_hidden(path, constraint);
         }
     }
 
-    /// Adds a fault if the number is smaller or greater than it may be.
+    /// Adds a fault if the number is out of range.
     pub fn value<N>(&mut self, number: N, path: impl Display, range: RangeInclusive<N>)
     where
         N: PartialOrd + Display + Copy,
@@ -99,31 +99,31 @@ impl Faults {
         }
     }
 
-    /// As [`value`](Faults::value), without showing the number.
-    pub fn value_unseen<N>(&mut self, number: N, path: impl Display, range: RangeInclusive<N>)
+    /// Like [`value`](Faults::value), without showing the number.
+    pub fn value_hidden<N>(&mut self, number: N, path: impl Display, range: RangeInclusive<N>)
     where
         N: PartialOrd + Display + Copy,
     {
         if let Some(constraint) = broken(number, &range) {
-            self.add_unseen(path, constraint);
+            self.add_hidden(path, constraint);
         }
     }
 
-    /// Adds a fault if so many cannot be asked for on a page.
+    /// Adds a fault if the limit of a page is out of range.
     pub(super) fn limit(&mut self, limit: Option<usize>, most: usize) {
         if let Some(limit) = limit {
             self.value(limit, "limit", 1..=most);
         }
     }
 
-    /// Adds a fault if the name has characters that names of tables and indexes may not have.
+    /// Adds a fault if the name has characters that table and index names must not have.
     pub fn pattern(&mut self, name: &str, path: impl Display) {
         if !matches_pattern(name) {
             self.add(name, path, NAME_PATTERN);
         }
     }
 
-    /// Adds the first fault of the name of a table, its length before its characters.
+    /// Adds the first fault of a table name, checking its length before its characters.
     pub fn table_name(&mut self, name: &str) {
         if TABLE_NAME_CHARS.contains(&length(name)) {
             self.pattern(name, "tableName");
@@ -132,22 +132,23 @@ impl Faults {
         }
     }
 
-    /// Adds every fault of the name of a table, its characters before its length, as UpdateItem and the operations on tables do.
+    /// Adds all faults of a table name, checking its characters before its length, as UpdateItem and the operations on
+    /// tables do.
     pub fn table_name_by_pattern(&mut self, name: &str) {
         self.table_name_by_pattern_at(name, "tableName");
     }
 
-    /// As [`table_name_by_pattern`](Faults::table_name_by_pattern), of a name that stands elsewhere.
+    /// Like [`table_name_by_pattern`](Faults::table_name_by_pattern), for a name at another path.
     pub(super) fn table_name_by_pattern_at(&mut self, name: &str, path: &str) {
-        if !is_name(name) {
+        if !is_valid_name(name) {
             self.pattern(name, path);
             self.length(name, path, TABLE_NAME_CHARS);
         }
     }
 
-    /// Adds every fault of the name of a table inside a list of a request.
+    /// Adds all faults of a table name inside a list of a request.
     pub fn table_name_at(&mut self, name: &str, path: impl Display) {
-        if !is_name(name) {
+        if !is_valid_name(name) {
             self.length(name, &path, TABLE_NAME_CHARS);
             self.pattern(name, &path);
         }
@@ -160,11 +161,11 @@ impl Faults {
         }
     }
 
-    /// The faults as one error, if there is one.
+    /// Returns all faults as one error, if there are any.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) with all of them, but not more than ten.
+    /// [`Validation`](Error::Validation) with up to ten faults.
     pub fn into_result(mut self) -> Result<()> {
         self.0.truncate(CONSTRAINT_ERRORS_MAX);
         let plural = match self.0.len() {
@@ -179,17 +180,17 @@ impl Faults {
         )))
     }
 
-    /// The first fault as an error without the form of a constraint, if there is one.
+    /// Returns the first fault as an error of its own, without the format of a constraint.
     ///
     /// # Errors
     ///
     /// [`Validation`](Error::Validation) with the fault.
-    pub fn into_bare_result(self) -> Result<()> {
+    pub fn into_first_error(self) -> Result<()> {
         ensure_none(self.0.into_iter().next(), Error::Validation)
     }
 }
 
-/// The constraint that a number outside of the range breaks.
+/// Returns the constraint that a number violates, if it is out of range.
 fn broken<N: PartialOrd + Display + Copy>(number: N, range: &RangeInclusive<N>) -> Option<String> {
     let (least, most) = (range.start(), range.end());
     let constraint = if number < *least {
@@ -202,7 +203,7 @@ fn broken<N: PartialOrd + Display + Copy>(number: N, range: &RangeInclusive<N>) 
     Some(constraint)
 }
 
-/// The constraint that a text breaks which is shorter or longer than it may be.
+/// Returns the constraint that a text violates, if its length is out of range.
 fn broken_length(text: &str, range: &RangeInclusive<usize>) -> Option<String> {
     match length(text) {
         short if short < *range.start() => Some(length_at_least(*range.start())),
@@ -211,32 +212,31 @@ fn broken_length(text: &str, range: &RangeInclusive<usize>) -> Option<String> {
     }
 }
 
-/// The constraint that a length breaks which is below this.
+/// The constraint for a minimum length.
 pub fn length_at_least(least: usize) -> String {
     format!("Member must have length greater than or equal to {least}")
 }
 
-/// The constraint that a length breaks which is above this.
+/// The constraint for a maximum length.
 pub fn length_at_most(most: usize) -> String {
     format!("Member must have length less than or equal to {most}")
 }
 
-/// Puts an error about the request into the form of a constraint, as PutItem, UpdateItem and
-/// DeleteItem do with errors that others report bare.
-pub fn enveloped(error: Error) -> Error {
+/// Wraps an error into the format of a constraint, as PutItem, UpdateItem and DeleteItem do with errors that other
+/// operations report plainly.
+pub fn as_constraint_error(error: Error) -> Error {
     let Error::Validation(message) = error else {
         return error;
     };
     Error::Validation(format!("1 validation error detected: {message}"))
 }
 
-/// `One or more parameter values were invalid: ` and the message.
+/// Returns a validation error that starts with `One or more parameter values were invalid: `.
 pub fn invalid(message: impl Display) -> Error {
     Error::Validation(format!("{INVALID}{message}"))
 }
 
-/// Checks the name of a table as every operation on items does: the first fault, its length before
-/// its characters.
+/// Checks a table name like all operations on items: the first fault, length before characters.
 ///
 /// ```
 /// use floe_store::op::validate_table_name;
@@ -251,20 +251,20 @@ pub fn invalid(message: impl Display) -> Error {
 ///
 /// # Errors
 ///
-/// [`Validation`](Error::Validation) when it is no name that a table can have.
+/// [`Validation`](Error::Validation) if the name is invalid.
 pub fn validate_table_name(name: &str) -> Result<()> {
-    if is_name(name) {
+    if is_valid_name(name) {
         return Ok(());
     }
     Faults::check(|faults| match name {
-        "" => faults.add_unseen("TableName", length_at_least(1)),
+        "" => faults.add_hidden("TableName", length_at_least(1)),
         name => faults.table_name(name),
     })
 }
 
-/// Whether a table or an index can have the name.
-pub fn is_name(name: &str) -> bool {
-    // A name that passes is ASCII, so its bytes are its characters.
+/// Whether the name is valid for a table or an index.
+pub fn is_valid_name(name: &str) -> bool {
+    // A name that matches the pattern is ASCII, so bytes are characters.
     TABLE_NAME_CHARS.contains(&name.len()) && matches_pattern(name)
 }
 
@@ -273,7 +273,7 @@ fn matches_pattern(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(fits)
 }
 
-/// The length of a text as DynamoDB's model counts it: in UTF-16 units.
+/// The length of a text in DynamoDB's model: UTF-16 units.
 fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn table_names() {
+    fn table_names_are_validated() {
         let at_least = "Member must have length greater than or equal to";
         let long = "x".repeat(256);
         for (name, expected) in [
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn several_faults_come_together_and_at_most_ten() {
+    fn up_to_ten_faults_are_listed_in_one_error() {
         let mut faults = Faults::new();
         faults.table_name_at("!", "transactItems.2.member.put.tableName");
         assert_eq!(

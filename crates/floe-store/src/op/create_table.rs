@@ -1,10 +1,10 @@
-//! CreateTable: makes a table.
+//! CreateTable: creates a table.
 
 use std::collections::BTreeMap;
 
 use super::constraint::Faults;
 use super::schema::CreateIndex;
-use super::settings::Scaled;
+use super::settings::ScalingTarget;
 use super::{schema, settings, tags};
 use crate::error::Result;
 use crate::limits::{KEY_ATTRIBUTE_NAME_BYTES_MAX, KEY_ATTRIBUTES_MAX, TTL_ATTRIBUTE_NAME_BYTES};
@@ -14,33 +14,33 @@ use crate::table::{
 };
 use crate::text::Name;
 
-/// Asks for a table, in the shape in which DynamoDB takes it. [`definition`](CreateTable::definition)
-/// checks it and makes a [`TableDef`] of it.
+/// A request for a table, in DynamoDB's form. [`definition`](CreateTable::definition) validates it and returns a
+/// [`TableDef`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
-    /// Its name.
+    /// The name.
     pub table_name: String,
-    /// The types of all key attributes, of the table and its indexes.
+    /// The types of the key attributes of the table and its indexes.
     pub attribute_definitions: Vec<(Name, KeyKind)>,
     /// The primary key.
     pub key_schema: Vec<KeySchemaElement>,
     /// The indexes, local and global.
     pub indexes: Vec<CreateIndex>,
-    /// How it is paid for.
+    /// The billing mode.
     pub billing: Billing,
-    /// The images in its change stream, if it shall have one.
+    /// The images in the change stream, if the table gets one.
     pub stream: Option<StreamView>,
-    /// The attribute of expiry. DynamoDB sets it by an operation of its own; here it can be given at once.
+    /// The TTL attribute. DynamoDB sets it with a separate operation; here it can be part of the request.
     pub ttl_attribute: Option<Name>,
-    /// Tags.
+    /// The tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether the table refuses to be deleted.
+    /// Whether deleting the table is rejected.
     pub deletion_protection: bool,
-    /// The storage class, if one is chosen.
+    /// The storage class, if set.
     pub class: Option<TableClass>,
-    /// How far it shall scale.
+    /// The scaling limits.
     pub scaling: Scaling,
-    /// The key to encrypt it with, if not the store's own.
+    /// The encryption key, if it is not the store's default.
     pub encryption: Option<Encryption>,
 }
 
@@ -49,7 +49,7 @@ impl CreateTable {
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.validate_key()?;
         let definitions = &self.attribute_definitions;
@@ -64,11 +64,11 @@ impl CreateTable {
         tags::check_tags(&self.tags)
     }
 
-    /// Checks all that DynamoDB checks before it looks at the indexes.
+    /// Checks everything that DynamoDB checks before the indexes.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate_key(&self) -> Result<()> {
         Faults::check(|faults| self.add_faults(faults))?;
         if let Billing::Provisioned(throughput) = self.billing {
@@ -83,17 +83,17 @@ impl CreateTable {
     }
 
     fn validate_scaling(&self) -> Result<()> {
-        settings::check_scaling(&self.scaling, self.billing, Scaled::Table)?;
+        settings::check_scaling(&self.scaling, self.billing, ScalingTarget::Table)?;
         self.indexes_of(IndexKind::Global).try_for_each(|index| {
             let billing = match index.throughput {
                 Some(throughput) => Billing::Provisioned(throughput),
                 None => self.billing,
             };
-            settings::check_scaling(&index.scaling, billing, Scaled::Index(&index.name))
+            settings::check_scaling(&index.scaling, billing, ScalingTarget::Index(&index.name))
         })
     }
 
-    /// Adds the faults of lengths and ranges, which are told together.
+    /// Adds the faults of lengths and ranges, which one error lists together.
     pub fn add_faults(&self, faults: &mut Faults) {
         faults.table_name_by_pattern(&self.table_name);
         if let Billing::Provisioned(throughput) = self.billing {
@@ -123,11 +123,11 @@ impl CreateTable {
         self.indexes.iter().filter(move |index| index.kind == kind)
     }
 
-    /// The definition that the request describes, checked.
+    /// Validates the request and returns the definition.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn definition(&self) -> Result<TableDef> {
         self.validate()?;
         let definitions = &self.attribute_definitions;
@@ -177,11 +177,11 @@ impl From<TableDef> for CreateTable {
 }
 
 impl TableBuilder {
-    /// The definition, checked.
+    /// Validates and returns the definition.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), as DynamoDB would answer to a request for this table.
+    /// [`Validation`](crate::Error::Validation), like DynamoDB for a request to create this table.
     pub fn build(mut self) -> Result<TableDef> {
         if let Billing::Provisioned(throughput) = self.definition.billing {
             for index in &mut self.definition.indexes {

@@ -1,8 +1,8 @@
-//! Fingerprints of requests: what tells a repeated request from another one with the same token.
+//! Fingerprints of requests, which distinguish a retry from another request with the same token.
 //!
-//! A fingerprint is kept on disk and compared by later builds of the program, so nothing of it is left
-//! to the compiler: it is FNV-1a with 128 bits over a walk that is written out here, in which every
-//! part carries a tag or a length and no two different requests give the same bytes.
+//! Fingerprints are stored on disk and compared by later builds, so the encoding is spelled out here instead of
+//! derived: 128-bit FNV-1a over a traversal in which every part has a tag or a length, so that different requests
+//! produce different bytes.
 
 use std::fmt::{self, Write};
 
@@ -22,8 +22,8 @@ const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 struct Fingerprint(u128);
 
 impl WriteItem {
-    /// A number that two requests share only if they write the same: stable over restarts and builds.
-    /// What a request returns does not count.
+    /// Returns a fingerprint that two requests share only if they write the same. Stable across restarts and builds.
+    /// Ignores what the requests return.
     ///
     /// ```
     /// use floe_store::{Item, op::{PutItem, WriteItem}};
@@ -44,8 +44,8 @@ impl WriteItem {
 }
 
 impl TransactWriteItems {
-    /// A number that two transactions share only if they do the same: stable over restarts and builds.
-    /// What a transaction tells about its cost does not count, and neither does its token.
+    /// Returns a fingerprint that two transactions share only if they do the same. Stable across restarts and builds.
+    /// Ignores the reported cost and the token.
     pub fn fingerprint(&self) -> u128 {
         let mut fingerprint = Fingerprint::new();
         fingerprint.each(&self.actions, Fingerprint::action);
@@ -64,7 +64,7 @@ impl Fingerprint {
         }
     }
 
-    /// What follows is told apart from what another tag stands before.
+    /// Separates what follows from content with another tag.
     fn tag(&mut self, tag: u8) -> &mut Self {
         self.bytes(&[tag]);
         self
@@ -88,7 +88,7 @@ impl Fingerprint {
     }
 
     fn number(&mut self, number: &Number) {
-        // The canonical text holds no such byte, so it ends the number. Writing here cannot fail.
+        // The canonical text contains no zero byte, so a zero byte terminates it. Writing cannot fail.
         let _infallible = write!(self, "{number}");
         self.tag(0);
     }
@@ -215,8 +215,7 @@ impl Fingerprint {
         self.set_operand(right);
     }
 
-    /// What a write does. What it returns and what it tells about its cost do not count: DynamoDB
-    /// compares the parameters of the write alone.
+    /// Hashes the target of a write. Return values are ignored: DynamoDB compares only the parameters of the write.
     fn target(&mut self, tag: u8, table_name: &str, item: &Item) {
         self.tag(tag).text(table_name);
         self.item(item);
@@ -274,8 +273,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_1a_with_128_bits() {
-        // Test vectors of the algorithm's authors.
+    fn hash_is_128_bit_fnv_1a() {
+        // Test vectors by the authors of the algorithm.
         for (input, hash) in [
             ("", 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d),
             ("a", 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964),

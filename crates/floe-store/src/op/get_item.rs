@@ -16,11 +16,11 @@ operation! {
         /// The key: exactly the key attributes of the table.
         pub key: Item,
         ;
-        /// Which parts of the item to return; all if absent.
+        /// Which parts of the item to return. Default: all.
         pub projection: Option<Paths> = None,
-        /// Whether the read sees every write answered before.
+        /// Whether the read is strongly consistent. Default: true.
         pub consistent: bool = true,
-        /// How much to tell about the cost.
+        /// How much detail about the cost to return.
         pub return_capacity: ReturnConsumedCapacity = ReturnConsumedCapacity::None,
     }
 
@@ -30,22 +30,22 @@ operation! {
 
 impl GetItem {
     setters! {
-        /// Accepts data that is a little behind, at half the price.
+        /// Makes the read eventually consistent, at half the price.
         eventual() => consistent = false;
         /// Returns only these parts.
         projection(paths: Paths) => projection = Some(paths);
     }
 
-    /// The consistency, for which the read is charged.
+    /// The consistency for which the read is charged.
     pub const fn consistency(&self) -> Consistency {
-        Consistency::of_read(self.consistent)
+        Consistency::from_consistent_read(self.consistent)
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         validate_table_name(&self.table_name)?;
         check_values(&self.key)?;
@@ -56,19 +56,19 @@ impl GetItem {
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
         references::check_projection(table, self.projection.as_ref())
     }
 
-    /// The part of an item that the answer holds.
-    pub fn answer(&self, item: Item) -> Item {
+    /// Returns the part of an item that the response contains.
+    pub fn response_item(&self, item: Item) -> Item {
         projected(self.projection.as_ref(), item)
     }
 }
 
-/// The parts of an item that a projection names, or all of it.
+/// Returns the parts of an item that a projection names, or the whole item without a projection.
 pub(super) fn projected(projection: Option<&Paths>, item: Item) -> Item {
     match projection {
         Some(paths) => paths.project(&item),
@@ -76,11 +76,11 @@ pub(super) fn projected(projection: Option<&Paths>, item: Item) -> Item {
     }
 }
 
-/// What [`GetItem`] found.
+/// The response of [`GetItem`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct GetItemOutput {
-    /// The item, if there is one.
+    /// The item, if it exists.
     pub item: Option<Item>,
-    /// What it cost, if asked.
+    /// The cost, if requested.
     pub consumed: Option<ConsumedCapacity>,
 }

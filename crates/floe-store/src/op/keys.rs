@@ -1,4 +1,4 @@
-//! Checks of keys against a table and its indexes.
+//! Checks of keys against the schemas of a table and its indexes.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,12 +11,12 @@ use crate::table::{IndexDef, KeyAttribute, KeyKind, KeySchema, TableDef};
 use crate::text::Name;
 use crate::value::{Value, ValueType};
 
-/// What is wrong with a key in an item: that of the table, or of an index.
+/// A fault of a key in an item: the key of the table or of an index.
 #[derive(Debug)]
 enum KeyFault<'a> {
-    /// Attributes are missing, or there are others.
+    /// Attributes are missing or superfluous.
     Shape(Option<&'a Name>),
-    /// An attribute is of another type.
+    /// An attribute has the wrong type.
     Type(&'a KeyAttribute, ValueType),
     /// An attribute is empty.
     Empty(&'a KeyAttribute),
@@ -26,15 +26,16 @@ enum KeyFault<'a> {
     SortTooLong,
 }
 
-/// In whose words a fault of a key is told.
+/// The operation whose error messages are used.
 #[derive(Clone, Copy)]
 pub(super) enum Wording<'a> {
-    /// PutItem's, which names the attribute.
+    /// PutItem, which names the attribute.
     Item,
-    /// That of the operations that take a key.
+    /// Operations that take a key.
     Key,
-    /// Those of a put and of an update that bring a value into the key of an index.
+    /// A put that sets an attribute of an index key.
     IndexPut(&'a IndexDef),
+    /// An update that sets an attribute of an index key.
     IndexUpdate(&'a IndexDef),
 }
 
@@ -83,16 +84,16 @@ impl KeyFault<'_> {
     }
 }
 
-/// Which faults in the key of an index are refused.
+/// Which faults in the key of an index are errors.
 #[derive(Clone, Copy)]
-pub(super) enum Refused {
+pub(super) enum RejectedFaults {
     All,
-    /// Only that a value is empty; see [`check_key_filled`].
-    Empty,
+    /// Only empty values; see [`check_key_filled`].
+    EmptyOnly,
 }
 
-impl Refused {
-    const fn has(self, fault: &KeyFault<'_>) -> bool {
+impl RejectedFaults {
+    const fn includes(self, fault: &KeyFault<'_>) -> bool {
         matches!((self, fault), (Self::All, _) | (_, KeyFault::Empty(_)))
     }
 }
@@ -104,21 +105,20 @@ const fn kind_word(kind: KeyKind) -> &'static str {
     }
 }
 
-/// Checks a key: exactly the attributes of the schema, of their types, not empty, not too long.
+/// Checks a key: exactly the attributes of the schema, with the right types, not empty and not too long.
 pub(super) fn check_key(schema: &KeySchema, key: &Item) -> Result<()> {
     let whole = key.len() == schema.attributes().count();
     ensure(whole, || KeyFault::Shape(None).into_error(Wording::Key))?;
     check_item_key(schema, key, Wording::Key)
 }
 
-/// Checks the key inside an item that is put: by PutItem in its own words, by a batch in those of the operations on
-/// keys.
+/// Checks the key inside an item: PutItem has its own messages, batches use those of the operations on keys.
 pub(super) fn check_item_key(schema: &KeySchema, item: &Item, wording: Wording<'_>) -> Result<()> {
     check_parts(schema, item).map_err(|fault| fault.into_error(wording))
 }
 
-/// Checks only that no attribute of the key is empty: the one fault of a key that refuses a
-/// transaction as a whole instead of cancelling it for a reason.
+/// Checks only that no key attribute is empty, the one key fault that rejects a transaction as a whole instead of
+/// cancelling it with a reason.
 pub(super) fn check_key_filled(schema: &KeySchema, item: &Item) -> Result<()> {
     let is_empty = |attribute: &&KeyAttribute| {
         let value = item.get(&attribute.name);
@@ -136,7 +136,7 @@ fn check_parts<'a>(schema: &'a KeySchema, item: &Item) -> Result<(), KeyFault<'a
     check_part(&schema.sort, item, sort_max)
 }
 
-/// Checks the attributes of one part of a key, and that they are short enough together.
+/// Checks the attributes of one part of a key, and their total length.
 fn check_part<'a>(
     attributes: &'a [KeyAttribute],
     item: &Item,
@@ -160,35 +160,39 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Checks the keys of the indexes inside an item that is put: an attribute may be missing, but if it is
-/// there, it must be fit for the index.
-pub(super) fn check_index_keys(table: &TableDef, item: &Item, refused: Refused) -> Result<()> {
+/// Checks the index keys inside an item that is put: an attribute may be missing, but if it exists, it must be valid
+/// for the index.
+pub(super) fn check_index_keys(
+    table: &TableDef,
+    item: &Item,
+    rejected: RejectedFaults,
+) -> Result<()> {
     check_indexes(table, Wording::IndexPut, |index| {
-        index_fault(table, index, item, |_| true).filter(|fault| refused.has(fault))
+        index_fault(table, index, item, |_| true).filter(|fault| rejected.includes(fault))
     })
 }
 
-/// Checks the keys of the indexes as far as an update has changed them.
+/// Checks the index keys that an update has changed.
 pub(super) fn check_changed_index_keys(table: &TableDef, old: &Item, new: &Item) -> Result<()> {
     check_indexes(table, Wording::IndexUpdate, |index| {
         index_fault(table, index, new, |name| old.get(name) != new.get(name))
     })
 }
 
-/// Checks a value that an update sets, whatever the item is.
+/// Checks a value that an update sets, independently of the item.
 pub(super) fn check_index_key_value(
     table: &TableDef,
     name: &Name,
     value: &Value,
-    refused: Refused,
+    rejected: RejectedFaults,
 ) -> Result<()> {
     check_indexes(table, Wording::IndexUpdate, |index| {
         let attribute = index.key.attributes().find(|a| a.name == *name)?;
-        value_fault(attribute, value).filter(|fault| refused.has(fault))
+        value_fault(attribute, value).filter(|fault| rejected.includes(fault))
     })
 }
 
-/// Checks that a value is of the type that the key of an index asks for.
+/// Checks that a value has the type of an index key attribute.
 pub(super) fn check_index_type(
     attribute: &KeyAttribute,
     value: &Value,
@@ -199,7 +203,7 @@ pub(super) fn check_index_type(
     })
 }
 
-/// Refuses the fault of the index that comes first by name, which is the one that DynamoDB names.
+/// Returns the error of the index that comes first by name, which is the one that DynamoDB reports.
 fn check_indexes<'t>(
     table: &'t TableDef,
     wording: fn(&'t IndexDef) -> Wording<'t>,
@@ -217,7 +221,7 @@ fn index_fault<'t>(
     item: &Item,
     changed: impl Fn(&Name) -> bool,
 ) -> Option<KeyFault<'t>> {
-    // Attributes of the table's own key have been checked as such.
+    // Attributes of the table's key have already been checked.
     let is_own = |a: &&KeyAttribute| !table.key.contains(&a.name) && changed(&a.name);
     let mut own = index.key.attributes().filter(is_own);
     let fault = own.find_map(|a| value_fault(a, item.get(&a.name)?));
@@ -248,7 +252,7 @@ fn key_length(attributes: &[KeyAttribute], item: &Item) -> usize {
     values.map(key_bytes).sum()
 }
 
-/// The key inside an item, by reference: equal and hashed as the key alone.
+/// A reference to the key inside an item. Compares and hashes like the key alone.
 #[derive(Clone, Copy)]
 pub(super) struct KeyRef<'a> {
     table: &'a TableDef,
@@ -256,7 +260,7 @@ pub(super) struct KeyRef<'a> {
 }
 
 impl<'a> KeyRef<'a> {
-    /// The key of the item; `None` if the item has no sound key, which other checks report.
+    /// References the key of an item. Returns `None` if it is invalid, which other checks report.
     pub(super) fn new(table: &'a TableDef, item: &'a Item) -> Option<Self> {
         check_parts(&table.key, item).ok()?;
         Some(Self { table, item })

@@ -1,15 +1,15 @@
-//! ListTables: the names of tables, in their order.
+//! ListTables: lists the names of tables in order.
 
 use super::constraint::Faults;
 use crate::error::Result;
 use crate::limits::LIST_TABLES_MAX;
 
-/// Lists the names of tables by pages.
+/// Lists the names of tables page by page.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ListTables {
-    /// The name after which to go on.
+    /// The name after which the page starts.
     pub start_after: Option<String>,
-    /// The most names, up to 100.
+    /// Maximum number of names, up to 100.
     pub limit: Option<usize>,
 }
 
@@ -18,12 +18,12 @@ impl ListTables {
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| self.add_faults(faults))
     }
 
-    /// Adds the faults of lengths and ranges, which are told together.
+    /// Adds the faults of lengths and ranges, which one error lists together.
     pub fn add_faults(&self, faults: &mut Faults) {
         faults.limit(self.limit, LIST_TABLES_MAX);
         if let Some(name) = &self.start_after {
@@ -31,7 +31,7 @@ impl ListTables {
         }
     }
 
-    /// The page of these names, which come in ascending order and may begin anywhere.
+    /// Returns the page for this request from all names in ascending order.
     ///
     /// ```
     /// use floe_store::op::ListTables;
@@ -62,6 +62,6 @@ impl ListTables {
 pub struct ListTablesOutput {
     /// The names, ascending.
     pub table_names: Vec<String>,
-    /// The name after which to go on; absent at the end.
+    /// The name after which the next page starts; `None` on the last page.
     pub last_name: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! What a page of a query or scan has read so far: when the page is full, and what it cost.
+//! Meters a page of a query or scan: whether the page is full, and what it cost.
 
 use super::ReadPlan;
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity, Units, read_units};
 use crate::limits::PAGE_BYTES_MAX;
 
-/// Counts what a page of a query or scan reads: when it is full, and what it cost.
+/// Counts the bytes and entries that a page of a query or scan reads.
 ///
 /// ```
 /// use floe_store::capacity::ReturnConsumedCapacity;
@@ -32,7 +32,7 @@ pub struct Meter<'p> {
 }
 
 impl<'p> Meter<'p> {
-    /// A meter that has counted nothing.
+    /// Creates a meter at zero.
     pub fn new(plan: &'p ReadPlan<'p>) -> Self {
         Self {
             plan,
@@ -42,29 +42,29 @@ impl<'p> Meter<'p> {
         }
     }
 
-    /// Whether the page ends with what has been read: as many entries as the request allows, or 1 MB. The entry that
-    /// reaches the megabyte is still on the page, whatever its size.
+    /// Whether the page is complete: it has as many entries as the request allows, or 1 MB. The entry that reaches 1 MB
+    /// is still part of the page, whatever its size.
     pub fn is_full(&self) -> bool {
         self.bytes >= PAGE_BYTES_MAX || self.plan.limit.is_some_and(|limit| self.entries >= limit)
     }
 
-    /// Counts an entry of this size, of the table or of the index.
+    /// Counts an entry of the table or index.
     pub fn add(&mut self, entry_bytes: usize) {
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(entry_bytes);
     }
 
-    /// Counts an item of this size that was fetched from the table for an entry of a local index.
+    /// Counts an item that was fetched from the table for an entry of a local index.
     pub fn add_fetched(&mut self, item_bytes: usize) {
         self.fetched += read_units(item_bytes, self.plan.consistency);
     }
 
-    /// How many entries were read.
+    /// Returns the number of entries read.
     pub const fn entries(&self) -> usize {
         self.entries
     }
 
-    /// What the page cost.
+    /// Returns the cost of the page.
     pub fn cost(&self, detail: ReturnConsumedCapacity) -> ConsumedCapacity {
         let mut cost = ConsumedCapacity::new(&self.plan.table.name, detail);
         let units = read_units(self.bytes, self.plan.consistency);

@@ -1,14 +1,14 @@
-//! The operations, one file each: what it means, input, output, validation.
+//! The operations, one file each: meaning, input, output, validation.
 //!
-//! Nothing here does I/O. An engine takes each request through the same steps, in DynamoDB's order, so
-//! that a request with several faults is refused for the same one everywhere:
+//! Nothing here does I/O. An engine passes each request through the same steps, in DynamoDB's order, so that all
+//! engines reject a request with several faults with the same error:
 //!
-//! 1. `validate` looks at the request alone.
-//! 2. The engine finds the table, or answers [`missing_table`].
-//! 3. `check` looks at the request against the table; for a query or scan `plan` does, and says what to
-//!    read ([`ReadPlan`]).
-//! 4. For a write, the engine reads the item under the `key` and calls `apply`, which evaluates the
-//!    condition and answers the item after the write ([`Applied`]).
+//! 1. `validate` checks the request alone.
+//! 2. The engine looks up the table, or returns [`missing_table`].
+//! 3. `check` checks the request against the table. For a query or scan, `plan` does so and returns what to read
+//!    ([`ReadPlan`]).
+//! 4. For a write, the engine reads the item with the `key` and calls `apply`, which evaluates the condition and
+//!    returns the item after the write ([`AppliedWrite`]).
 //!
 //! ```
 //! use floe_store::expr::{Condition, Path, Update};
@@ -32,12 +32,11 @@
 //! # Ok::<(), floe_store::Error>(())
 //! ```
 //!
-//! In a transaction, what is wrong with one action for its table or its item is not an error but a
-//! [reason](crate::CancellationReason) to cancel; see [`TransactWrite`].
+//! In a transaction, a fault of one action for its table or item is not an error but a
+//! [reason](crate::CancellationReason) for cancellation; see [`TransactWrite`].
 //!
-//! Messages are DynamoDB's, word for word. Where it wraps an error of a single write into
-//! `1 validation error detected: …`, so does this; where it repeats a whole list or map of the request
-//! in a message, the message leaves it out.
+//! Messages are DynamoDB's, word for word. Where DynamoDB wraps an error of a single write in `1 validation error
+//! detected: …`, so does this module. Where it prints a whole list or map of the request, the message here omits it.
 
 mod batch_get_item;
 mod batch_write_item;
@@ -72,14 +71,15 @@ pub use batch_get_item::{
 };
 pub use batch_write_item::{BatchWrite, BatchWriteItem, BatchWriteItemOutput, WRITES_CONSTRAINT};
 pub use constraint::{
-    Faults, enveloped, invalid, is_name, length_at_least, length_at_most, validate_table_name,
+    Faults, as_constraint_error, invalid, is_valid_name, length_at_least, length_at_most,
+    validate_table_name,
 };
 pub use create_table::CreateTable;
 pub use delete_item::DeleteItem;
 pub use get_item::{GetItem, GetItemOutput};
 pub use list_tables::{ListTables, ListTablesOutput};
 pub use meter::Meter;
-pub use plan::{ReadPlan, Returned, Segment, Select};
+pub use plan::{ReadPlan, ReturnedAttributes, Segment, Select};
 pub use put_item::PutItem;
 pub use query::{Page, Query};
 pub use scan::Scan;
@@ -98,19 +98,19 @@ pub use transact_write_items::{
 pub use update_item::UpdateItem;
 pub use update_table::{IndexUpdate, UpdateTable};
 pub use update_time_to_live::UpdateTimeToLive;
-pub use write::{Applied, ReturnValues};
+pub use write::{AppliedWrite, ReturnValues};
 pub use write_item::{ItemCollectionMetrics, WriteItem, WriteItemOutput};
 
 pub use crate::table::{KeyRole, KeySchemaElement};
 
 use crate::error::Error;
 
-/// The error of an operation on items whose table is not there.
+/// The error for an operation on items of a table that does not exist.
 pub fn missing_table() -> Error {
     Error::ResourceNotFound("Requested resource not found".to_owned())
 }
 
-/// The error of an operation on a table that is not there.
+/// The error for an operation on a table that does not exist.
 pub fn missing_table_named(table_name: &str) -> Error {
     Error::ResourceNotFound(format!(
         "Requested resource not found: Table: {table_name} not found"

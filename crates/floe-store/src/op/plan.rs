@@ -1,15 +1,15 @@
-//! Read plans: what a query or scan asks of an engine, settled against the table.
+//! Read plans: what a query or scan reads, resolved against the table.
 //!
-//! A plan answers every question that does not need the data: which index, which range, where to go
-//! on, whether the table must be read besides a local index, and what an item looks like in the answer.
-//! An engine walks the range, and for each entry it reads:
+//! A plan contains everything that does not depend on the data: the index, the range, the starting position, whether
+//! the table must be read in addition to a local index, and which attributes are returned. An engine iterates over the
+//! range, and for each entry it:
 //!
 //! 1. [fetches](ReadPlan::fetches) the whole item if the plan says so,
 //! 2. drops it if the [filter](ReadPlan::filter) does not hold,
-//! 3. puts what [`answer`](ReadPlan::answer) makes of it on the page,
-//! 4. ends the page with it if the [`Meter`](super::Meter) says that the page is full.
+//! 3. adds the result of [`response_item`](ReadPlan::response_item) to the page,
+//! 4. ends the page if the [`Meter`](super::Meter) says that it is full.
 
-use super::constraint::{Faults, enveloped, invalid, validate_table_name};
+use super::constraint::{Faults, as_constraint_error, invalid, validate_table_name};
 use super::values::check_values;
 use super::{keys, references};
 use crate::capacity::Consistency;
@@ -22,7 +22,7 @@ use crate::table::{IndexDef, IndexKind, KeyAttribute, KeySchema, Projection, Tab
 use crate::text::Name;
 use crate::value::Value;
 
-/// Declares a query or a scan: what it has of its own, and what both have.
+/// Declares a query or a scan: its own members and the common ones.
 macro_rules! page_read {
     (
         $(#[$doc:meta])*
@@ -39,22 +39,22 @@ macro_rules! page_read {
             pub struct $operation {
                 $( $(#[$given_doc])* pub $given: $given_type, )*
                 ;
-                /// The index, or the table itself if absent.
+                /// The index to read. Default: the table itself.
                 pub index_name: Option<String> = None,
-                /// What must hold of an item to be returned. Items that it leaves out are read and paid for.
+                /// The condition for returning an item. Items that it excludes are still read and charged.
                 pub filter: Option<$crate::expr::Condition> = None,
                 /// Which parts of the items to return.
                 pub projection: Option<$crate::expr::Paths> = None,
-                /// What to return where no projection says it.
+                /// What to return without a projection.
                 pub select: Option<$crate::op::Select> = None,
-                /// The most items to read, before the filter.
+                /// Maximum number of items to read, before the filter.
                 pub limit: Option<usize> = None,
-                /// Where the page before ended.
+                /// The last key of the previous page.
                 pub start_key: Option<$crate::item::Item> = None,
                 $($own)+
-                /// Whether the read sees every write answered before; not on a global index.
+                /// Whether the read is strongly consistent; not supported by global indexes.
                 pub consistent: bool = false,
-                /// How much to tell about the cost.
+                /// How much detail about the cost to return.
                 pub return_capacity: $crate::capacity::ReturnConsumedCapacity = Default::default(),
             }
 
@@ -66,31 +66,31 @@ macro_rules! page_read {
             $crate::declare::setters! {
                 /// Reads this index.
                 index(index_name: impl Into<String>) => index_name = Some(index_name.into());
-                /// Reads at most so many items, before the filter.
+                /// Reads at most this many items, before the filter.
                 limit(items: usize) => limit = Some(items);
-                /// Goes on where the page before ended.
+                /// Continues after the previous page.
                 start_key(key: Option<$crate::item::Item>) => start_key = key;
-                /// Returns only items for which this holds.
+                /// Returns only items that satisfy this filter.
                 filter(filter: $crate::expr::Condition) => filter = Some(filter);
-                /// Sees every write answered before.
+                /// Makes the read strongly consistent.
                 consistent() => consistent = true;
                 /// Returns only these parts.
                 projection(paths: $crate::expr::Paths) => projection = Some(paths);
-                /// Returns this of each item.
+                /// Selects what to return of each item.
                 select(select: $crate::op::Select) => select = Some(select);
             }
 
-            /// Checks a valid request against its table; see [`plan`](Self::plan), which does it too.
+            /// Checks a valid request against its table; [`plan`](Self::plan) does so as well.
             ///
             /// # Errors
             ///
-            /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+            /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
             pub fn check(&self, table: &$crate::table::TableDef) -> $crate::error::Result<()> {
                 self.plan(table).map(drop)
             }
 
-            fn read(&self) -> $crate::op::plan::Read<'_> {
-                $crate::op::plan::Read {
+            fn read(&self) -> $crate::op::plan::PageRead<'_> {
+                $crate::op::plan::PageRead {
                     index_name: self.index_name.as_deref(),
                     filter: self.filter.as_ref(),
                     projection: self.projection.as_ref(),
@@ -106,25 +106,25 @@ macro_rules! page_read {
 pub(super) use page_read;
 
 named! {
-    /// What a query or scan returns of each item where no projection says it.
+    /// What a query or scan returns of each item without a projection.
     pub enum Select {
-        /// Everything, also what a local index has not copied.
+        /// All attributes, including those that a local index does not contain.
         AllAttributes = "ALL_ATTRIBUTES",
-        /// What the index has copied.
+        /// The attributes that the index contains.
         AllProjectedAttributes = "ALL_PROJECTED_ATTRIBUTES",
-        /// What the projection names.
+        /// The attributes in the projection.
         SpecificAttributes = "SPECIFIC_ATTRIBUTES",
-        /// Nothing but the count.
+        /// Only the number of items.
         Count = "COUNT",
     }
 }
 
-/// One of several parts into which a scan divides a table. Every item is in exactly one.
+/// One of several parts of a table in a parallel scan. Every item is in exactly one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// The part, from 0.
+    /// The index of the segment, from 0.
     pub index: usize,
-    /// How many parts there are.
+    /// The number of segments.
     pub total: usize,
 }
 
@@ -137,9 +137,9 @@ impl Segment {
         })
     }
 
-    /// The error for a starting key that lies in another segment, which only an engine can know: how
-    /// keys are spread over segments is its own.
-    pub fn foreign_start_key(&self) -> Error {
+    /// The error for a starting key in another segment. Only an engine can detect this, because it assigns keys to
+    /// segments.
+    pub fn start_key_in_other_segment(&self) -> Error {
         Error::Validation(format!(
             "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use \
              ExclusiveStartKey with correct Segment. TotalSegments: {} Segment: {}",
@@ -148,60 +148,60 @@ impl Segment {
     }
 }
 
-/// What a query or scan asks of an engine.
+/// What a query or scan reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadPlan<'a> {
     /// The table.
     pub table: &'a TableDef,
-    /// The index to read, or the table itself.
+    /// The index to read; `None` for the table itself.
     pub index: Option<&'a IndexDef>,
-    /// What to walk, for a query; a scan walks everything.
+    /// The key range of a query; `None` for a scan.
     pub range: Option<KeyRange>,
-    /// Which part to walk, for a parallel scan.
+    /// The segment of a parallel scan.
     pub segment: Option<Segment>,
-    /// Whether to walk in ascending order.
+    /// Whether to read in ascending order.
     pub forward: bool,
-    /// After which entry to start: the key of the table and of the index together.
+    /// The entry to start after: the key of the table and of the index.
     pub start_key: Option<&'a Item>,
-    /// The most entries to read, before the filter.
+    /// Maximum number of entries to read, before the filter.
     pub limit: Option<usize>,
-    /// What must hold of an item to be returned.
+    /// The condition for returning an item.
     pub filter: Option<&'a Condition>,
-    /// What an answer holds of each item.
-    pub returned: Returned<'a>,
-    /// Whether a local index lacks attributes that the answer needs, so that the whole item must be read from the
-    /// table, and paid for, for each entry read.
+    /// What the response contains of each item.
+    pub returned: ReturnedAttributes<'a>,
+    /// Whether the response needs attributes that a local index lacks, so that the whole item is read from the table,
+    /// and charged, for each entry.
     pub fetches: bool,
-    /// How fresh the data must be, for which the read is charged.
+    /// The consistency, which determines the charge.
     pub consistency: Consistency,
 }
 
-/// What an answer holds of each item.
+/// What the response contains of each item.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Returned<'a> {
-    /// Everything.
+pub enum ReturnedAttributes<'a> {
+    /// All attributes.
     All,
-    /// What the index has copied.
+    /// The attributes that the index contains.
     Projected,
     /// These parts.
     Paths(&'a Paths),
-    /// Nothing: the items are only counted.
+    /// Nothing: items are only counted.
     Count,
 }
 
 impl<'a> ReadPlan<'a> {
-    /// The key by which the entries are ordered: the index's or the table's.
+    /// Returns the key that orders the entries: of the index or of the table.
     pub fn key(&self) -> &'a KeySchema {
         self.index.map_or(&self.table.key, |index| &index.key)
     }
 
-    /// What the answer holds of an item that passed the filter; `None` if it is only counted.
-    pub fn answer(&self, item: Item) -> Option<Item> {
+    /// Returns what the response contains of an item that passed the filter; `None` if items are only counted.
+    pub fn response_item(&self, item: Item) -> Option<Item> {
         match (self.returned, self.index) {
-            (Returned::Count, _) => None,
-            (Returned::Paths(paths), _) => Some(paths.project(&item)),
-            (Returned::All, _) | (Returned::Projected, None) => Some(item),
-            (Returned::Projected, Some(index)) => Some(match index.projection {
+            (ReturnedAttributes::Count, _) => None,
+            (ReturnedAttributes::Paths(paths), _) => Some(paths.project(&item)),
+            (ReturnedAttributes::All, _) | (ReturnedAttributes::Projected, None) => Some(item),
+            (ReturnedAttributes::Projected, Some(index)) => Some(match index.projection {
                 Projection::All => item,
                 _ => item
                     .into_iter()
@@ -211,22 +211,21 @@ impl<'a> ReadPlan<'a> {
         }
     }
 
-    /// The key with which a later page goes on after this entry: the attributes of the table's key and of
-    /// the index's.
+    /// Returns the key for continuing after this entry: the key attributes of the table and the index.
     pub fn last_key(&self, entry: &Item) -> Item {
         entry.pick(self.key_attributes())
     }
 
-    /// The names of the key attributes of the table and the index, some of them perhaps twice.
+    /// Iterates over the key attributes of the table and the index. Some names may repeat.
     fn key_attributes(&self) -> impl Iterator<Item = &'a Name> {
         let index = self.index.into_iter().flat_map(|i| i.key.attributes());
         self.table.key.attributes().chain(index).map(|a| &a.name)
     }
 }
 
-/// The parts of a query or scan that are settled alike.
+/// The common parts of a query and a scan.
 #[derive(Clone, Copy)]
-pub(super) struct Read<'a> {
+pub(super) struct PageRead<'a> {
     pub(super) index_name: Option<&'a str>,
     pub(super) filter: Option<&'a Condition>,
     pub(super) projection: Option<&'a Paths>,
@@ -236,8 +235,8 @@ pub(super) struct Read<'a> {
     pub(super) consistent: bool,
 }
 
-impl<'a> Read<'a> {
-    /// Checks the parts alone, before the table is looked up.
+impl<'a> PageRead<'a> {
+    /// Checks the request alone, without the table.
     pub(super) fn validate(&self, table_name: &str, segment: Option<Segment>) -> Result<()> {
         self.validate_numbers(table_name, segment)?;
         validate_table_name(table_name)?;
@@ -249,22 +248,22 @@ impl<'a> Read<'a> {
         self.validate_select()
     }
 
-    /// The limit of a page is at least 1; one beyond 32 bits is as good as none. It is told with the other numbers and
-    /// with a name that is empty, before a name that is wrong.
+    /// A limit is at least 1; one beyond 32 bits has no effect. It is reported together with the other numbers and with
+    /// an empty table name, before an invalid table name.
     fn validate_numbers(&self, table_name: &str, segment: Option<Segment>) -> Result<()> {
         Faults::check(|faults| {
             if let Some(limit) = self.limit {
-                faults.value_unseen(limit, "Limit", 1..=usize::MAX);
+                faults.value_hidden(limit, "Limit", 1..=usize::MAX);
             }
             if let Some(segment) = segment {
-                faults.value_unseen(segment.index, "Segment", 0..=SCAN_SEGMENTS_MAX - 1);
-                faults.value_unseen(segment.total, "TotalSegments", 1..=SCAN_SEGMENTS_MAX);
+                faults.value_hidden(segment.index, "Segment", 0..=SCAN_SEGMENTS_MAX - 1);
+                faults.value_hidden(segment.total, "TotalSegments", 1..=SCAN_SEGMENTS_MAX);
             }
-            faults.length_unseen(table_name, "TableName", 1..=usize::MAX);
+            faults.length_hidden(table_name, "TableName", 1..=usize::MAX);
         })
     }
 
-    /// The combinations of `Select` with a projection and an index that make no sense.
+    /// Rejects invalid combinations of `Select` with a projection and an index.
     fn validate_select(&self) -> Result<()> {
         let message = match (self.select, self.projection, self.index_name) {
             (Some(Select::SpecificAttributes), None, _) => {
@@ -286,10 +285,10 @@ impl<'a> Read<'a> {
             }
             _ => return Ok(()),
         };
-        Err(enveloped(Error::validation(message)))
+        Err(as_constraint_error(Error::validation(message)))
     }
 
-    /// The index that is read, if the request names one.
+    /// Returns the index, if the request names one.
     pub(super) fn index(&self, table: &'a TableDef) -> Result<Option<&'a IndexDef>> {
         let Some(name) = self.index_name else {
             return Ok(None);
@@ -305,13 +304,13 @@ impl<'a> Read<'a> {
         Ok(Some(index))
     }
 
-    /// The paths of filter and projection must not lead into key attributes.
+    /// Rejects paths in the filter or projection that lead into key attributes.
     pub(super) fn check_references(&self, table: &TableDef) -> Result<()> {
         references::check_condition(table, self.filter)?;
         references::check_projection(table, self.projection)
     }
 
-    /// A global index that does not copy everything cannot answer everything.
+    /// Rejects `ALL_ATTRIBUTES` on a global index that does not contain all attributes.
     pub(super) fn check_select_all(&self, index: Option<&IndexDef>) -> Result<()> {
         let partial = index.filter(|index| {
             self.select == Some(Select::AllAttributes)
@@ -327,7 +326,7 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// A global index cannot answer what it has not copied; a local one fetches it.
+    /// Rejects a projection of attributes that a global index does not contain. For a local one they are fetched.
     pub(super) fn check_projected(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
         let global = index.filter(|index| index.kind == IndexKind::Global);
         let missing = unprojected(table, global, projection_roots(self.projection));
@@ -339,7 +338,7 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// A query of an index cannot compare what the index has not copied. A scan takes it for absent.
+    /// Rejects a filter of a query on attributes that the index does not contain. A scan treats them as missing.
     pub(super) fn check_filtered(&self, table: &TableDef, index: Option<&IndexDef>) -> Result<()> {
         let missing = unprojected(table, index, filter_roots(self.filter));
         ensure_none(missing, |(index, mut missing)| {
@@ -351,14 +350,14 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// The plan to read everything, once everything has been checked.
+    /// Returns the plan for reading everything, after all checks.
     pub(super) fn plan(self, table: &'a TableDef, index: Option<&'a IndexDef>) -> ReadPlan<'a> {
         let returned = match (self.select, self.projection) {
-            (Some(Select::Count), _) => Returned::Count,
-            (_, Some(paths)) => Returned::Paths(paths),
-            (Some(Select::AllAttributes), None) => Returned::All,
-            (_, None) if index.is_some() => Returned::Projected,
-            (_, None) => Returned::All,
+            (Some(Select::Count), _) => ReturnedAttributes::Count,
+            (_, Some(paths)) => ReturnedAttributes::Paths(paths),
+            (Some(Select::AllAttributes), None) => ReturnedAttributes::All,
+            (_, None) if index.is_some() => ReturnedAttributes::Projected,
+            (_, None) => ReturnedAttributes::All,
         };
         ReadPlan {
             fetches: index.is_some_and(|index| self.fetches(table, index, returned)),
@@ -371,15 +370,20 @@ impl<'a> Read<'a> {
             limit: self.limit,
             filter: self.filter,
             returned,
-            consistency: Consistency::of_read(self.consistent),
+            consistency: Consistency::from_consistent_read(self.consistent),
         }
     }
 
-    fn fetches(&self, table: &TableDef, index: &IndexDef, returned: Returned<'_>) -> bool {
+    fn fetches(
+        &self,
+        table: &TableDef,
+        index: &IndexDef,
+        returned: ReturnedAttributes<'_>,
+    ) -> bool {
         if index.projection == Projection::All || index.kind == IndexKind::Global {
             return false;
         }
-        matches!(returned, Returned::All)
+        matches!(returned, ReturnedAttributes::All)
             || projection_roots(self.projection).any(|name| !index.projects(&table.key, name))
     }
 }
@@ -398,7 +402,7 @@ fn filter_roots(filter: Option<&Condition>) -> impl Iterator<Item = &Name> {
         .map(Path::root)
 }
 
-/// The name of the index, and those of these attributes that it does not copy; `None` if it copies all.
+/// Returns the name of the index and those of the attributes that it lacks; `None` if it lacks none.
 fn unprojected<'n>(
     table: &TableDef,
     index: Option<&'n IndexDef>,
@@ -416,7 +420,7 @@ fn unprojected<'n>(
 
 const START_KEY_INVALID: &str = "The provided starting key is invalid";
 
-/// Checks that a starting key is exactly the key of the table and the index together.
+/// Checks that a starting key has exactly the key attributes of the table and the index.
 pub(super) fn check_start_key(
     table: &TableDef,
     index: Option<&IndexDef>,
@@ -435,7 +439,7 @@ pub(super) fn check_start_key(
     keys::check_key_filled(&table.key, start_key)
 }
 
-/// Checks that a query could have stopped at the starting key.
+/// Checks that the query could have stopped at the starting key.
 pub(super) fn check_start_in_range(
     table: &TableDef,
     index: Option<&IndexDef>,

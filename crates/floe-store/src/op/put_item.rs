@@ -1,10 +1,11 @@
-//! PutItem: sets the whole item.
+//! PutItem: puts a whole item.
 
-use super::constraint::{enveloped, validate_table_name};
-use super::keys::{Refused, Wording};
-use super::values::Survey;
+use super::constraint::{as_constraint_error, validate_table_name};
+use super::keys::{RejectedFaults, Wording};
+use super::values::ItemChecker;
 use super::write::{
-    Applied, check_old, check_old_only, check_token, old_returned, write_operation,
+    AppliedWrite, check_return_values, check_token, evaluate_condition, returned_old_item,
+    write_operation,
 };
 use super::{keys, references};
 use crate::error::Result;
@@ -13,37 +14,37 @@ use crate::item::Item;
 use crate::table::TableDef;
 
 write_operation! {
-    /// Sets the whole item, replacing the one with the same key.
+    /// Puts the whole item, replacing one with the same key.
     pub struct PutItem {
-        /// The item, with its key.
+        /// The item, including its key.
         pub item: Item,
     }
 
-    /// Sets this item.
+    /// Puts this item.
     pub fn new;
 }
 
 impl PutItem {
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         validate_table_name(&self.table_name)?;
         check_token(self.token.as_deref())?;
-        let survey = Survey::of(&self.item);
-        survey.check().map_err(enveloped)?;
-        self.check_condition().map_err(enveloped)?;
-        check_old_only(self.return_values)?;
-        survey.check_size()
+        let checker = ItemChecker::of(&self.item);
+        checker.check().map_err(as_constraint_error)?;
+        self.check_condition().map_err(as_constraint_error)?;
+        check_return_values(self.return_values)?;
+        checker.check_size()
     }
 
-    /// Checks the action of a transaction alone; the transaction has checked the name of the table.
+    /// Checks the action of a transaction alone, except for the table name, which the transaction has checked.
     pub(super) fn validate_action(&self) -> Result<()> {
-        let survey = Survey::of(&self.item);
-        survey.check()?;
-        survey.check_size()?;
+        let checker = ItemChecker::of(&self.item);
+        checker.check()?;
+        checker.check_size()?;
         self.check_condition()
     }
 
@@ -51,30 +52,29 @@ impl PutItem {
         self.condition.as_ref().map_or(Ok(()), Condition::check)
     }
 
-    /// Checks a valid request against its table: the key, the keys of indexes, and the condition's use
-    /// of them.
+    /// Checks a valid request against its table: the primary key, the keys of indexes, and the use of key attributes in
+    /// the condition.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_item_key(&table.key, &self.item, Wording::Item)?;
-        keys::check_index_keys(table, &self.item, Refused::All)?;
+        keys::check_index_keys(table, &self.item, RejectedFaults::All)?;
         references::check_condition(table, self.condition.as_ref())
     }
 
-    /// What the write makes of the item as it stands. The request has passed
-    /// [`check`](PutItem::check). It gives its item away, so that it can be applied once.
+    /// Applies the write to the current item. The request must have passed [`check`](PutItem::check). Moves the item
+    /// out, so it can be applied only once.
     ///
     /// # Errors
     ///
-    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
-    /// hold.
-    pub fn apply(&mut self, _table: &TableDef, old: Option<&Item>) -> Result<Applied> {
-        check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
-        Ok(Applied {
+    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) if the condition does not hold.
+    pub fn apply(&mut self, _table: &TableDef, old: Option<&Item>) -> Result<AppliedWrite> {
+        evaluate_condition(self.condition.as_ref(), old, self.return_old_on_failure)?;
+        Ok(AppliedWrite {
             new: Some(std::mem::take(&mut self.item)),
-            returned: old_returned(self.return_values, old),
+            returned: returned_old_item(self.return_values, old),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Query: reads the items under one partition key, in the order of the sort key, by pages.
+//! Query: reads the items of one partition key, in the order of the sort key, page by page.
 
 use super::plan::{self, ReadPlan, page_read};
 use super::references;
@@ -10,16 +10,16 @@ use crate::item::Item;
 use crate::table::TableDef;
 
 page_read! {
-    /// Reads a page of the items under one partition key of a table or index.
+    /// Reads a page of the items of one partition key, from a table or index.
     pub struct Query {
-        /// Which items.
+        /// The condition on the key.
         pub key_condition: KeyCondition,
         ;
-        /// Whether in ascending order of the sort key.
+        /// Whether to read in ascending order of the sort key. Default: true.
         pub forward: bool = true,
     }
 
-    /// An eventual, ascending query of the table itself.
+    /// An eventually consistent, ascending query of the table itself.
     pub fn new;
 }
 
@@ -29,11 +29,11 @@ impl Query {
         backward() => forward = false;
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.read().validate(&self.table_name, None)?;
         ensure(!self.key_condition.terms.is_empty(), || {
@@ -45,11 +45,11 @@ impl Query {
         self.key_condition.check()
     }
 
-    /// Settles a valid request against its table.
+    /// Checks a valid request against its table and returns the plan.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn plan<'a>(&'a self, table: &'a TableDef) -> Result<ReadPlan<'a>> {
         let read = self.read();
         let index = read.index(table)?;
@@ -74,17 +74,17 @@ impl Query {
     }
 }
 
-/// A page of a query or scan.
+/// A page of a query or scan: the response.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Page {
-    /// The items; empty if only the count was asked for.
+    /// The items; empty if only the count was requested.
     pub items: Vec<Item>,
-    /// How many items passed the filter.
+    /// The number of items that passed the filter.
     pub count: usize,
-    /// How many items were read.
+    /// The number of items read.
     pub scanned_count: usize,
-    /// Where to go on; absent at the end.
+    /// The key for continuing; `None` on the last page.
     pub last_key: Option<Item>,
-    /// What it cost, if asked.
+    /// The cost, if requested.
     pub consumed: Option<ConsumedCapacity>,
 }

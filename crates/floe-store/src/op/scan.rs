@@ -1,4 +1,4 @@
-//! Scan: reads a whole table or index by pages, or one segment of it.
+//! Scan: reads a whole table or index, or one segment of it, page by page.
 
 use super::keys::check_index_type;
 use super::plan::{self, ReadPlan, Segment, page_read};
@@ -8,39 +8,39 @@ use crate::item::Item;
 use crate::table::{IndexDef, TableDef};
 
 page_read! {
-    /// Reads a page of a table or index, in the order of the store.
+    /// Reads a page of a table or index, in the order in which the store returns them.
     pub struct Scan {
         ;
-        /// Which part of the table, for parallel scans; all of it if absent.
+        /// The segment to read, for parallel scans. Default: the whole table.
         pub segment: Option<Segment> = None,
     }
 
-    /// An eventual scan of the whole table.
+    /// An eventually consistent scan of the whole table.
     pub fn new;
 }
 
 impl Scan {
     setters! {
-        /// Reads one part of several.
+        /// Reads one of several segments.
         segment(index: usize, total: usize) => segment = Some(Segment { index, total });
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.read().validate(&self.table_name, self.segment)?;
         let segment = self.segment.as_ref();
         segment.map_or(Ok(()), Segment::validate_order)
     }
 
-    /// Settles a valid request against its table.
+    /// Checks a valid request against its table and returns the plan.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn plan<'a>(&'a self, table: &'a TableDef) -> Result<ReadPlan<'a>> {
         let read = self.read();
         let index = read.index(table)?;
@@ -58,17 +58,17 @@ impl Scan {
     }
 }
 
-/// In a table with indexes, a scan tells an attribute of the wrong type as a fault of an index: of the
-/// one that is read, or of the first.
+/// In a table with indexes, a scan reports an attribute of the wrong type as a fault of an index: the one being read,
+/// or else the first.
 fn check_start_types(table: &TableDef, index: Option<&IndexDef>, start_key: &Item) -> Result<()> {
     let first = || table.global_indexes().chain(table.local_indexes()).next();
-    let Some(told) = index.or_else(first) else {
+    let Some(reported) = index.or_else(first) else {
         return Ok(());
     };
     let keys = table.indexes.iter().flat_map(|i| i.key.attributes());
     for attribute in table.key.attributes().chain(keys) {
         if let Some(value) = start_key.get(&attribute.name) {
-            check_index_type(attribute, value, told)?;
+            check_index_type(attribute, value, reported)?;
         }
     }
     Ok(())

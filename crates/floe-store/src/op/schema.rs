@@ -1,4 +1,4 @@
-//! Rules about keys, indexes and throughput that making and changing a table share.
+//! Rules for keys, indexes and throughput, shared by CreateTable and UpdateTable.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -19,23 +19,23 @@ use crate::text::Name;
 pub(super) const NO_DEFINITION: &str =
     "Invalid KeySchema: Some index key attribute have no definition";
 
-/// The types of attributes, as a request gives them.
+/// The attribute definitions of a request.
 pub(super) type Definitions = [(Name, KeyKind)];
 
-/// Asks for an index.
+/// A request for an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {
-    /// Its name, unique in the table.
+    /// The name, unique in the table.
     pub name: String,
     /// Global or local.
     pub kind: IndexKind,
-    /// Its key.
+    /// The key.
     pub key_schema: Vec<KeySchemaElement>,
-    /// What it copies.
+    /// The copied attributes.
     pub projection: Projection,
-    /// Its own throughput, for a global index of a provisioned table.
+    /// The provisioned throughput, for a global index of a provisioned table.
     pub throughput: Option<Throughput>,
-    /// How far it shall scale, for a global index.
+    /// The scaling limits, for a global index.
     pub scaling: Scaling,
 }
 
@@ -52,7 +52,7 @@ impl From<IndexDef> for CreateIndex {
     }
 }
 
-// The shape of the request: lengths and ranges, told together.
+// The shape of the request: lengths and ranges, reported together.
 
 pub(super) fn throughput_faults(faults: &mut Faults, throughput: Throughput, path: &str) {
     let at_least_one = *THROUGHPUT_UNITS.start()..=u64::MAX;
@@ -62,7 +62,7 @@ pub(super) fn throughput_faults(faults: &mut Faults, throughput: Throughput, pat
     faults.value(throughput.read, read, at_least_one);
 }
 
-/// The elements of a key, at this path of the request.
+/// Adds the faults of key elements at this path of the request.
 pub(super) fn key_faults(faults: &mut Faults, elements: &[KeySchemaElement], path: &str) {
     if elements.is_empty() {
         faults.add("[]", path, length_at_least(1));
@@ -73,7 +73,7 @@ pub(super) fn key_faults(faults: &mut Faults, elements: &[KeySchemaElement], pat
     }
 }
 
-/// The most attributes in the key of an index.
+/// Maximum number of attributes in an index key.
 pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
     match kind {
         IndexKind::Global => INDEX_PARTITION_ATTRIBUTES_MAX + INDEX_SORT_ATTRIBUTES_MAX,
@@ -81,8 +81,8 @@ pub(super) const fn key_attributes_max(kind: IndexKind) -> usize {
     }
 }
 
-/// A key with too many attributes. DynamoDB finds it after other faults of the request, although it tells it in the
-/// form of a constraint, and always says that it stands at `keySchema`.
+/// Rejects a key with too many attributes. DynamoDB detects this after other faults of the request, although it uses
+/// the constraint format, and always gives `keySchema` as the path.
 pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Result<()> {
     Faults::check(|faults| {
         if elements.len() > most {
@@ -95,7 +95,7 @@ pub(super) fn check_key_length(elements: &[KeySchemaElement], most: usize) -> Re
     })
 }
 
-/// An index that is asked for, at this path of the request.
+/// Adds the faults of an index at this path of the request.
 pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str) {
     let key_path = format!("{path}.keySchema");
     if index.kind == IndexKind::Local {
@@ -111,7 +111,7 @@ pub(super) fn index_faults(faults: &mut Faults, index: &CreateIndex, path: &str)
     }
 }
 
-/// The name of an index, inside of what stands at this path of the request.
+/// Adds the faults of an index name inside the member at this path of the request.
 pub(super) fn name_faults(faults: &mut Faults, name: &str, path: &str) {
     let path = format_args!("{path}.indexName");
     faults.pattern(name, path);
@@ -135,7 +135,7 @@ fn projection_faults(faults: &mut Faults, projection: &Projection, path: &str) {
     }
 }
 
-/// Throughput beyond what can be asked for, of a table or of an index.
+/// Rejects throughput above the maximum, for a table or an index.
 pub(super) fn check_throughput(throughput: Throughput, index: Option<&str>) -> Result<()> {
     let of_index = index.map_or_else(String::new, |name| format!(" for index {name}"));
     for (units, what) in [
@@ -153,20 +153,21 @@ pub(super) fn check_throughput(throughput: Throughput, index: Option<&str>) -> R
 
 // Keys.
 
-/// Every attribute is defined once.
+/// Rejects attributes that are defined twice.
 pub(super) fn check_definitions(definitions: &Definitions) -> Result<()> {
     ensure_none(repeated(definitions.iter().map(|(name, _)| name)), |name| {
         Error::Validation(format!("Attribute Name is duplicated: {name}"))
     })
 }
 
-/// The first that was there before.
+/// Returns the first repeated element.
 pub(super) fn repeated<T: Eq + Hash + Copy>(mut names: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = HashSet::new();
     names.find(|name| !seen.insert(*name))
 }
 
-/// The key of a table: its attributes are defined, and one parts, the other sorts.
+/// Checks the key of a table: its attributes are defined, the first is the partition key, and the second, if any, the
+/// sort key.
 pub(super) fn check_table_key(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
@@ -250,7 +251,7 @@ pub(super) fn is_defined(name: &str, definitions: &Definitions) -> bool {
     definitions.iter().any(|(defined, _)| defined == name)
 }
 
-/// Every attribute of the index's key is defined.
+/// Checks that all attributes of an index key are defined.
 pub(super) fn check_index_defined(index: &CreateIndex, definitions: &Definitions) -> Result<()> {
     let elements = &index.key_schema;
     if elements.iter().all(|e| is_defined(&e.name, definitions)) {
@@ -270,12 +271,12 @@ fn undefined_keys(elements: &[KeySchemaElement], definitions: &Definitions) -> E
     invalid(format_args!(
         "Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], \
          AttributeDefinitions: [{}]",
-        in_hash_order(keys, Buckets::AsMany),
-        in_hash_order(defined, Buckets::AsMany)
+        in_hash_order(keys, Buckets::PerName),
+        in_hash_order(defined, Buckets::PerName)
     ))
 }
 
-/// Every defined attribute is part of some key.
+/// Checks that every defined attribute is part of a key.
 pub(super) fn check_definitions_used(
     table: &[KeySchemaElement],
     indexes: &[CreateIndex],
@@ -297,14 +298,14 @@ pub(super) fn check_definitions_used(
     })?;
     Err(invalid(format_args!(
         "Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
-        in_hash_order(defined, Buckets::AsMany),
+        in_hash_order(defined, Buckets::PerName),
         in_hash_order(used.into_iter(), Buckets::Sixteen)
     )))
 }
 
 // Indexes.
 
-/// The local indexes of a table that is made.
+/// Checks the local indexes of a new table.
 pub(super) fn check_local_indexes(
     indexes: &[&CreateIndex],
     table: &[KeySchemaElement],
@@ -338,7 +339,7 @@ pub(super) fn check_local_indexes(
     })
 }
 
-/// The global indexes of a table that is made.
+/// Checks the global indexes of a new table.
 pub(super) fn check_global_indexes(
     indexes: &[&CreateIndex],
     definitions: &Definitions,
@@ -359,7 +360,7 @@ pub(super) fn check_global_indexes(
     indexes.try_for_each(|index| check_index_throughput(&index.name, index.throughput, billing))
 }
 
-/// A global index that is added to a table.
+/// Checks a global index that is added to a table.
 pub(super) fn check_added_index(
     index: &CreateIndex,
     definitions: &Definitions,
@@ -377,7 +378,7 @@ pub(super) fn check_added_index(
     check_index_throughput(&index.name, index.throughput, billing)
 }
 
-/// An attribute that is part of a key of the table already has the same type in the key of a new index.
+/// Checks that key attributes which the table already uses have the same type in a new index.
 pub(super) fn check_not_redefined(
     index: &CreateIndex,
     definitions: &Definitions,
@@ -394,14 +395,14 @@ pub(super) fn check_not_redefined(
         invalid(format_args!(
             "Attributes cannot be redefined. Please check that your attribute has the same type as \
              previously defined. Existing schema: {} New schema: {}",
-            shown(old),
-            shown(&new)
+            print_schema(old),
+            print_schema(&new)
         ))
     })
 }
 
-/// A key as DynamoDB prints it.
-fn shown(schema: &KeySchema) -> String {
+/// Prints a key like DynamoDB.
+fn print_schema(schema: &KeySchema) -> String {
     let elements = schema.attributes().zip(schema.elements());
     let elements = elements.map(|(KeyAttribute { name, kind }, element)| {
         format!("SchemaElement: key{{{name}:{kind}:{}}}", element.role)
@@ -409,7 +410,7 @@ fn shown(schema: &KeySchema) -> String {
     format!("Schema:[{}]", elements.collect::<Vec<_>>().join(", "))
 }
 
-/// A global index has throughput of its own exactly if the table has.
+/// Checks that a global index has throughput if and only if the table is provisioned.
 pub(super) fn check_index_throughput(
     name: &str,
     throughput: Option<Throughput>,
@@ -436,7 +437,7 @@ fn check_projection(projection: &Projection) -> Result<()> {
     })
 }
 
-/// The attributes that all indexes together are told to copy.
+/// Checks the number of non-key attributes in all projections together.
 pub(super) fn check_included_total<'a>(
     projections: impl IntoIterator<Item = &'a Projection>,
 ) -> Result<()> {
@@ -446,16 +447,16 @@ pub(super) fn check_included_total<'a>(
     })
 }
 
-/// No two indexes have the same name.
+/// Rejects duplicate index names.
 pub(super) fn check_index_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<()> {
     ensure_none(repeated(names.into_iter()), |name| {
         invalid(format_args!("Duplicate index name: {name}"))
     })
 }
 
-// What a checked request becomes.
+// Conversion of valid requests.
 
-/// The key that checked elements describe.
+/// Returns the key that valid elements describe.
 pub(super) fn key_schema(
     elements: &[KeySchemaElement],
     definitions: &Definitions,
@@ -473,7 +474,7 @@ pub(super) fn key_schema(
     Ok(KeySchema { partition, sort })
 }
 
-/// The index that a checked request describes.
+/// Returns the index that a valid request describes.
 pub(super) fn index_def(index: &CreateIndex, definitions: &Definitions) -> Result<IndexDef> {
     Ok(IndexDef {
         name: index.name.clone(),
@@ -485,14 +486,15 @@ pub(super) fn index_def(index: &CreateIndex, definitions: &Definitions) -> Resul
     })
 }
 
-/// How many buckets the table starts with in which DynamoDB collects names.
+/// The initial number of buckets in DynamoDB's hash table of names.
 #[derive(Clone, Copy)]
 enum Buckets {
-    AsMany,
+    /// The next power of two of the number of names.
+    PerName,
     Sixteen,
 }
 
-/// Names, each once, in the order in which DynamoDB lists them: as Java's hash tables do.
+/// Lists names without duplicates in the order of Java's hash tables, as DynamoDB does.
 fn in_hash_order<'a>(names: impl Iterator<Item = &'a Name>, buckets: Buckets) -> String {
     let mut distinct: Vec<&str> = Vec::new();
     for name in names.map(Name::as_str) {
@@ -501,13 +503,13 @@ fn in_hash_order<'a>(names: impl Iterator<Item = &'a Name>, buckets: Buckets) ->
         }
     }
     let mut capacity = match buckets {
-        Buckets::AsMany => distinct.len().max(1).next_power_of_two(),
+        Buckets::PerName => distinct.len().max(1).next_power_of_two(),
         Buckets::Sixteen => 16,
     };
     while distinct.len() * 4 > capacity * 3 {
         capacity *= 2;
     }
-    // A stable sort keeps the order of arrival within a bucket.
+    // The stable sort keeps insertion order within a bucket.
     distinct.sort_by_key(|name| {
         let units = name.encode_utf16().map(u32::from);
         let hash = units.fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit));

@@ -1,39 +1,39 @@
-//! Rules about the settings by which DynamoDB charges, scales and encrypts.
+//! Rules for the settings of billing, scaling and encryption.
 
 use super::constraint::invalid;
 use crate::error::{Error, Result, ensure, ensure_none};
 use crate::table::{Billing, Encryption, OnDemandThroughput, Scaling, Throughput};
 
-/// A change of how far a table or a global index scales. What is absent stays as it is.
+/// A change of the scaling limits of a table or a global index. Absent members stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ScalingUpdate {
-    /// Sets (`Some(Some(..))`) or lifts (`Some(None)`) the limit of reading by the request.
+    /// Sets (`Some(Some(..))`) or removes (`Some(None)`) the limit of on-demand reads.
     pub read_max: Option<Option<u64>>,
-    /// Sets or lifts the limit of writing by the request.
+    /// Sets or removes the limit of on-demand writes.
     pub write_max: Option<Option<u64>>,
-    /// Units of reading that it shall take at once.
+    /// Read units to serve immediately.
     pub warm_read: Option<u64>,
-    /// Units of writing that it shall take at once.
+    /// Write units to serve immediately.
     pub warm_write: Option<u64>,
 }
 
 impl ScalingUpdate {
-    /// Whether it changes the limits of what is paid for by the request.
+    /// Whether on-demand limits are changed.
     pub const fn is_on_demand(&self) -> bool {
         self.read_max.is_some() || self.write_max.is_some()
     }
 
-    /// Whether it changes what is taken at once.
+    /// Whether warm throughput is changed.
     pub const fn is_warm(&self) -> bool {
         self.warm_read.is_some() || self.warm_write.is_some()
     }
 
-    /// The scaling after the change.
+    /// Returns the scaling after the change.
     pub(super) fn apply(
         &self,
         current: Scaling,
         billing: Billing,
-        of: Scaled<'_>,
+        target: ScalingTarget<'_>,
     ) -> Result<Scaling> {
         let on_demand = OnDemandThroughput {
             read_max: self.read_max.unwrap_or(current.on_demand.read_max),
@@ -41,11 +41,11 @@ impl ScalingUpdate {
         };
         if self.is_on_demand() {
             let when_provisioned = "the table BillingMode is PROVISIONED";
-            check_on_demand(&on_demand, billing, of, when_provisioned)?;
+            check_on_demand(&on_demand, billing, target, when_provisioned)?;
         }
         Ok(Scaling {
             on_demand,
-            warm: self.apply_warm(current, billing, of)?,
+            warm: self.apply_warm(current, billing, target)?,
         })
     }
 
@@ -53,32 +53,32 @@ impl ScalingUpdate {
         &self,
         current: Scaling,
         billing: Billing,
-        of: Scaled<'_>,
+        target: ScalingTarget<'_>,
     ) -> Result<Option<Throughput>> {
         if !self.is_warm() {
             return Ok(current.warm);
         }
         let warm = current.warm_throughput(billing);
-        let asked = Throughput {
+        let requested = Throughput {
             read: self.warm_read.unwrap_or(warm.read),
             write: self.warm_write.unwrap_or(warm.write),
         };
-        check_not_below(asked, warm, of, |_| {
+        check_not_below(requested, warm, target, |_| {
             "current WarmThroughput, decreasing WarmThroughput is not supported".to_owned()
         })?;
-        Ok(Some(asked))
+        Ok(Some(requested))
     }
 }
 
-/// What is scaled.
+/// The resource whose scaling is checked.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scaled<'a> {
+pub(super) enum ScalingTarget<'a> {
     Table,
     Index(&'a str),
 }
 
-impl Scaled<'_> {
-    /// What is said of the table, or what is said of the index before its name.
+impl ScalingTarget<'_> {
+    /// Returns the label of a table, or the label of an index followed by its name.
     fn named(self, table: &str, index: &str) -> String {
         match self {
             Self::Table => table.to_owned(),
@@ -87,15 +87,19 @@ impl Scaled<'_> {
     }
 }
 
-/// Checks the scaling of a table or an index that is made.
-pub(super) fn check_scaling(scaling: &Scaling, billing: Billing, of: Scaled<'_>) -> Result<()> {
+/// Checks the scaling of a new table or index.
+pub(super) fn check_scaling(
+    scaling: &Scaling,
+    billing: Billing,
+    target: ScalingTarget<'_>,
+) -> Result<()> {
     let when_provisioned = "table BillingMode is PROVISIONED.";
-    check_on_demand(&scaling.on_demand, billing, of, when_provisioned)?;
+    check_on_demand(&scaling.on_demand, billing, target, when_provisioned)?;
     let Some(warm) = scaling.warm else {
         return Ok(());
     };
     let least = Scaling::default().warm_throughput(billing);
-    check_not_below(warm, least, of, |units| match billing {
+    check_not_below(warm, least, target, |units| match billing {
         Billing::OnDemand => INITIAL_ON_DEMAND.to_owned(),
         Billing::Provisioned(_) => format!("{units}CapacityUnits of ProvisionedThroughput"),
     })
@@ -105,11 +109,11 @@ const INITIAL_ON_DEMAND: &str = "initial throughput for OnDemand. See: \
                                  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html\
                                  #on-demand-capacity-mode-initial";
 
-/// What is paid for by reserved throughput has no such limits; limits are above zero.
+/// Rejects on-demand limits with provisioned billing, and limits of zero.
 fn check_on_demand(
     limits: &OnDemandThroughput,
     billing: Billing,
-    of: Scaled<'_>,
+    target: ScalingTarget<'_>,
     when_provisioned: &str,
 ) -> Result<()> {
     let limits = [
@@ -119,62 +123,65 @@ fn check_on_demand(
     let first = |fits: fn(Option<u64>) -> bool| limits.iter().find(|(_, limit)| !fits(*limit));
     let unfit = first(|limit| limit.is_none()).filter(|_| billing != Billing::OnDemand);
     ensure_none(unfit, |(name, _)| {
-        let of = of.named("", " for index : ");
+        let label = target.named("", " for index : ");
         invalid(format_args!(
-            "{name} for OnDemandThroughput cannot be specified{of} when {when_provisioned}"
+            "{name} for OnDemandThroughput cannot be specified{label} when {when_provisioned}"
         ))
     })?;
     ensure_none(first(|limit| limit != Some(0)), |(name, _)| {
-        let of = of.named("table", "index : ");
+        let label = target.named("table", "index : ");
         invalid(format_args!(
-            "Requested {name} for OnDemandThroughput for {of} is outside of valid range"
+            "Requested {name} for OnDemandThroughput for {label} is outside of valid range"
         ))
     })
 }
 
 fn check_not_below(
-    asked: Throughput,
+    requested: Throughput,
     least: Throughput,
-    of: Scaled<'_>,
+    target: ScalingTarget<'_>,
     what: impl Fn(&str) -> String,
 ) -> Result<()> {
-    for (units, asked, least) in [
-        ("Read", asked.read, least.read),
-        ("Write", asked.write, least.write),
+    for (units, requested, least) in [
+        ("Read", requested.read, least.read),
+        ("Write", requested.write, least.write),
     ] {
-        ensure(asked >= least, || {
-            let (of, what) = (of.named("table", "index "), what(units));
+        ensure(requested >= least, || {
+            let (label, what) = (target.named("table", "index "), what(units));
             invalid(format_args!(
-                "Requested {units}UnitsPerSecond for WarmThroughput for {of} is lower than {what}"
+                "Requested {units}UnitsPerSecond for WarmThroughput for {label} is lower than {what}"
             ))
         })?;
     }
     Ok(())
 }
 
-/// The encryption after a change, which must change something.
+/// Returns the encryption after a change, which must change something.
 pub(super) fn change_encryption(
     current: Option<&Encryption>,
-    asked: Option<&Encryption>,
+    requested: Option<&Encryption>,
 ) -> Result<Option<Encryption>> {
-    match (current, asked) {
+    match (current, requested) {
         (None, None) => Err(invalid("Table is already encrypted by default")),
-        (Some(current), Some(asked)) if current == asked => Err(invalid(
+        (Some(current), Some(requested)) if current == requested => Err(invalid(
             "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if \
              you want to change Master Key",
         )),
-        (_, asked) => Ok(asked.cloned()),
+        (_, requested) => Ok(requested.cloned()),
     }
 }
 
-/// The error of throughput that is set to what it is.
-pub(super) fn unchanged_throughput(of: Scaled<'_>, current: Throughput) -> Error {
+/// The error for setting throughput to its current value.
+pub(super) fn unchanged_throughput(target: ScalingTarget<'_>, current: Throughput) -> Error {
     let Throughput { read, write } = current;
-    let (the, of) = (of.named("table", "index "), of.named("the table", "index "));
+    let (the, label) = (
+        target.named("table", "index "),
+        target.named("the table", "index "),
+    );
     Error::Validation(format!(
         "The provisioned throughput for the {the} will not change. The requested value equals the \
-         current value. Current ReadCapacityUnits provisioned for {of}: {read}. Requested \
-         ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {of}: {write}. \
+         current value. Current ReadCapacityUnits provisioned for {label}: {read}. Requested \
+         ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {label}: {write}. \
          Requested WriteCapacityUnits: {write}. Refer to the Amazon DynamoDB Developer Guide for \
          current limits and how to request higher limits."
     ))

@@ -1,7 +1,7 @@
-//! Change streams: what happened to the items of a table, in order per item.
+//! Change streams: the changes of a table's items, in order per item.
 //!
-//! ListStreams, DescribeStream, GetShardIterator and GetRecords as DynamoDB Streams has them, and
-//! [`HoldChanges`], with which a consumer keeps its unread records from being trimmed.
+//! ListStreams, DescribeStream, GetShardIterator and GetRecords as in DynamoDB Streams, and [`HoldChanges`], with which
+//! a consumer protects its unread records from being trimmed.
 
 use super::constraint::Faults;
 use crate::declare::named;
@@ -15,14 +15,14 @@ use crate::limits::{
 use crate::size::item_size;
 use crate::table::{KeySchemaElement, StreamView};
 
-/// Lists change streams by pages.
+/// Lists change streams page by page.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ListStreams {
-    /// Only those of this table.
+    /// Only streams of this table.
     pub table_name: Option<String>,
-    /// The stream after which to go on.
+    /// The stream after which the page starts.
     pub start_after: Option<String>,
-    /// The most streams, up to 100.
+    /// Maximum number of streams, up to 100.
     pub limit: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ impl ListStreams {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| {
             if let Some(name) = &self.table_name {
@@ -43,34 +43,34 @@ impl ListStreams {
     }
 }
 
-/// A page of streams.
+/// A page of ListStreams.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ListStreamsOutput {
     /// The streams.
     pub streams: Vec<StreamSummary>,
-    /// The stream after which to go on; absent at the end.
+    /// The stream after which the next page starts; `None` on the last page.
     pub last_arn: Option<String>,
 }
 
 /// A stream in a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSummary {
-    /// The resource name.
+    /// The ARN.
     pub arn: String,
     /// The table.
     pub table_name: String,
-    /// When it was switched on.
+    /// When the stream was enabled.
     pub label: String,
 }
 
-/// Asks for a stream and its shards, by pages of shards.
+/// Requests a stream and its shards, by pages of shards.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct DescribeStream {
     /// The stream.
     pub stream_arn: String,
-    /// The shard after which to go on.
+    /// The shard after which the page starts.
     pub start_after: Option<String>,
-    /// The most shards, up to 100.
+    /// Maximum number of shards, up to 100.
     pub limit: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl DescribeStream {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| {
             faults.limit(self.limit, DESCRIBE_STREAM_SHARDS_MAX);
@@ -91,21 +91,20 @@ impl DescribeStream {
     }
 }
 
-/// Checks that a text can be the resource name of a stream. DynamoDB says no more of one that cannot, not even that
-/// it is too short.
+/// Checks that a text can be a stream ARN. DynamoDB gives no details, not even for one that is too short.
 fn check_arn(arn: &str) -> Result<()> {
     let fits = arn.starts_with("arn:") && arn.len() <= *STREAM_ARN_CHARS.end();
     ensure(fits, || Error::validation("Invalid StreamArn"))
 }
 
-/// The error of an operation on a stream that is not there.
+/// The error for a stream that does not exist.
 pub fn missing_stream(arn: &str) -> Error {
     Error::ResourceNotFound(format!(
         "Requested resource not found: Stream: {arn} not found"
     ))
 }
 
-/// The error of an operation on a shard that is not there.
+/// The error for a shard that does not exist.
 pub fn missing_shard(arn: &str, shard_id: &str) -> Error {
     Error::ResourceNotFound(format!(
         "Requested resource not found: Shard: {shard_id} in Stream: {arn} not found"
@@ -115,56 +114,56 @@ pub fn missing_shard(arn: &str, shard_id: &str) -> Error {
 /// A stream and its shards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamDescription {
-    /// The resource name.
+    /// The ARN.
     pub arn: String,
-    /// When it was switched on.
+    /// When the stream was enabled.
     pub label: String,
     /// The table.
     pub table_name: String,
-    /// The key of the table. DynamoDB does not tell the types of the attributes here.
+    /// The key of the table. DynamoDB omits the types of its attributes here.
     pub key_schema: Vec<KeySchemaElement>,
-    /// The images in its records.
+    /// The images in the records.
     pub view: StreamView,
-    /// Whether new changes enter it.
+    /// Whether new changes are recorded.
     pub status: StreamStatus,
-    /// When it was switched on.
+    /// When the stream was enabled.
     pub created: Timestamp,
-    /// Its shards, parents before children.
+    /// The shards, parents before children.
     pub shards: Vec<Shard>,
-    /// The shard after which to go on; absent at the end.
+    /// The shard after which the next page starts; `None` on the last page.
     pub last_shard_id: Option<String>,
 }
 
-/// Whether new changes enter a stream.
+/// Whether a stream records new changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamStatus {
-    /// They do.
+    /// New changes are recorded.
     Enabled,
-    /// They do not; what is in it can be read until it is trimmed.
+    /// New changes are not recorded; existing records can be read until they are trimmed.
     Disabled,
 }
 
-/// A part of a stream. All changes of one item are in one shard, or in a shard and its descendants.
+/// A part of a stream. All changes of an item are in one shard or its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Its name.
+    /// The shard id.
     pub id: String,
-    /// The shard that must be read before it, if it is still there.
+    /// The shard that must be read before this one, if it still exists.
     pub parent_id: Option<String>,
-    /// The first sequence number that it may hold.
+    /// The lowest sequence number of its records.
     pub starting_sequence: String,
-    /// The last sequence number that it holds; absent while it is open.
+    /// The sequence number of the last record; `None` while the shard is open.
     pub ending_sequence: Option<String>,
 }
 
-/// Asks for a position in a shard.
+/// Requests a position in a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GetShardIterator {
     /// The stream.
     pub stream_arn: String,
     /// The shard.
     pub shard_id: String,
-    /// Where.
+    /// The position.
     pub kind: IteratorKind,
 }
 
@@ -173,24 +172,24 @@ impl GetShardIterator {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         use IteratorKind::{AfterSequenceNumber, AtSequenceNumber};
 
         Faults::check(|faults| {
             faults.length(&self.shard_id, "shardId", SHARD_ID_CHARS);
             if let AtSequenceNumber(number) | AfterSequenceNumber(number) = &self.kind {
-                faults.length_unseen(number, "sequenceNumber", SEQUENCE_NUMBER_CHARS);
+                faults.length_hidden(number, "sequenceNumber", SEQUENCE_NUMBER_CHARS);
             }
         })?;
         check_arn(&self.stream_arn)
     }
 }
 
-/// A place in a shard.
+/// A position in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IteratorKind {
-    /// At the oldest record that is kept.
+    /// The oldest record that is still kept.
     TrimHorizon,
     /// After the newest record.
     Latest,
@@ -203,9 +202,9 @@ pub enum IteratorKind {
 /// Reads change records from a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GetRecords {
-    /// The position, from [`GetShardIterator`] or from the records before.
+    /// The position, from [`GetShardIterator`] or from the previous read.
     pub iterator: String,
-    /// The most records, up to 1000.
+    /// Maximum number of records, up to 1000.
     pub limit: Option<usize>,
 }
 
@@ -214,7 +213,7 @@ impl GetRecords {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| {
             faults.length(&self.iterator, "shardIterator", SHARD_ITERATOR_CHARS);
@@ -223,43 +222,43 @@ impl GetRecords {
     }
 }
 
-/// Change records and where to go on.
+/// Change records and the position after them.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct GetRecordsOutput {
-    /// The records, in order; may be empty before the end.
+    /// The records, in order. Can be empty before the end.
     pub records: Vec<ChangeRecord>,
-    /// Where to go on; absent when the shard is closed and read to its end.
+    /// The next position; `None` at the end of a closed shard.
     pub next_iterator: Option<String>,
 }
 
 /// A change of one item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeRecord {
-    /// Unique among all records.
+    /// A unique id of the record.
     pub event_id: String,
     /// What happened.
     pub kind: ChangeKind,
     /// The key of the item.
     pub keys: Item,
-    /// The item before, if the view has it and there was one.
+    /// The old image, if the view includes it and the item existed.
     pub old_image: Option<Item>,
-    /// The item after, if the view has it and there is one.
+    /// The new image, if the view includes it and the item exists.
     pub new_image: Option<Item>,
-    /// The place in the order of changes: decimal digits of a fixed number, so that text order is the
-    /// order of changes.
+    /// The position in the order of changes: a fixed number of decimal digits, so that text order is the order of
+    /// changes.
     pub sequence: String,
     /// The size of the keys and images.
     pub size_bytes: usize,
-    /// The images that the stream holds.
+    /// The images that the stream records.
     pub view: StreamView,
-    /// When it happened, to the second.
+    /// When the change happened, to the second.
     pub created: Timestamp,
-    /// Who did it, if it was not a user.
+    /// The service that made the change, if it was not a request.
     pub identity: Option<ServiceIdentity>,
 }
 
 impl ChangeRecord {
-    /// The size of a record with this key and these images.
+    /// Returns the size of a record with this key and these images.
     pub fn bytes(keys: &Item, old_image: Option<&Item>, new_image: Option<&Item>) -> usize {
         item_size(keys) + old_image.map_or(0, item_size) + new_image.map_or(0, item_size)
     }
@@ -268,18 +267,17 @@ impl ChangeRecord {
 named! {
     /// What happened to an item.
     pub enum ChangeKind {
-        /// It was made.
+        /// The item was created.
         Insert = "INSERT",
-        /// It was changed.
+        /// The item was changed.
         Modify = "MODIFY",
-        /// It was removed.
+        /// The item was removed.
         Remove = "REMOVE",
     }
 }
 
 impl ChangeKind {
-    /// What a write from one state of an item to another is; `None` when it changed nothing, of which
-    /// DynamoDB writes no record.
+    /// Returns the kind of a change, or `None` if nothing changed: DynamoDB writes no record then.
     pub fn of(old: Option<&Item>, new: Option<&Item>) -> Option<Self> {
         match (old, new) {
             (None, None) => None,
@@ -290,22 +288,22 @@ impl ChangeKind {
     }
 }
 
-/// A service that changes items on its own.
+/// A service that changes items by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServiceIdentity {
     /// The sweeper that removes expired items (`dynamodb.amazonaws.com`).
     Expiry,
 }
 
-/// Keeps a consumer's unread change records from being trimmed.
+/// Protects a consumer's unread change records from being trimmed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HoldChanges {
-    /// The consumer's name.
+    /// The name of the consumer.
     pub consumer: String,
     /// The stream.
     pub stream_arn: String,
-    /// The last record that the consumer is done with; records after it are kept. `Some` of the trim
-    /// horizon's `"0"` keeps everything. `None` gives the hold up.
+    /// The last record that the consumer has processed; records after it are kept. The trim horizon's `"0"` keeps
+    /// everything, and `None` releases the hold.
     pub after_sequence: Option<String>,
 }
 
@@ -314,13 +312,12 @@ impl HoldChanges {
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when the consumer has no name that can be kept, or the stream
-    /// none that a stream can have.
+    /// [`Validation`](Error::Validation) if the consumer name has the wrong length or the stream ARN is invalid.
     pub fn validate(&self) -> Result<()> {
         let (length, (least, most)) = (self.consumer.len(), CONSUMER_NAME_BYTES.into_inner());
         ensure((least..=most).contains(&length), || {
             Error::Validation(format!(
-                "the name of a consumer must have {least} to {most} bytes: length={length}"
+                "the consumer name must have {least} to {most} bytes: length={length}"
             ))
         })?;
         check_arn(&self.stream_arn)

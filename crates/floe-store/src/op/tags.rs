@@ -1,4 +1,4 @@
-//! TagResource and UntagResource: adds and removes tags of a table.
+//! TagResource and UntagResource: add and remove tags of a table.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub struct UpdateTags {
 }
 
 impl UpdateTags {
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| faults.table_name_by_pattern(&self.table_name))?;
         ensure(!self.add.is_empty() || !self.remove.is_empty(), || {
@@ -33,11 +33,11 @@ impl UpdateTags {
         self.remove.iter().try_for_each(|key| check_tag_key(key))
     }
 
-    /// The definition after the change of a valid request. A tag that is added and removed is removed.
+    /// Returns the definition after a valid request. A tag that is both added and removed is removed.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when the table would have too many tags.
+    /// [`Validation`](Error::Validation) if the table would have too many tags.
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
         table.tags.extend(self.add.clone());
@@ -50,13 +50,13 @@ impl UpdateTags {
     ///
     /// # Errors
     ///
-    /// As [`apply`](UpdateTags::apply).
+    /// The errors of [`apply`](UpdateTags::apply).
     pub fn check(&self, table: &TableDef) -> Result<()> {
         self.apply(table).map(drop)
     }
 }
 
-/// Checks the tags of a table, or those that are to be added.
+/// Checks the tags of a table, or added tags.
 pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
     for (key, value) in tags {
         check_tag_key(key)?;
@@ -70,11 +70,11 @@ pub(super) fn check_tags(tags: &BTreeMap<String, String>) -> Result<()> {
     })
 }
 
-/// Checks the key of a tag that is added or removed.
+/// Checks the key of an added or removed tag.
 ///
 /// # Errors
 ///
-/// [`Validation`](Error::Validation) when no tag can have that key.
+/// [`Validation`](Error::Validation) if the key is invalid.
 pub fn check_tag_key(key: &str) -> Result<()> {
     let fits = TAG_KEY_CHARS.contains(&key.chars().count());
     ensure(fits && key.chars().all(is_tag_char), || {
@@ -86,7 +86,7 @@ pub fn check_tag_key(key: &str) -> Result<()> {
     })
 }
 
-/// Letters and digits of any script, spaces, and a few signs.
+/// Letters and digits of any script, spaces, and some punctuation.
 fn is_tag_char(letter: char) -> bool {
     letter.is_alphanumeric()
         || (letter.is_whitespace() && !letter.is_control())

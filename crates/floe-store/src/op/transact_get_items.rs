@@ -1,4 +1,4 @@
-//! TransactGetItems: reads many items as of one moment.
+//! TransactGetItems: reads many items from one snapshot.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use crate::expr::Paths;
 use crate::item::Item;
 use crate::table::TableDef;
 
-/// Reads up to 100 items as of one moment.
+/// Reads up to 100 items from one snapshot.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct TransactGetItems {
     /// The items to read.
     pub gets: Vec<TransactGet>,
-    /// How much to tell about the cost.
+    /// How much detail about the cost to return.
     pub return_capacity: ReturnConsumedCapacity,
 }
 
@@ -32,11 +32,11 @@ impl TransactGetItems {
         }
     }
 
-    /// Checks the request alone, before the tables are looked up.
+    /// Checks the request alone, without the tables.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         check_count(self.gets.len())?;
         Faults::check(|faults| {
@@ -55,9 +55,9 @@ impl TransactGetItems {
     ///
     /// # Errors
     ///
-    /// [`ResourceNotFound`](crate::Error::ResourceNotFound) when a table is not there,
-    /// [`TransactionCanceled`](crate::Error::TransactionCanceled) when a key is none of its table,
-    /// [`Validation`](crate::Error::Validation) when an item is read twice.
+    /// [`ResourceNotFound`](crate::Error::ResourceNotFound) if a table does not exist,
+    /// [`TransactionCanceled`](crate::Error::TransactionCanceled) if a key does not match its table,
+    /// [`Validation`](crate::Error::Validation) if an item is read twice.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
         let mut fault = None;
         let mut seen = HashSet::with_capacity(self.gets.len());
@@ -76,11 +76,11 @@ impl TransactGetItems {
         ensure(!repeated, repeated_item)
     }
 
-    /// Checks the size of the items that were found, all together.
+    /// Checks the total size of the items found.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation) when they are more than a transaction may read.
+    /// [`Validation`](crate::Error::Validation) if it exceeds the limit of a transaction.
     pub fn check_bytes(bytes: usize) -> Result<()> {
         check_bytes(bytes)
     }
@@ -92,7 +92,7 @@ operation! {
         /// The key: exactly the key attributes of the table.
         pub key: Item,
         ;
-        /// Which parts of the item to return; all if absent.
+        /// Which parts of the item to return. Default: all.
         pub projection: Option<Paths> = None,
     }
 
@@ -101,9 +101,9 @@ operation! {
 }
 
 impl TransactGet {
-    /// The part of an item that the answer holds. Unlike elsewhere, an item of which the projection leaves nothing
-    /// is as good as none.
-    pub fn answer(&self, item: Item) -> Option<Item> {
+    /// Returns the part of an item that the response contains. Unlike in other operations, an item with an empty
+    /// projection counts as missing.
+    pub fn response_item(&self, item: Item) -> Option<Item> {
         let part = projected(self.projection.as_ref(), item);
         (!part.is_empty()).then_some(part)
     }
@@ -114,11 +114,11 @@ impl TransactGet {
     }
 }
 
-/// What [`TransactGetItems`] found.
+/// The response of [`TransactGetItems`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct TransactGetItemsOutput {
-    /// The items in the order of the request; `None` where there is none, or nothing of it that was asked for.
+    /// The items in the order of the request; `None` if the item or all projected attributes are missing.
     pub items: Vec<Option<Item>>,
-    /// What it cost per table, if asked.
+    /// The cost per table, if requested.
     pub consumed: Vec<ConsumedCapacity>,
 }

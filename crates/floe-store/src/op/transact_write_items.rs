@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::constraint::{Faults, length_at_least, length_at_most};
 use super::values::check_values;
-use super::write::{check_old, check_token, from_variants, key_of, of_each};
+use super::write::{check_token, evaluate_condition, from_variants, key_of, match_variants};
 use super::{
     DeleteItem, ItemCollectionMetrics, PutItem, UpdateItem, WriteItem, keys, missing_table,
     references,
@@ -21,13 +21,13 @@ use crate::table::TableDef;
 /// Checks and writes up to 100 items, all or nothing.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct TransactWriteItems {
-    /// The actions, each on an item of its own.
+    /// The actions, each on a different item.
     pub actions: Vec<TransactWrite>,
-    /// Makes the transaction apply once however often it is sent within ten minutes.
+    /// The idempotency token: requests with the same token within ten minutes are applied once.
     pub token: Option<String>,
-    /// How much to tell about the cost.
+    /// How much detail about the cost to return.
     pub return_capacity: ReturnConsumedCapacity,
-    /// Whether to tell the sizes of item collections.
+    /// Whether to return the sizes of item collections.
     pub return_collection: bool,
 }
 
@@ -41,15 +41,15 @@ impl TransactWriteItems {
     }
 
     setters! {
-        /// Applies once however often it is sent with this token.
+        /// Sets the idempotency token.
         token(token: impl Into<String>) => token = Some(token.into());
     }
 
-    /// Checks the request alone, before the tables are looked up.
+    /// Checks the request alone, without the tables.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         check_count(self.actions.len())?;
         check_token(self.token.as_deref())?;
@@ -57,7 +57,7 @@ impl TransactWriteItems {
         for (at, action) in self.actions.iter().enumerate() {
             let path = format_args!("transactItems.{}.member.{}", at + 1, action.member());
             faults.table_name_at(action.table_name(), format_args!("{path}.tableName"));
-            // A single update may do nothing but make the item; in a transaction it must say something.
+            // A single update may be empty and only create the item; in a transaction an expression is required.
             if matches!(action, TransactWrite::Update(update) if update.update.is_empty()) {
                 faults.add_null(format_args!("{path}.updateExpression"));
             }
@@ -66,14 +66,14 @@ impl TransactWriteItems {
         self.actions.iter().try_for_each(TransactWrite::validate)
     }
 
-    /// Checks a valid request against its tables: what refuses the transaction as a whole, then what is wrong
-    /// with one action for its table, which is a reason to cancel. DynamoDB stops at the first such action.
+    /// Checks a valid request against its tables: first what rejects the transaction as a whole, then the faults of
+    /// single actions, which are reasons for cancellation. DynamoDB stops at the first action with a fault.
     ///
     /// # Errors
     ///
-    /// [`ResourceNotFound`](Error::ResourceNotFound) when a table is not there,
-    /// [`Validation`](Error::Validation) when an item is named twice, a key is empty, or the request is too
-    /// large, [`TransactionCanceled`](Error::TransactionCanceled) when an action is wrong for its table.
+    /// [`ResourceNotFound`](Error::ResourceNotFound) if a table does not exist, [`Validation`](Error::Validation) if an
+    /// item occurs twice, a key is empty, or the request is too large,
+    /// [`TransactionCanceled`](Error::TransactionCanceled) if an action does not match its table.
     pub fn check<'t>(&self, tables: impl Fn(&str) -> Option<&'t TableDef>) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.actions.len());
         let mut bytes = 0;
@@ -97,13 +97,13 @@ impl TransactWriteItems {
     }
 }
 
-/// Checks how many actions a transaction has.
+/// Checks the number of actions of a transaction.
 pub(super) fn check_count(count: usize) -> Result<()> {
     Faults::check(|faults| {
         if count == 0 {
             faults.add("[]", "transactItems", length_at_least(1));
         } else if count > TRANSACT_ITEMS_MAX {
-            faults.add_unseen("transactItems", length_at_most(TRANSACT_ITEMS_MAX));
+            faults.add_hidden("transactItems", length_at_most(TRANSACT_ITEMS_MAX));
         }
     })
 }
@@ -112,7 +112,7 @@ pub(super) fn repeated_item() -> Error {
     Error::validation("Transaction request cannot include multiple operations on one item")
 }
 
-/// Checks the size of a transaction. The message says everything twice in DynamoDB, too.
+/// Checks the size of a transaction. DynamoDB's message also repeats itself.
 pub(super) fn check_bytes(bytes: usize) -> Result<()> {
     const TOO_LARGE: &str = "Transaction payload size cannot exceed 4MB. Payload Size: ";
     ensure(bytes <= TRANSACT_BYTES_MAX, || {
@@ -120,7 +120,7 @@ pub(super) fn check_bytes(bytes: usize) -> Result<()> {
     })
 }
 
-/// Cancels a transaction of so many actions for what is wrong with one of them.
+/// Cancels a transaction of `count` actions because of the action at index `at`.
 pub(super) fn canceled(count: usize, at: usize, reason: CancellationReason) -> Error {
     let mut reasons = vec![CancellationReason::none(); count];
     if let Some(faulty) = reasons.get_mut(at) {
@@ -131,17 +131,17 @@ pub(super) fn canceled(count: usize, at: usize, reason: CancellationReason) -> E
 
 /// One action of a transaction.
 ///
-/// Of the writes inside, the table, the key or item, the update, the condition and
-/// `return_old_on_failure` count; what a single write can return besides is not part of a transaction.
+/// Only the table, the key or item, the update, the condition and `return_old_on_failure` of a write apply in a
+/// transaction; other return values are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransactWrite {
-    /// Sets the whole item.
+    /// Puts the whole item.
     Put(PutItem),
-    /// Changes parts of an item, making it if it is not there.
+    /// Changes parts of an item, creating it if it does not exist.
     Update(UpdateItem),
-    /// Removes an item.
+    /// Deletes an item.
     Delete(DeleteItem),
-    /// Writes nothing, but must hold.
+    /// Checks a condition without writing.
     Check(ConditionCheck),
 }
 
@@ -156,12 +156,12 @@ impl From<WriteItem> for TransactWrite {
 }
 
 impl TransactWrite {
-    /// The table that it is about.
+    /// Returns the table of the item.
     pub fn table_name(&self) -> &str {
-        of_each!(self, [Put Update Delete Check], action => &action.table_name)
+        match_variants!(self, [Put Update Delete Check], action => &action.table_name)
     }
 
-    /// The item that carries the key: the whole item of a put, the key of the others.
+    /// Returns the item that contains the key: the whole item of a put, the key of other actions.
     pub const fn key_item(&self) -> &Item {
         match self {
             Self::Put(put) => &put.item,
@@ -171,17 +171,17 @@ impl TransactWrite {
         }
     }
 
-    /// The key of the item that it is about.
+    /// Returns the key of the item.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when the action has no key for this table, which
-    /// [`check`](TransactWrite::check) tells too.
+    /// [`Validation`](Error::Validation) if the action has no key for this table, which [`check`](TransactWrite::check)
+    /// reports as well.
     pub fn key(&self, table: &TableDef) -> Result<Item> {
         key_of(table, self.key_item())
     }
 
-    /// The member of DynamoDB's request that holds such an action.
+    /// The member of DynamoDB's request for such an action.
     const fn member(&self) -> &'static str {
         match self {
             Self::Put(_) => "put",
@@ -191,11 +191,11 @@ impl TransactWrite {
         }
     }
 
-    /// Checks the action alone, as [`TransactWriteItems::validate`] does with each.
+    /// Checks the action alone, like [`TransactWriteItems::validate`].
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Put(put) => put.validate_action(),
@@ -208,11 +208,11 @@ impl TransactWrite {
         }
     }
 
-    /// Checks a valid action against its table, as [`TransactWriteItems::check`] does with each.
+    /// Checks a valid action against its table, like [`TransactWriteItems::check`].
     ///
     /// # Errors
     ///
-    /// The reason to cancel the transaction.
+    /// The reason for cancelling the transaction.
     pub fn check(&self, table: &TableDef) -> Result<(), CancellationReason> {
         let result = match self {
             Self::Put(put) => put.check(table),
@@ -227,14 +227,15 @@ impl TransactWrite {
     fn check_filled(&self, table: &TableDef) -> Result<()> {
         keys::check_key_filled(&table.key, self.key_item())?;
         match self {
-            Self::Put(put) => keys::check_index_keys(table, &put.item, keys::Refused::Empty),
-            Self::Update(update) => update.check_index_keys(table, keys::Refused::Empty),
+            Self::Put(put) => {
+                keys::check_index_keys(table, &put.item, keys::RejectedFaults::EmptyOnly)
+            }
+            Self::Update(update) => update.check_index_keys(table, keys::RejectedFaults::EmptyOnly),
             Self::Delete(_) | Self::Check(_) => Ok(()),
         }
     }
 
-    /// What the action adds to the size of the transaction: what its request carries, not the item that it is
-    /// about.
+    /// Returns the action's share of the transaction's size: the content of the request, not the stored item.
     fn payload_bytes(&self) -> usize {
         let update = match self {
             Self::Update(update) => update.payload_bytes(),
@@ -243,13 +244,12 @@ impl TransactWrite {
         item_size(self.key_item()) + update
     }
 
-    /// What the action makes of the item as it stands: the item after it, which for a check is the item
-    /// as it was. The action has passed [`check`](TransactWriteItems::check). A put gives its item away, so that it can
-    /// be applied once.
+    /// Applies the action to the current item and returns the item after it, which a check leaves unchanged. The action
+    /// must have passed [`check`](TransactWriteItems::check). A put moves its item out, so it can be applied only once.
     ///
     /// # Errors
     ///
-    /// The reason to cancel the transaction.
+    /// The reason for cancelling the transaction.
     pub fn apply(
         &mut self,
         table: &TableDef,
@@ -260,7 +260,7 @@ impl TransactWrite {
             Self::Update(update) => update.apply(table, old).map(|applied| applied.new),
             Self::Delete(delete) => delete.apply(table, old).map(|applied| applied.new),
             Self::Check(check) => {
-                check_old(Some(&check.condition), old, check.return_old_on_failure)
+                evaluate_condition(Some(&check.condition), old, check.return_old_on_failure)
                     .map(|()| old.cloned())
             }
         };
@@ -268,7 +268,7 @@ impl TransactWrite {
     }
 }
 
-/// The reason to cancel a transaction for which an error of one action stands.
+/// Converts an error of one action into a reason for cancellation.
 pub(super) fn reason(error: Error) -> CancellationReason {
     let message = error.to_string();
     match error {
@@ -289,22 +289,22 @@ operation! {
     pub struct ConditionCheck {
         /// The key: exactly the key attributes of the table.
         pub key: Item,
-        /// What must hold of the item as it stands; an item that is not there counts as empty.
+        /// The condition on the current item; a missing item counts as empty.
         pub condition: Condition,
         ;
-        /// Whether a failed condition returns the item as it stands.
+        /// Whether a failed condition returns the current item.
         pub return_old_on_failure: bool = false,
     }
 
-    /// This must hold of the item with this key.
+    /// Requires this condition of the item with this key.
     pub fn new;
 }
 
-/// What [`TransactWriteItems`] cost.
+/// The response of [`TransactWriteItems`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct TransactWriteItemsOutput {
-    /// What it cost per table, if asked.
+    /// The cost per table, if requested.
     pub consumed: Vec<ConsumedCapacity>,
-    /// The sizes of the item collections by table, if asked.
+    /// The sizes of the item collections by table, if requested.
     pub collections: BTreeMap<String, Vec<ItemCollectionMetrics>>,
 }

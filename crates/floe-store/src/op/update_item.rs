@@ -1,9 +1,9 @@
 //! UpdateItem: changes parts of an item.
 
-use super::constraint::{Faults, enveloped, validate_table_name};
-use super::keys::Refused;
-use super::values::{Survey, check_values, item_too_large_to_update};
-use super::write::{Applied, ReturnValues, check_old, check_token, write_operation};
+use super::constraint::{Faults, as_constraint_error, validate_table_name};
+use super::keys::RejectedFaults;
+use super::values::{ItemChecker, check_values, item_too_large_to_update};
+use super::write::{AppliedWrite, ReturnValues, check_token, evaluate_condition, write_operation};
 use super::{keys, references};
 use crate::error::{Result, ensure};
 use crate::expr::{Condition, Path, Segment, SetOperand, SetValue, Update};
@@ -13,16 +13,16 @@ use crate::size::value_size;
 use crate::table::TableDef;
 
 write_operation! {
-    /// Changes parts of an item, and makes it if it is not there.
+    /// Changes parts of an item, creating it if it does not exist.
     pub struct UpdateItem {
         /// The key: exactly the key attributes of the table.
         pub key: Item,
-        /// What to change. An empty update makes the item if it is not there.
+        /// The changes. An empty update only creates the item.
         pub update: Update,
         ;
-        /// Whether the request itself is held to the limit of an item. DynamoDB does so with an `UpdateExpression`, and
-        /// not with the older `AttributeUpdates`.
-        pub weigh_request: bool = true,
+        /// Whether the request itself must not exceed the maximum size of an item. DynamoDB requires this of an
+        /// `UpdateExpression`, but not of the older `AttributeUpdates`. Default: true.
+        pub check_request_size: bool = true,
     }
 
     /// Changes the item with this key.
@@ -30,18 +30,18 @@ write_operation! {
 }
 
 impl UpdateItem {
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         self.validate_table_name()?;
         check_token(self.token.as_deref())?;
-        self.validate_action().map_err(enveloped)
+        self.validate_action().map_err(as_constraint_error)
     }
 
-    /// Unlike the other operations on items, this one reports every fault of a name.
+    /// Unlike the other operations on items, UpdateItem reports all faults of the table name.
     fn validate_table_name(&self) -> Result<()> {
         if self.table_name.is_empty() {
             return validate_table_name(&self.table_name);
@@ -49,29 +49,28 @@ impl UpdateItem {
         Faults::check(|faults| faults.table_name_by_pattern(&self.table_name))
     }
 
-    /// Checks the action of a transaction alone; the transaction has checked the name of the table.
+    /// Checks the action of a transaction alone, except for the table name, which the transaction has checked.
     pub(super) fn validate_action(&self) -> Result<()> {
         check_values(&self.key)?;
         self.update.check()?;
         self.condition.as_ref().map_or(Ok(()), Condition::check)
     }
 
-    /// Checks a valid request against its table: the key, that the update leaves the key alone, that it
-    /// sets no index key to a value that cannot be one, and that the request itself is not too large.
+    /// Checks a valid request against its table: the key, that the update does not change the key, that values for
+    /// index keys are valid, and the size of the request itself.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
-        let fits = !self.weigh_request || request_bytes(&self.update) <= ITEM_BYTES_MAX;
+        let fits = !self.check_request_size || request_bytes(&self.update) <= ITEM_BYTES_MAX;
         ensure(fits, item_too_large_to_update)?;
         self.check_references(table)
     }
 
-    /// As [`check`](UpdateItem::check), for an action of a transaction. DynamoDB weighs the item that
-    /// such an update leaves, but not its request: 30 of the 33 regions where this was tried in October
-    /// 2026.
+    /// Like [`check`](UpdateItem::check), for an action of a transaction. DynamoDB limits the size of the resulting
+    /// item, but not of the request: so observed in 30 of 33 regions in October 2026.
     pub(super) fn check_action(&self, table: &TableDef) -> Result<()> {
         keys::check_key(&table.key, &self.key)?;
         self.check_references(table)
@@ -80,20 +79,24 @@ impl UpdateItem {
     fn check_references(&self, table: &TableDef) -> Result<()> {
         references::check_update(table, &self.update)?;
         references::check_condition(table, self.condition.as_ref())?;
-        self.check_index_keys(table, Refused::All)
+        self.check_index_keys(table, RejectedFaults::All)
     }
 
-    /// Checks the values that it sets, whatever the item is.
-    pub(super) fn check_index_keys(&self, table: &TableDef, refused: Refused) -> Result<()> {
+    /// Checks the index key values that the update sets, independently of the item.
+    pub(super) fn check_index_keys(
+        &self,
+        table: &TableDef,
+        rejected: RejectedFaults,
+    ) -> Result<()> {
         for (path, value) in &self.update.set {
             if let ([], SetValue::Operand(SetOperand::Value(value))) = (path.rest(), value) {
-                keys::check_index_key_value(table, path.root(), value, refused)?;
+                keys::check_index_key_value(table, path.root(), value, rejected)?;
             }
         }
         Ok(())
     }
 
-    /// The size of the values that the request carries, and of the names that they are for.
+    /// Returns the size of the values in the request and of the attribute names that they belong to.
     pub(super) fn payload_bytes(&self) -> usize {
         let set = self.update.set.iter().map(|(path, value)| {
             let literal = |operand: &SetOperand| match operand {
@@ -108,25 +111,23 @@ impl UpdateItem {
         set.sum::<usize>() + others.sum::<usize>()
     }
 
-    /// What the write makes of the item as it stands. The request has passed
-    /// [`check`](UpdateItem::check).
+    /// Applies the write to the current item. The request must have passed [`check`](UpdateItem::check).
     ///
-    /// An item that is not there is made of its key and the update, unless the update only removes: then
-    /// there is nothing to make.
+    /// A missing item is created from the key and the update, unless the update only removes attributes: then nothing
+    /// is created.
     ///
     /// # Errors
     ///
-    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not
-    /// hold; [`Validation`](crate::Error::Validation) when the update does not fit the item or makes
-    /// one that a table cannot hold.
-    pub fn apply(&self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
-        check_old(self.condition.as_ref(), old, self.return_old_on_failure)?;
+    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) if the condition does not hold;
+    /// [`Validation`](crate::Error::Validation) if the update does not match the item or the resulting item is invalid.
+    pub fn apply(&self, table: &TableDef, old: Option<&Item>) -> Result<AppliedWrite> {
+        evaluate_condition(self.condition.as_ref(), old, self.return_old_on_failure)?;
         if old.is_none() && !self.update.creates_item() {
-            return Ok(Applied::default());
+            return Ok(AppliedWrite::default());
         }
         let before = old.unwrap_or(&self.key);
         let new = self.update.apply(before)?;
-        Survey::of(&new).check_updated()?;
+        ItemChecker::of(&new).check_updated()?;
         keys::check_changed_index_keys(table, before, &new)?;
         let returned = match self.return_values {
             ReturnValues::None => None,
@@ -135,15 +136,15 @@ impl UpdateItem {
             ReturnValues::UpdatedOld => old.map(|old| self.update.touched(old)),
             ReturnValues::UpdatedNew => Some(self.update.touched(&new)),
         };
-        Ok(Applied {
+        Ok(AppliedWrite {
             new: Some(new),
             returned: returned.filter(|attributes| !attributes.is_empty()),
         })
     }
 }
 
-/// What DynamoDB charges an update for what its request carries, which it holds to the limit of an item
-/// before it reads the item.
+/// Returns the size that DynamoDB assigns to the request of an update, which must not exceed the maximum size of an
+/// item. DynamoDB checks this before it reads the item.
 fn request_bytes(update: &Update) -> usize {
     const STATEMENT: usize = 3;
     const WRITES_A_VALUE: usize = 19;
@@ -167,7 +168,7 @@ fn path_operand_bytes(path: &Path) -> usize {
     OPERAND + STEP + path_bytes(path, STEP)
 }
 
-/// The names and positions of a path, each behind the first with what a step adds.
+/// The size of the names and indexes of a path, with `step` extra bytes for each one after the first.
 fn path_bytes(path: &Path, step: usize) -> usize {
     path.rest()
         .iter()

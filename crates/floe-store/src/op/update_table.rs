@@ -1,7 +1,7 @@
-//! UpdateTable: adds or removes global indexes, switches the stream, changes settings.
+//! UpdateTable: adds or removes global indexes, enables or disables the stream, changes settings.
 
 use super::constraint::{Faults, invalid};
-use super::settings::{Scaled, ScalingUpdate};
+use super::settings::{ScalingTarget, ScalingUpdate};
 use super::{CreateIndex, missing_table, schema, settings};
 use crate::error::{Error, Result, ensure, ensure_none};
 use crate::limits::{GLOBAL_INDEXES_MAX, INDEX_CHANGES_MAX, KEY_ATTRIBUTE_NAME_BYTES_MAX};
@@ -10,31 +10,31 @@ use crate::table::{
 };
 use crate::text::Name;
 
-/// Changes a table. What is absent stays as it is.
+/// Changes a table. Absent members stay unchanged.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct UpdateTable {
     /// The table.
     pub table_name: String,
-    /// The types of key attributes of new indexes.
+    /// The types of the key attributes of new indexes.
     pub attribute_definitions: Vec<(Name, KeyKind)>,
-    /// Changes of global indexes.
+    /// Changes to global indexes.
     pub indexes: Vec<IndexUpdate>,
-    /// How it is paid for.
+    /// The billing mode.
     pub billing: Option<Billing>,
-    /// Switches the stream on with these images (`Some(Some(..))`) or off (`Some(None)`).
+    /// Enables the stream with these images (`Some(Some(..))`) or disables it (`Some(None)`).
     pub stream: Option<Option<StreamView>>,
-    /// Whether the table refuses to be deleted.
+    /// Whether deleting the table is rejected.
     pub deletion_protection: Option<bool>,
     /// The storage class.
     pub class: Option<TableClass>,
-    /// How far it scales.
+    /// The scaling limits.
     pub scaling: ScalingUpdate,
-    /// Encrypts with a key of the account (`Some(Some(..))`) or with the store's own (`Some(None)`).
+    /// Encrypts with a key of the account (`Some(Some(..))`) or with the store's default (`Some(None)`).
     pub encryption: Option<Option<Encryption>>,
 }
 
 impl UpdateTable {
-    /// A change of this table that changes nothing yet.
+    /// Creates a request without changes.
     pub fn new(table_name: impl Into<String>) -> Self {
         Self {
             table_name: table_name.into(),
@@ -42,11 +42,11 @@ impl UpdateTable {
         }
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| self.add_faults(faults))?;
         if let Some(Billing::Provisioned(throughput)) = self.billing {
@@ -69,7 +69,7 @@ impl UpdateTable {
         })
     }
 
-    /// Adds the faults of lengths and ranges, which are told together.
+    /// Adds the faults of lengths and ranges, which one error lists together.
     pub fn add_faults(&self, faults: &mut Faults) {
         faults.table_name_by_pattern(&self.table_name);
         if let Some(Billing::Provisioned(throughput)) = self.billing {
@@ -84,7 +84,7 @@ impl UpdateTable {
         }
     }
 
-    /// Changes that DynamoDB makes one at a time.
+    /// Rejects combinations of changes that DynamoDB only makes one at a time.
     fn validate_combination(&self) -> Result<()> {
         let throughput = self.billing.is_some();
         let stream = self.stream.is_some();
@@ -119,18 +119,18 @@ impl UpdateTable {
         Err(invalid(message))
     }
 
-    /// The definition after the change of a valid request.
+    /// Returns the definition after a valid request.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when the table cannot be changed so,
-    /// [`ResourceNotFound`](Error::ResourceNotFound) when an index is not there,
-    /// [`LimitExceeded`](Error::LimitExceeded) when more than one index is to be made or removed.
+    /// [`Validation`](Error::Validation) if the change does not apply to the table,
+    /// [`ResourceNotFound`](Error::ResourceNotFound) if an index does not exist,
+    /// [`LimitExceeded`](Error::LimitExceeded) if more than one index would be created or deleted.
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         let mut table = current.clone();
         self.apply_billing(current, &mut table)?;
         let (scaling, billing) = (table.scaling, table.billing);
-        table.scaling = self.scaling.apply(scaling, billing, Scaled::Table)?;
+        table.scaling = self.scaling.apply(scaling, billing, ScalingTarget::Table)?;
         self.apply_stream(&mut table)?;
         let online = self.indexes.iter().filter(|i| i.is_online()).count();
         ensure(online <= INDEX_CHANGES_MAX, || {
@@ -143,7 +143,7 @@ impl UpdateTable {
         if let Some(protection) = self.deletion_protection {
             table.deletion_protection = protection;
         }
-        // A table without a chosen class is of the standard one already.
+        // A table without an explicit class has the standard class.
         if self.class != Some(TableClass::Standard) || table.class.is_some() {
             table.class = self.class.or(table.class);
         }
@@ -154,11 +154,11 @@ impl UpdateTable {
         Ok(table)
     }
 
-    /// Checks a valid request against its table; see [`apply`](UpdateTable::apply), which does it too.
+    /// Checks a valid request against its table; [`apply`](UpdateTable::apply) does so as well.
     ///
     /// # Errors
     ///
-    /// As [`apply`](UpdateTable::apply).
+    /// The errors of [`apply`](UpdateTable::apply).
     pub fn check(&self, table: &TableDef) -> Result<()> {
         self.apply(table).map(drop)
     }
@@ -169,7 +169,7 @@ impl UpdateTable {
         };
         if let Billing::Provisioned(throughput) = billing {
             ensure(current.billing != billing, || {
-                settings::unchanged_throughput(Scaled::Table, throughput)
+                settings::unchanged_throughput(ScalingTarget::Table, throughput)
             })?;
         }
         table.billing = billing;
@@ -216,7 +216,7 @@ impl UpdateTable {
                     ))
                 })?;
                 ensure(index.throughput != Some(*throughput), || {
-                    settings::unchanged_throughput(Scaled::Index(name), *throughput)
+                    settings::unchanged_throughput(ScalingTarget::Index(name), *throughput)
                 })?;
                 let billing = Billing::Provisioned(*throughput);
                 index.scaling = index.scaling.after_billing(index.billing(), billing);
@@ -228,8 +228,8 @@ impl UpdateTable {
                 let index = global_index(table, name)?.ok_or(missing)?;
                 let changes = *scaling != ScalingUpdate::default();
                 ensure(changes, || nothing_to_scale(index))?;
-                let of = Scaled::Index(name);
-                index.scaling = scaling.apply(index.scaling, index.billing(), of)?;
+                let target = ScalingTarget::Index(name);
+                index.scaling = scaling.apply(index.scaling, index.billing(), target)?;
                 Ok(())
             }
             IndexUpdate::Delete(name) => match current.index(name).map(|index| index.kind) {
@@ -256,7 +256,11 @@ impl UpdateTable {
         })?;
         schema::check_added_index(index, &self.attribute_definitions, table.billing)?;
         schema::check_not_redefined(index, &self.attribute_definitions, current)?;
-        settings::check_scaling(&index.scaling, table.billing, Scaled::Index(&index.name))?;
+        settings::check_scaling(
+            &index.scaling,
+            table.billing,
+            ScalingTarget::Index(&index.name),
+        )?;
         let count = current.global_indexes().count();
         ensure(count < GLOBAL_INDEXES_MAX, || {
             limit_exceeded("Number of global secondary indexes exceeds per-table limit of 20")
@@ -268,7 +272,7 @@ impl UpdateTable {
         Ok(())
     }
 
-    /// Every global index has throughput exactly if the table has.
+    /// Checks that all global indexes have throughput if and only if the table is provisioned.
     fn check_index_throughput(&self, current: &TableDef, table: &TableDef) -> Result<()> {
         let becomes_provisioned =
             current.billing == Billing::OnDemand && table.billing != Billing::OnDemand;
@@ -290,7 +294,7 @@ const NOTHING_TO_CHANGE: &str = "At least one of ProvisionedThroughput, BillingM
     MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, \
     DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required";
 
-/// The global index of that name; a local one cannot be changed.
+/// Returns the global index of this name. Rejects local indexes, which cannot be changed.
 fn global_index<'a>(table: &'a mut TableDef, name: &str) -> Result<Option<&'a mut IndexDef>> {
     let index = table.indexes.iter_mut().find(|index| index.name == name);
     let kind = index.as_ref().map(|index| index.kind);
@@ -302,7 +306,7 @@ fn global_index<'a>(table: &'a mut TableDef, name: &str) -> Result<Option<&'a mu
     Ok(index)
 }
 
-/// The error of a change of an index that says nothing.
+/// The error for an index update without changes.
 fn nothing_to_scale(index: &IndexDef) -> Error {
     let name = &index.name;
     match index.billing() {
@@ -333,16 +337,16 @@ fn index_update_blocked() -> Error {
     )
 }
 
-/// A change of a global index.
+/// A change to a global index.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexUpdate {
-    /// Adds it and fills it from the items that are there.
+    /// Adds the index and fills it from existing items.
     Create(CreateIndex),
-    /// Changes its throughput.
+    /// Changes the throughput.
     Update(String, Throughput),
-    /// Changes how far it scales.
+    /// Changes the scaling limits.
     Scale(String, ScalingUpdate),
-    /// Removes it.
+    /// Removes the index.
     Delete(String),
 }
 
@@ -355,7 +359,7 @@ impl IndexUpdate {
         }
     }
 
-    /// Whether it makes or removes an index, of which there is one at a time.
+    /// Whether the change creates or deletes an index; only one such change is allowed at a time.
     const fn is_online(&self) -> bool {
         matches!(self, Self::Create(_) | Self::Delete(_))
     }

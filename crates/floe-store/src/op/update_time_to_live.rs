@@ -1,4 +1,4 @@
-//! UpdateTimeToLive: switches the expiry of items on or off.
+//! UpdateTimeToLive: enables or disables the expiry of items.
 
 use super::constraint::Faults;
 use crate::error::{Error, Result};
@@ -6,19 +6,19 @@ use crate::limits::TTL_ATTRIBUTE_NAME_BYTES;
 use crate::table::TableDef;
 use crate::text::Name;
 
-/// Switches expiry on or off.
+/// Enables or disables expiry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateTimeToLive {
     /// The table.
     pub table_name: String,
-    /// The attribute that holds the moment of expiry in epoch seconds.
+    /// The attribute with the expiry time in epoch seconds.
     pub attribute: Name,
-    /// On or off.
+    /// Whether to enable expiry.
     pub enabled: bool,
 }
 
 impl UpdateTimeToLive {
-    /// Lets items expire at the moment that this attribute names.
+    /// Enables expiry at the time in this attribute.
     pub fn enable(table_name: impl Into<String>, attribute: impl Into<Name>) -> Self {
         Self {
             table_name: table_name.into(),
@@ -27,7 +27,7 @@ impl UpdateTimeToLive {
         }
     }
 
-    /// Lets items stay that expired by this attribute.
+    /// Disables expiry by this attribute.
     pub fn disable(table_name: impl Into<String>, attribute: impl Into<Name>) -> Self {
         Self {
             enabled: false,
@@ -35,28 +35,27 @@ impl UpdateTimeToLive {
         }
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
         Faults::check(|faults| self.add_faults(faults))
     }
 
-    /// Adds the faults of lengths, which are told together.
+    /// Adds the faults of lengths, which one error lists together.
     pub fn add_faults(&self, faults: &mut Faults) {
         faults.table_name_by_pattern(&self.table_name);
         let path = "timeToLiveSpecification.attributeName";
         faults.length(&self.attribute, path, TTL_ATTRIBUTE_NAME_BYTES);
     }
 
-    /// The definition after the change of a valid request.
+    /// Returns the definition after a valid request.
     ///
     /// # Errors
     ///
-    /// [`Validation`](Error::Validation) when expiry already is as it should be, or is on for another
-    /// attribute.
+    /// [`Validation`](Error::Validation) if expiry is already in this state, or enabled for another attribute.
     pub fn apply(&self, current: &TableDef) -> Result<TableDef> {
         match &current.ttl_attribute {
             Some(attribute) if *attribute != self.attribute => Err(Error::Validation(format!(
@@ -76,7 +75,7 @@ impl UpdateTimeToLive {
     ///
     /// # Errors
     ///
-    /// As [`apply`](UpdateTimeToLive::apply).
+    /// The errors of [`apply`](UpdateTimeToLive::apply).
     pub fn check(&self, table: &TableDef) -> Result<()> {
         self.apply(table).map(drop)
     }

@@ -1,29 +1,29 @@
-//! Checks of the values that a request carries: their depth, their names, their size.
+//! Checks of the values in a request: nesting, names and size.
 //!
-//! The types leave little to check: numbers are in range and sets sound by construction.
+//! The types guarantee the rest: numbers are in range and sets are valid by construction.
 
 use super::constraint::invalid;
 use crate::error::{Error, Result, ensure};
-use crate::item::{Item, Measure};
+use crate::item::{Item, ItemStats};
 use crate::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_LEVELS_MAX};
 use crate::size::{CONTAINER_BYTES, ENTRY_BYTES, value_size};
 use crate::value::Value;
 
-/// What one walk over an item finds, so that a write looks at each value once.
+/// Collects what all checks need in one pass, so that a write visits each value once.
 #[derive(Debug, Default)]
-pub(super) struct Survey(Measure);
+pub(super) struct ItemChecker(ItemStats);
 
-impl Survey {
-    /// Walks an item. The walk stops below the deepest level allowed, so depth cannot exhaust the stack.
+impl ItemChecker {
+    /// Visits an item. The visit stops below the deepest allowed level, so nesting cannot overflow the stack.
     pub(super) fn of(item: &Item) -> Self {
-        if let Some(measure) = item.measure() {
-            return Self(*measure);
+        if let Some(stats) = item.stats() {
+            return Self(*stats);
         }
-        let mut survey = Self::default();
+        let mut checker = Self::default();
         for (name, value) in item.iter() {
-            survey.attribute(name, value, 1);
+            checker.attribute(name, value, 1);
         }
-        survey
+        checker
     }
 
     fn attribute(&mut self, name: &str, value: &Value, level: usize) {
@@ -52,12 +52,12 @@ impl Survey {
         }
     }
 
-    /// The size of the item, if nothing in it is too deep.
+    /// The size of the item, provided that nothing is nested too deep.
     pub(super) fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// Names that are empty come before everything else.
+    /// Checks names and nesting. Empty names are reported first.
     pub(super) fn check(&self) -> Result<()> {
         self.check_shape(
             "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
@@ -75,14 +75,14 @@ impl Survey {
         })
     }
 
-    /// The size of an item that is put.
+    /// Checks the size of an item for a put.
     pub(super) fn check_size(&self) -> Result<()> {
         ensure(self.bytes() <= ITEM_BYTES_MAX, || {
             Error::validation("Item size has exceeded the maximum allowed size")
         })
     }
 
-    /// What an update may leave behind.
+    /// Checks the item that results from an update.
     pub(super) fn check_updated(&self) -> Result<()> {
         self.check_shape("Nesting Levels have exceeded supported limits")?;
         ensure(self.bytes() <= ITEM_BYTES_MAX, item_too_large_to_update)
@@ -93,9 +93,9 @@ pub(super) fn item_too_large_to_update() -> Error {
     Error::validation("Item size to update has exceeded the maximum allowed size")
 }
 
-/// Checks the names and the depth of the values of a key.
+/// Checks the names and the nesting of a key's values.
 pub(super) fn check_values(key: &Item) -> Result<()> {
-    Survey::of(key).check()
+    ItemChecker::of(key).check()
 }
 
 #[cfg(test)]
@@ -104,35 +104,35 @@ mod tests {
     use crate::size::item_size;
     use crate::value::Value;
 
-    /// A number inside so many lists.
+    /// A number inside this many lists.
     fn lists(levels: usize) -> Value {
         (0..levels).fold(Value::from(1), |inner, _| Value::L(vec![inner]))
     }
 
     fn check(item: &Item) -> String {
-        match Survey::of(item).check() {
+        match ItemChecker::of(item).check() {
             Ok(()) => String::new(),
             Err(error) => error.to_string(),
         }
     }
 
     #[test]
-    fn a_scalar_may_stand_inside_31_lists_or_maps() {
+    fn scalars_may_be_nested_in_31_lists_or_maps() {
         assert_eq!(check(&Item::new().with("a", lists(31))), "");
         let too_deep = "Nesting Levels have exceeded supported limits: Attributes in the item have \
                         nested levels beyond supported limit";
         assert_eq!(check(&Item::new().with("a", lists(32))), too_deep);
         let in_a_map = Item::new().with("a", Value::M(Item::new().with("b", lists(31))));
         assert_eq!(check(&in_a_map), too_deep);
-        let survey = Survey::of(&in_a_map);
+        let checker = ItemChecker::of(&in_a_map);
         assert_eq!(
-            survey.check_updated().unwrap_err().to_string(),
+            checker.check_updated().unwrap_err().to_string(),
             "Nesting Levels have exceeded supported limits"
         );
     }
 
     #[test]
-    fn names_may_not_be_empty_at_any_level() {
+    fn empty_names_are_rejected_on_every_level() {
         assert_eq!(check(&Item::new().with("", 1)), "Empty attribute name");
         let nested = Value::L(vec![Value::M(Item::new().with("", 1))]);
         assert_eq!(
@@ -142,24 +142,24 @@ mod tests {
     }
 
     #[test]
-    fn names_may_not_be_too_long_at_any_level() {
+    fn overlong_names_are_rejected_on_every_level() {
         let named = |bytes: usize| Item::new().with("x".repeat(bytes), 1);
         let within = |item: Item| Item::new().with("a", Value::L(vec![Value::M(item)]));
         for item in [named(65_535), within(named(65_535))] {
             assert_eq!(check(&item), "");
-            assert!(Survey::of(&item).check_updated().is_ok());
+            assert!(ItemChecker::of(&item).check_updated().is_ok());
         }
         let too_long = "One or more parameter values were invalid: Attribute name is too large, must \
                         be less than 65536 bytes";
         for item in [named(65_536), within(named(65_536))] {
             assert_eq!(check(&item), too_long);
-            let updated = Survey::of(&item).check_updated();
+            let updated = ItemChecker::of(&item).check_updated();
             assert_eq!(updated.unwrap_err().to_string(), too_long);
         }
     }
 
     #[test]
-    fn the_survey_weighs_as_size_does() {
+    fn checked_size_matches_item_size() {
         let item = Item::new()
             .with("text", "abc")
             .with(
@@ -167,13 +167,16 @@ mod tests {
                 Item::new().with("a", lists(3)).with("b", Value::Null),
             )
             .with("list", Value::L(vec![Value::from(true), lists(2)]));
-        assert_eq!(Survey::of(&item).bytes(), item_size(&item));
+        assert_eq!(ItemChecker::of(&item).bytes(), item_size(&item));
     }
 
     #[test]
-    fn an_item_may_weigh_400_kb_and_no_more() {
+    fn items_are_limited_to_400_kb() {
         let item = |bytes: usize| Item::new().with("a", "x".repeat(bytes - 1));
-        let (fits, over) = (Survey::of(&item(409_600)), Survey::of(&item(409_601)));
+        let (fits, over) = (
+            ItemChecker::of(&item(409_600)),
+            ItemChecker::of(&item(409_601)),
+        );
         assert!(fits.check_size().is_ok() && fits.check_updated().is_ok());
         assert_eq!(
             over.check_size().unwrap_err().to_string(),

@@ -1,6 +1,6 @@
-//! What the writes of one item have in common: their settings, their condition, and what they return.
+//! The common parts of the writes of one item: settings, condition, and return values.
 
-use super::constraint::{Faults, enveloped};
+use super::constraint::{Faults, as_constraint_error};
 use super::keys::MISMATCH;
 use crate::declare::named;
 use crate::error::{Error, Result, ensure};
@@ -8,7 +8,7 @@ use crate::expr::Condition;
 use crate::item::Item;
 use crate::table::TableDef;
 
-/// Declares a write of one item: what it has of its own, and what all three have.
+/// Declares a write of one item: its own members and the common ones.
 macro_rules! write_operation {
     (
         $(#[$doc:meta])*
@@ -24,18 +24,18 @@ macro_rules! write_operation {
             pub struct $operation {
                 $( $(#[$given_doc])* pub $given: $given_type, )+
                 ;
-                /// What must hold of the item as it stands; an item that is not there counts as empty.
+                /// The condition on the current item; a missing item counts as empty.
                 pub condition: Option<$crate::expr::Condition> = None,
                 /// Which attributes to return.
                 pub return_values: $crate::op::ReturnValues = $crate::op::ReturnValues::None,
-                /// Whether a failed condition returns the item as it stands.
+                /// Whether a failed condition returns the current item.
                 pub return_old_on_failure: bool = false,
-                /// How much to tell about the cost.
+                /// How much detail about the cost to return.
                 pub return_capacity: $crate::capacity::ReturnConsumedCapacity = Default::default(),
-                /// Whether to tell the size of the item collection.
+                /// Whether to return the size of the item collection.
                 pub return_collection: bool = false,
-                /// Makes the write apply once however often it is sent, where the engine
-                /// [can](crate::Capabilities::write_tokens).
+                /// The idempotency token, if the engine [supports it](crate::Capabilities::write_tokens): requests with
+                /// the same token are applied once.
                 pub token: Option<String> = None,
                 $( $($own)+ )?
             }
@@ -46,13 +46,13 @@ macro_rules! write_operation {
 
         impl $operation {
             $crate::declare::setters! {
-                /// Writes only if this holds.
+                /// Writes only if this condition holds.
                 condition(condition: $crate::expr::Condition) => condition = Some(condition);
                 /// Returns these attributes.
                 return_values(which: $crate::op::ReturnValues) => return_values = which;
-                /// Returns the item as it stands when the condition fails.
+                /// Returns the current item if the condition fails.
                 return_old_on_failure() => return_old_on_failure = true;
-                /// Applies once however often it is sent with this token.
+                /// Sets the idempotency token.
                 token(token: impl Into<String>) => token = Some(token.into());
             }
         }
@@ -60,17 +60,17 @@ macro_rules! write_operation {
 }
 pub(super) use write_operation;
 
-/// The same expression of what each of these variants holds.
-macro_rules! of_each {
+/// Matches several variants with the same expression.
+macro_rules! match_variants {
     ($of:expr, [$($variant:ident)+], $one:ident => $result:expr) => {
         match $of {
             $( Self::$variant($one) => $result, )+
         }
     };
 }
-pub(super) use of_each;
+pub(super) use match_variants;
 
-/// Makes variants of an enum of what they hold.
+/// Implements `From` for variants of an enum.
 macro_rules! from_variants {
     ($enum:ident: $($variant:ident($held:ty)),+) => {$(
         impl From<$held> for $enum {
@@ -82,41 +82,41 @@ macro_rules! from_variants {
 }
 pub(super) use from_variants;
 
-/// What a write makes of an item.
+/// The result of applying a write to an item.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Applied {
-    /// The item after the write; `None` when there is none.
+pub struct AppliedWrite {
+    /// The item after the write; `None` if it does not exist.
     pub new: Option<Item>,
     /// The attributes that the write returns.
     pub returned: Option<Item>,
 }
 
 named! {
-    /// Which attributes a write returns. Put and delete know `None` and `AllOld` only.
+    /// Which attributes a write returns. Put and delete accept only `None` and `AllOld`.
     #[derive(Default)]
     pub enum ReturnValues {
-        /// None.
+        /// No attributes.
         #[default]
         None = "NONE",
-        /// The whole item as it was.
+        /// The whole item before the write.
         AllOld = "ALL_OLD",
-        /// The updated attributes as they were.
+        /// The updated attributes before the write.
         UpdatedOld = "UPDATED_OLD",
-        /// The whole item as it is now.
+        /// The whole item after the write.
         AllNew = "ALL_NEW",
-        /// The updated attributes as they are now.
+        /// The updated attributes after the write.
         UpdatedNew = "UPDATED_NEW",
     }
 }
 
-/// The attributes of the key, taken out of an item.
+/// Returns the key of an item.
 pub(super) fn key_of(table: &TableDef, item: &Item) -> Result<Item> {
     let key = table.key.key_of(item);
     key.ok_or_else(|| Error::validation(MISMATCH))
 }
 
-/// Evaluates the condition of a write on the item as it stands.
-pub(super) fn check_old(
+/// Evaluates the condition of a write on the current item.
+pub(super) fn evaluate_condition(
     condition: Option<&Condition>,
     old: Option<&Item>,
     return_old: bool,
@@ -129,11 +129,11 @@ pub(super) fn check_old(
     })
 }
 
-/// Refuses the return values that only an update has.
-pub(super) fn check_old_only(return_values: ReturnValues) -> Result<()> {
+/// Rejects return values that only updates support.
+pub(super) fn check_return_values(return_values: ReturnValues) -> Result<()> {
     let old_only = matches!(return_values, ReturnValues::None | ReturnValues::AllOld);
     ensure(old_only, || {
-        enveloped(Error::validation(
+        as_constraint_error(Error::validation(
             "ReturnValues can only be ALL_OLD or NONE",
         ))
     })
@@ -144,8 +144,8 @@ pub(super) fn check_token(token: Option<&str>) -> Result<()> {
     Faults::check(|faults| faults.token(token))
 }
 
-/// What a put or a delete returns of the item as it was.
-pub(super) fn old_returned(return_values: ReturnValues, old: Option<&Item>) -> Option<Item> {
+/// Returns the old item, if a put or delete is to return it.
+pub(super) fn returned_old_item(return_values: ReturnValues, old: Option<&Item>) -> Option<Item> {
     old.filter(|_| return_values == ReturnValues::AllOld)
         .cloned()
 }

@@ -1,6 +1,6 @@
-//! The writes of one item: [`PutItem`], [`UpdateItem`] or [`DeleteItem`], with one kind of answer.
+//! The writes of one item: [`PutItem`], [`UpdateItem`] or [`DeleteItem`], with a common response.
 
-use super::write::{Applied, from_variants, key_of, of_each};
+use super::write::{AppliedWrite, from_variants, key_of, match_variants};
 use super::{DeleteItem, PutItem, UpdateItem};
 use crate::capacity::{ConsumedCapacity, ReturnConsumedCapacity};
 use crate::error::Result;
@@ -10,36 +10,36 @@ use crate::table::TableDef;
 /// A write of one item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteItem {
-    /// Sets the whole item.
+    /// Puts the whole item.
     Put(PutItem),
-    /// Changes parts of an item, making it if it is not there.
+    /// Changes parts of an item, creating it if it does not exist.
     Update(UpdateItem),
-    /// Removes an item.
+    /// Deletes an item.
     Delete(DeleteItem),
 }
 
 impl WriteItem {
-    /// The table that it writes to.
+    /// Returns the table.
     pub fn table_name(&self) -> &str {
-        of_each!(self, [Put Update Delete], write => &write.table_name)
+        match_variants!(self, [Put Update Delete], write => &write.table_name)
     }
 
-    /// The token that makes it apply once, if there is one.
+    /// Returns the idempotency token, if there is one.
     pub fn token(&self) -> Option<&str> {
-        of_each!(self, [Put Update Delete], write => write.token.as_deref())
+        match_variants!(self, [Put Update Delete], write => write.token.as_deref())
     }
 
-    /// How much it should tell about its cost.
+    /// Returns how much detail about the cost is requested.
     pub const fn return_capacity(&self) -> ReturnConsumedCapacity {
-        of_each!(self, [Put Update Delete], write => write.return_capacity)
+        match_variants!(self, [Put Update Delete], write => write.return_capacity)
     }
 
-    /// How its capacity is told, to change it.
+    /// Returns the requested detail about the cost, for changing it.
     pub const fn return_capacity_mut(&mut self) -> &mut ReturnConsumedCapacity {
-        of_each!(self, [Put Update Delete], write => &mut write.return_capacity)
+        match_variants!(self, [Put Update Delete], write => &mut write.return_capacity)
     }
 
-    /// The name that DynamoDB has for it.
+    /// Returns DynamoDB's name of the operation.
     pub const fn operation(&self) -> &'static str {
         match self {
             Self::Put(_) => "PutItem",
@@ -48,12 +48,12 @@ impl WriteItem {
         }
     }
 
-    /// Whether it should tell the size of the item collection.
+    /// Returns whether the size of the item collection is requested.
     pub const fn return_collection(&self) -> bool {
-        of_each!(self, [Put Update Delete], write => write.return_collection)
+        match_variants!(self, [Put Update Delete], write => write.return_collection)
     }
 
-    /// The item that carries the key: the whole item of a put, the key of the others.
+    /// Returns the item that contains the key: the whole item of a put, the key of other writes.
     pub const fn key_item(&self) -> &Item {
         match self {
             Self::Put(put) => &put.item,
@@ -62,56 +62,56 @@ impl WriteItem {
         }
     }
 
-    /// Checks the request alone, before the table is looked up.
+    /// Checks the request alone, without the table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn validate(&self) -> Result<()> {
-        of_each!(self, [Put Update Delete], write => write.validate())
+        match_variants!(self, [Put Update Delete], write => write.validate())
     }
 
     /// Checks a valid request against its table.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB gives first.
+    /// [`Validation`](crate::Error::Validation), with the message that DynamoDB reports first.
     pub fn check(&self, table: &TableDef) -> Result<()> {
-        of_each!(self, [Put Update Delete], write => write.check(table))
+        match_variants!(self, [Put Update Delete], write => write.check(table))
     }
 
-    /// The key of the item that it writes.
+    /// Returns the key of the written item.
     ///
     /// # Errors
     ///
-    /// [`Validation`](crate::Error::Validation) when the request has no key for this table, which
-    /// [`check`](WriteItem::check) tells too.
+    /// [`Validation`](crate::Error::Validation) if the request has no key for this table, which
+    /// [`check`](WriteItem::check) reports as well.
     pub fn key(&self, table: &TableDef) -> Result<Item> {
         key_of(table, self.key_item())
     }
 
-    /// What the write makes of the item as it stands; see the `apply` of each write. The request has
-    /// passed [`check`](WriteItem::check). A put gives its item away, so that it can be applied once.
+    /// Applies the write to the current item; see `apply` of each write. The request must have passed
+    /// [`check`](WriteItem::check). A put moves its item out, so it can be applied only once.
     ///
     /// # Errors
     ///
-    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) when the condition does not hold,
-    /// [`Validation`](crate::Error::Validation) when an update does not fit the item.
-    pub fn apply(&mut self, table: &TableDef, old: Option<&Item>) -> Result<Applied> {
-        of_each!(self, [Put Update Delete], write => write.apply(table, old))
+    /// [`ConditionalCheckFailed`](crate::Error::ConditionalCheckFailed) if the condition does not hold,
+    /// [`Validation`](crate::Error::Validation) if an update does not match the item.
+    pub fn apply(&mut self, table: &TableDef, old: Option<&Item>) -> Result<AppliedWrite> {
+        match_variants!(self, [Put Update Delete], write => write.apply(table, old))
     }
 }
 
 from_variants!(WriteItem: Put(PutItem), Update(UpdateItem), Delete(DeleteItem));
 
-/// The answer to a write of one item.
+/// The response to a write of one item.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct WriteItemOutput {
-    /// The attributes that [`ReturnValues`] asked for, if there are any.
+    /// The attributes requested by [`ReturnValues`], if any.
     pub attributes: Option<Item>,
-    /// What it cost, if asked.
+    /// The cost, if requested.
     pub consumed: Option<ConsumedCapacity>,
-    /// The size of the item collection, if asked and if the table has local indexes.
+    /// The size of the item collection, if requested and if the table has local indexes.
     pub collection: Option<ItemCollectionMetrics>,
 }
 
@@ -125,9 +125,8 @@ pub struct ItemCollectionMetrics {
 }
 
 impl ItemCollectionMetrics {
-    /// The estimate for the collection of an item, whose items and local index entries weigh so many
-    /// bytes: whole gigabytes around the size. `None` for a table without local indexes, which has no
-    /// item collections to tell about.
+    /// Returns the estimate for an item collection whose items and local index entries have this size: the surrounding
+    /// whole gigabytes. `None` for a table without local indexes, which has no item collections.
     ///
     /// ```
     /// use floe_store::{Item, TableDef, op::ItemCollectionMetrics};

@@ -1,18 +1,16 @@
-//! Settings by which DynamoDB charges, scales and encrypts. The embedded engine keeps them for the record: they
-//! change nothing in what it does.
+//! Settings for billing, scaling and encryption. The embedded engine stores them, but they do not affect it.
 
 use crate::declare::named;
 use crate::env::Timestamp;
 use crate::limits::{WARM_READ_UNITS, WARM_WRITE_UNITS};
 use crate::table::TableDef;
 
-/// Provisioned capacity, in units per second. The embedded engine keeps it for the record and limits
-/// nothing by it.
+/// Provisioned capacity, in units per second. The embedded engine stores it and does not enforce it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Throughput {
-    /// Units of reading per second.
+    /// Read units per second.
     pub read: u64,
-    /// Units of writing per second.
+    /// Write units per second.
     pub write: u64,
 }
 
@@ -25,17 +23,17 @@ impl Throughput {
     }
 }
 
-/// How the use of a table is paid for.
+/// The billing mode of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Billing {
-    /// By the request.
+    /// Pay per request.
     OnDemand,
-    /// By reserved throughput.
+    /// Pay for provisioned throughput.
     Provisioned(Throughput),
 }
 
 impl Billing {
-    /// What a new table or index that is paid for so takes at once.
+    /// Returns the throughput that a new table or index with this billing mode serves immediately.
     const fn warm_throughput(self) -> Throughput {
         match self {
             Self::OnDemand => Throughput {
@@ -48,28 +46,28 @@ impl Billing {
 }
 
 named! {
-    /// The storage class of a table, kept for the record.
+    /// The storage class of a table. Stored only.
     #[derive(Default)]
     pub enum TableClass {
-        /// For data that is used.
+        /// For data that is accessed regularly.
         #[default]
         Standard = "STANDARD",
-        /// For data that is seldom used.
+        /// For data that is rarely accessed.
         StandardInfrequentAccess = "STANDARD_INFREQUENT_ACCESS",
     }
 }
 
-/// How far a table or a global index scales.
+/// The scaling limits of a table or a global index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Scaling {
-    /// The most that it takes, if it is paid for by the request.
+    /// The maximum throughput with on-demand billing.
     pub on_demand: OnDemandThroughput,
-    /// What it shall take at once, if more was asked for than it takes anyway.
+    /// The throughput to serve immediately, if more than the default was requested.
     pub warm: Option<Throughput>,
 }
 
 impl Scaling {
-    /// What a table or an index of this scaling takes at once.
+    /// Returns the throughput that a table or an index serves immediately.
     ///
     /// ```
     /// use floe_store::table::{Billing, Scaling, Throughput};
@@ -79,10 +77,10 @@ impl Scaling {
     /// ```
     pub fn warm_throughput(&self, billing: Billing) -> Throughput {
         let base = billing.warm_throughput();
-        self.warm.map_or(base, |asked| asked.max(base))
+        self.warm.map_or(base, |requested| requested.max(base))
     }
 
-    /// The scaling after a change of payment. What was taken at once before, is taken on.
+    /// Returns the scaling after a change of the billing mode. Warm throughput is never lost.
     #[must_use]
     pub fn after_billing(self, old: Billing, new: Billing) -> Self {
         let base = new.warm_throughput();
@@ -97,47 +95,47 @@ impl Scaling {
     }
 }
 
-/// The most requests per second that a table or an index takes which is paid for by the request.
+/// The maximum requests per second of an on-demand table or index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct OnDemandThroughput {
-    /// Units of reading per second; no limit if absent.
+    /// Read units per second. Default: no limit.
     pub read_max: Option<u64>,
-    /// Units of writing per second; no limit if absent.
+    /// Write units per second. Default: no limit.
     pub write_max: Option<u64>,
 }
 
-/// How a table is encrypted with a key of the account.
+/// Encryption of a table with a key of the account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Encryption {
-    /// The key, by any of its names; absent for the one that AWS manages for the account.
+    /// The key, by any of its names. Default: the key that AWS manages for the account.
     pub key: Option<String>,
 }
 
-/// When the settings of a table changed, as descriptions tell it.
+/// When the settings of a table were changed, as reported in descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TableHistory {
-    /// When the table was last switched to payment by the request, or made so.
+    /// When the table last became on-demand, or was created as such.
     pub on_demand: Option<Timestamp>,
-    /// When its reserved throughput was last raised.
+    /// When provisioned throughput was last raised.
     pub increase: Option<Timestamp>,
-    /// When its reserved throughput was last lowered.
+    /// When provisioned throughput was last lowered.
     pub decrease: Option<Timestamp>,
-    /// How often it was lowered on the day (UTC) of the last time.
+    /// How often provisioned throughput was lowered on the day (UTC) of the last decrease.
     pub decreases: u32,
-    /// When its storage class was last changed.
+    /// When the storage class was last changed.
     pub class: Option<Timestamp>,
 }
 
 impl TableHistory {
-    /// The history of a table that is made now.
-    pub fn of_new(table: &TableDef, now: Timestamp) -> Self {
+    /// Returns the history of a table created now.
+    pub fn for_new_table(table: &TableDef, now: Timestamp) -> Self {
         Self {
             on_demand: (table.billing == Billing::OnDemand).then_some(now),
             ..Self::default()
         }
     }
 
-    /// The history after a change.
+    /// Returns the history after a change.
     #[must_use]
     pub fn after(mut self, old: &TableDef, new: &TableDef, now: Timestamp) -> Self {
         if old.class != new.class {
@@ -159,10 +157,10 @@ impl TableHistory {
         self
     }
 
-    /// How often throughput was lowered on the day (UTC) of this moment.
+    /// Returns how often throughput was lowered on the day (UTC) of this time.
     pub fn decreases_on(&self, now: Timestamp) -> u32 {
         const DAY_SECS: u64 = 24 * 60 * 60;
-        let day = |moment: Timestamp| moment.as_secs() / DAY_SECS;
+        let day = |time: Timestamp| time.as_secs() / DAY_SECS;
         match self.decrease {
             Some(last) if day(last) == day(now) => self.decreases,
             _ => 0,

@@ -1,14 +1,14 @@
-//! Items: what a table holds, and what a map value is.
+//! Items: rows of tables, and map values.
 //!
-//! An item is a vector sorted by attribute name. Items are small and read far more often than
-//! changed, so a sorted vector beats a tree or a hash map on each point that matters here: one
-//! allocation, cheap decoding in stored order, and one order for equality, hashing and bytes.
+//! An item is a vector of attributes sorted by name. Items are small and read far more often than changed, so a sorted
+//! vector beats a tree or a hash map: one allocation, cheap decoding in stored order, and one order for equality,
+//! hashing and encoding.
 //!
-//! An item that comes from an engine stays in its [packed](Item::from_packed) form until someone asks
-//! for its attributes. Much of what is read is only passed on, counted, or asked for one attribute.
+//! An item from an engine stays in its [packed](Item::from_packed) form until its attributes are accessed. Many items
+//! are only passed on or counted, or only one attribute is read.
 
 mod packed;
-mod peek;
+mod value_ref;
 mod visit;
 
 use std::fmt;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 use crate::text::Name;
 use crate::value::Value;
 use packed::Packed;
-pub(crate) use packed::{Change, Measure};
+pub(crate) use packed::{AttributeChange, ItemStats};
 
-pub use peek::{Attributes, Elements, Peek};
+pub use value_ref::{Attributes, Elements, ValueRef};
 pub use visit::{Container, ItemVisitor, Scalar};
 
-/// A set of named values: a row of a table, a key, or the inside of a map value.
+/// A map from names to values: a row of a table, a key, or the content of a map value.
 ///
 /// ```
 /// use floe_store::{Item, Value};
@@ -39,31 +39,31 @@ pub struct Item {
 
 #[derive(Clone)]
 enum Form {
-    /// Sorted by name, each name once.
-    Open(Vec<(Name, Value)>),
-    /// As it was stored. Copies of the item share it.
+    /// Sorted by name, without duplicates.
+    Unpacked(Vec<(Name, Value)>),
+    /// As stored. Clones of the item share it.
     Packed(Arc<Packed>),
 }
 
 impl Item {
-    /// An item without attributes.
+    /// Creates an item without attributes.
     pub const fn new() -> Self {
-        Self::of_sorted(Vec::new())
+        Self::from_sorted(Vec::new())
     }
 
-    /// An item without attributes, with room for so many.
+    /// Creates an item without attributes, with room for this many.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self::of_sorted(Vec::with_capacity(capacity))
+        Self::from_sorted(Vec::with_capacity(capacity))
     }
 
-    /// An item of these attributes, each name greater than the one before.
-    const fn of_sorted(attributes: Vec<(Name, Value)>) -> Self {
-        let form = Form::Open(attributes);
+    /// Creates an item of attributes with strictly ascending names.
+    const fn from_sorted(attributes: Vec<(Name, Value)>) -> Self {
+        let form = Form::Unpacked(attributes);
         Self { form }
     }
-    /// The item of the bytes that [`pack_into`](Self::pack_into) has written; `None` for others.
+    /// Creates an item from the bytes written by [`pack_into`](Self::pack_into). Returns `None` for any other bytes.
     ///
-    /// All of the bytes are checked, and copied. Values are made when they are first asked for.
+    /// Validates and copies all bytes. Values are decoded on first access.
     ///
     /// ```
     /// use floe_store::Item;
@@ -75,48 +75,48 @@ impl Item {
     /// assert_eq!(Item::from_packed(&bytes[1..]), None);
     /// ```
     pub fn from_packed(bytes: &[u8]) -> Option<Self> {
-        Packed::check(bytes).map(Self::of_packed)
+        Packed::check(bytes).map(Self::from_packed_form)
     }
 
-    fn of_packed(packed: Packed) -> Self {
+    fn from_packed_form(packed: Packed) -> Self {
         let form = Form::Packed(Arc::new(packed));
         Self { form }
     }
 
-    /// What is packed, if it is.
+    /// Returns the packed form, if the item has it.
     fn packed(&self) -> Option<&Packed> {
         match &self.form {
-            Form::Open(_) => None,
+            Form::Unpacked(_) => None,
             Form::Packed(packed) => Some(packed),
         }
     }
 
-    /// Appends the item as an engine stores it: compact, the same bytes for equal items.
+    /// Appends the item in the compact form in which engines store it. Equal items have equal bytes.
     pub fn pack_into(&self, out: &mut Vec<u8>) {
         match &self.form {
-            Form::Open(attributes) => packed::pack(out, attributes),
+            Form::Unpacked(attributes) => packed::pack(out, attributes),
             Form::Packed(packed) => out.extend_from_slice(packed.bytes()),
         }
     }
 
-    /// The bytes that [`pack_into`](Self::pack_into) appends, if that is known without packing: for an item that was
-    /// packed and not changed since.
+    /// Returns the number of bytes that [`pack_into`](Self::pack_into) appends if it is known without packing: if the
+    /// item was packed and not changed since.
     pub fn packed_bytes(&self) -> Option<usize> {
         self.packed().map(|packed| packed.bytes().len())
     }
 
-    /// The item with this attribute set.
+    /// Returns the item with this attribute set.
     #[must_use]
     pub fn with(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
         self.insert(name, value);
         self
     }
 
-    /// Sets an attribute and returns the value that it had.
+    /// Sets an attribute and returns its previous value.
     pub fn insert(&mut self, name: impl Into<Name>, value: impl Into<Value>) -> Option<Value> {
         let (name, value) = (name.into(), value.into());
-        // Decoding and building in order append at the end.
-        let attributes = self.open();
+        // Decoding and building in order always append.
+        let attributes = self.unpacked_mut();
         if attributes.last().is_none_or(|(last, _)| *last < name) {
             attributes.push((name, value));
             return None;
@@ -133,29 +133,29 @@ impl Item {
         }
     }
 
-    /// Removes an attribute and returns the value that it had.
+    /// Removes an attribute and returns its previous value.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
-        let attributes = self.open();
+        let attributes = self.unpacked_mut();
         let at = position(attributes, name).ok()?;
         Some(attributes.remove(at).1)
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match &self.form {
-            Form::Open(attributes) => find(attributes, name),
+            Form::Unpacked(attributes) => find(attributes, name),
             Form::Packed(packed) => packed.get(name),
         }
     }
 
-    /// The value of an attribute, to be changed in place.
+    /// Returns the value of an attribute for changing it in place.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        let attributes = self.open();
+        let attributes = self.unpacked_mut();
         let at = position(attributes, name).ok()?;
         attributes.get_mut(at).map(|(_, value)| value)
     }
 
-    /// Copies of these attributes, where they are there: a key, or a projection.
+    /// Returns an item with copies of those of these attributes that exist: a key or a projection.
     ///
     /// ```
     /// use floe_store::{Item, Name};
@@ -166,69 +166,69 @@ impl Item {
     /// ```
     #[must_use]
     pub fn pick<'n>(&self, names: impl IntoIterator<Item = &'n Name>) -> Self {
-        let attribute = |name: &Name| Some((name.clone(), self.peek_at(name)?.to_value()));
+        let attribute = |name: &Name| Some((name.clone(), self.value_ref(name)?.to_value()));
         names.into_iter().filter_map(attribute).collect()
     }
 
-    /// Whether the attribute is there.
+    /// Whether the attribute exists.
     pub fn contains(&self, name: &str) -> bool {
         match &self.form {
-            Form::Open(attributes) => find(attributes, name).is_some(),
+            Form::Unpacked(attributes) => find(attributes, name).is_some(),
             Form::Packed(packed) => packed.contains(name),
         }
     }
 
-    /// What it weighs and how deep it is, if it is packed.
-    pub(crate) fn measure(&self) -> Option<&Measure> {
-        self.packed().map(Packed::measure)
+    /// Returns statistics of the item, if it is packed.
+    pub(crate) fn stats(&self) -> Option<&ItemStats> {
+        self.packed().map(Packed::stats)
     }
 
-    /// The item with these attributes changed, each name greater than the one before, if it is packed: the others are
-    /// copied as they are.
-    pub(crate) fn changed(&self, changes: &[(&Name, Change<'_>)]) -> Option<Self> {
+    /// Returns the item after these changes, in strictly ascending order of names, if it is packed. Unchanged
+    /// attributes are copied as bytes.
+    pub(crate) fn changed(&self, changes: &[(&Name, AttributeChange<'_>)]) -> Option<Self> {
         let packed = self.packed()?;
-        Some(Self::of_packed(packed.changed(changes)))
+        Some(Self::from_packed_form(packed.changed(changes)))
     }
 
-    /// How many attributes there are.
+    /// Returns the number of attributes.
     pub fn len(&self) -> usize {
         match &self.form {
-            Form::Open(attributes) => attributes.len(),
+            Form::Unpacked(attributes) => attributes.len(),
             Form::Packed(packed) => packed.len(),
         }
     }
 
-    /// Whether there is no attribute.
+    /// Whether there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The attributes in the order of their names.
+    /// Iterates over the attributes in the order of their names.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Name, &Value)> + ExactSizeIterator {
         self.attributes().iter().map(|(name, value)| (name, value))
     }
 
     fn attributes(&self) -> &[(Name, Value)] {
         match &self.form {
-            Form::Open(attributes) => attributes,
+            Form::Unpacked(attributes) => attributes,
             Form::Packed(packed) => packed.attributes(),
         }
     }
 
-    /// The attributes, to be changed.
-    fn open(&mut self) -> &mut Vec<(Name, Value)> {
+    /// Returns the attributes for changing them.
+    fn unpacked_mut(&mut self) -> &mut Vec<(Name, Value)> {
         if let Form::Packed(_) = self.form {
-            *self = Self::of_sorted(std::mem::take(self).into_attributes());
+            *self = Self::from_sorted(std::mem::take(self).into_attributes());
         }
         match &mut self.form {
-            Form::Open(attributes) => attributes,
-            Form::Packed(_) => unreachable!("opened above"),
+            Form::Unpacked(attributes) => attributes,
+            Form::Packed(_) => unreachable!("unpacked above"),
         }
     }
 
     fn into_attributes(self) -> Vec<(Name, Value)> {
         match self.form {
-            Form::Open(attributes) => attributes,
+            Form::Unpacked(attributes) => attributes,
             Form::Packed(packed) => match Arc::try_unwrap(packed) {
                 Ok(packed) => packed.into_attributes(),
                 Err(shared) => shared.attributes().to_vec(),
@@ -237,7 +237,7 @@ impl Item {
     }
 }
 
-/// The value of this name among sorted attributes.
+/// Finds a value by name among sorted attributes.
 fn find<'a>(attributes: &'a [(Name, Value)], name: &str) -> Option<&'a Value> {
     let (_, value) = attributes.get(position(attributes, name).ok()?)?;
     Some(value)
@@ -294,15 +294,15 @@ impl<N: Into<Name>, V: Into<Value>, const LEN: usize> From<[(N, V); LEN]> for It
 }
 
 impl From<Vec<(Name, Value)>> for Item {
-    /// Of attributes in any order. Of several with the same name the last one counts.
+    /// Accepts attributes in any order. Of several with the same name, the last one wins.
     fn from(mut attributes: Vec<(Name, Value)>) -> Self {
         if !attributes.is_sorted_by(|(one, _), (next, _)| one < next) {
-            // What comes last of a name stands first, where it is kept.
+            // After reversing, the stable sort puts the last attribute of each name first, where it is kept.
             attributes.reverse();
             attributes.sort_by(|(one, _), (other, _)| one.cmp(other));
             attributes.dedup_by(|(later, _), (kept, _)| later == kept);
         }
-        Self::of_sorted(attributes)
+        Self::from_sorted(attributes)
     }
 }
 
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_attributes_in_any_order_the_last_of_a_name_counts() {
+    fn last_attribute_of_a_name_wins_in_unordered_input() {
         let attributes = [("b", 1), ("a", 2), ("b", 3), ("c", 4), ("a", 5), ("b", 6)];
         let item = Item::from(Vec::from(
             attributes.map(|(name, n)| (Name::from(name), Value::from(n))),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_keep_the_order_of_names_whatever_the_order_of_insertion() {
+    fn attributes_stay_sorted_regardless_of_insertion_order() {
         let mut item = Item::new().with("b", 1).with("a", 2).with("c", 3);
         assert_eq!(item.insert("b", 4), Some(Value::from(1)));
         assert_eq!(item.remove("a"), Some(Value::from(2)));

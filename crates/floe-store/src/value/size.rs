@@ -1,20 +1,20 @@
-//! What values weigh; [`size`](crate::size) says how.
+//! Sizes of values; [`size`](crate::size) documents the rules.
 
 use super::Value;
 use crate::number::Number;
 
-/// What a map or list costs besides what is in it.
+/// The size of a map or list in addition to its entries.
 pub const CONTAINER_BYTES: usize = 3;
 
-/// What each entry of a map or list costs besides its name and value.
+/// The size of an entry of a map or list in addition to its name and value.
 pub const ENTRY_BYTES: usize = 1;
 
-/// The size of an attribute: its name and its value.
+/// Returns the size of an attribute: name and value.
 pub fn attribute_size(name: &str, value: &Value) -> usize {
     name.len() + value_size(value)
 }
 
-/// The size of a value without a name.
+/// Returns the size of a value without a name.
 ///
 /// ```
 /// use floe_store::{Value, size::value_size};

@@ -4,7 +4,7 @@ use floe_store::expr::{Path, Paths};
 use floe_store::op::{BatchGetItem, BatchWrite, BatchWriteItem};
 use floe_store::{Item, TableDef, Value};
 
-use crate::{enveloped, expect, expect_code, id, order_key, orders, simple, text};
+use crate::{as_constraint_error, expect, expect_code, id, order_key, orders, simple, text};
 
 fn ids(count: usize) -> impl Iterator<Item = Item> {
     (0..count).map(|n| id(&n.to_string()))
@@ -20,9 +20,9 @@ const NAMES: &str = "Value at 'requestItems' failed to satisfy constraint: Map k
     than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]";
 
 #[test]
-fn a_batch_reads_1_to_100_items() {
+fn batch_get_accepts_1_to_100_keys() {
     let length = |path: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value at '{path}' failed to satisfy constraint: Member must have length {constraint}"
         ))
     };
@@ -50,19 +50,22 @@ fn a_batch_reads_1_to_100_items() {
         read(99).keys("Other", ids(2)).validate(),
         "Too many items requested for the BatchGetItem call",
     );
-    // A name comes before the count.
-    expect(read(101).keys("a!", ids(1)).validate(), &enveloped(NAMES));
+    // Names are checked before the count.
+    expect(
+        read(101).keys("a!", ids(1)).validate(),
+        &as_constraint_error(NAMES),
+    );
 }
 
 #[test]
-fn a_batch_reads_each_item_once() {
+fn batch_get_rejects_duplicate_keys() {
     let read = |keys: Vec<Item>| BatchGetItem::new().keys("Simple", keys).validate();
     expect(read(vec![id("a"), id("b")]), "");
     expect(read(vec![id("a"), id("a")]), DUPLICATES);
-    // Numbers are the same by value.
+    // Numbers are compared by value.
     let number = |text: &str| Item::new().with("id", Value::N(text.parse().unwrap()));
     expect(read(vec![number("1"), number("1.0")]), DUPLICATES);
-    // A key comes before the projection, and that before the duplicates.
+    // Keys are checked before the projection, and the projection before duplicates.
     let request = BatchGetItem::new().keys("Simple", [id("a").with("", 1), id("a").with("", 1)]);
     expect(request.validate(), "Empty attribute name");
     let mut request = BatchGetItem::new().keys("Simple", [id("a"), id("a")]);
@@ -76,7 +79,7 @@ fn a_batch_reads_each_item_once() {
 }
 
 #[test]
-fn a_batch_reads_from_tables_that_are_there() {
+fn batch_get_requires_existing_tables() {
     let tables = [simple(), orders()];
     let read = |table: &str, key: Item| BatchGetItem::new().keys(table, [key]);
     expect(read("Simple", id("a")).check(find(&tables)), "");
@@ -93,8 +96,8 @@ fn a_batch_reads_from_tables_that_are_there() {
 }
 
 #[test]
-fn a_batch_writes_1_to_25_items() {
-    let count = enveloped(
+fn batch_write_accepts_1_to_25_writes() {
+    let count = as_constraint_error(
         "Value at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: \
          [Member must have length less than or equal to 25, Member must have length greater than \
          or equal to 1]",
@@ -115,11 +118,14 @@ fn a_batch_writes_1_to_25_items() {
     expect(write(26).validate(), &count);
     expect(write(24).delete("Other", id("a")).validate(), "");
     expect(write(25).delete("Other", id("a")).validate(), &count);
-    expect(write(1).put("a!", id("a")).validate(), &enveloped(NAMES));
+    expect(
+        write(1).put("a!", id("a")).validate(),
+        &as_constraint_error(NAMES),
+    );
 }
 
 #[test]
-fn the_items_of_a_batch_have_a_size() {
+fn batch_write_limits_item_size() {
     let write =
         |bytes: usize| BatchWriteItem::new().put("Simple", id("a").with("v", text(bytes - 4)));
     expect(write(409_600).validate(), "");
@@ -132,7 +138,7 @@ fn the_items_of_a_batch_have_a_size() {
 }
 
 #[test]
-fn a_batch_writes_each_item_once() {
+fn batch_write_rejects_duplicate_keys() {
     let tables = [simple(), orders()];
     let check = |batch: &BatchWriteItem| batch.check(find(&tables));
     let put = |item| BatchWriteItem::new().put("Simple", item);
@@ -144,7 +150,7 @@ fn a_batch_writes_each_item_once() {
     expect(check(&put(id("a")).delete("Simple", id("a"))), DUPLICATES);
     let delete = BatchWriteItem::new().delete("Simple", id("a"));
     expect(check(&delete.clone().delete("Simple", id("a"))), DUPLICATES);
-    // The same key in another table is another item.
+    // The same key in another table is a different item.
     let other = Item::new().with("customer", "a").with("placed", 1);
     expect(check(&delete.delete("Orders", other)), "");
     expect_code(
@@ -160,7 +166,7 @@ fn a_batch_writes_each_item_once() {
 }
 
 #[test]
-fn a_write_of_a_batch_is_a_put_or_a_delete() {
+fn batch_write_entry_has_key_and_result() {
     let item = order_key().with("v", 1);
     let (put, delete) = (
         BatchWrite::Put(item.clone()),

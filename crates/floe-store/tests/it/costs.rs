@@ -1,4 +1,4 @@
-//! Capacity units, as DynamoDB charges them.
+//! Capacity units, as charged by DynamoDB.
 
 use floe_store::capacity::{
     Consistency, ConsumedCapacity, ReturnConsumedCapacity, Units, WriteKind, check_cost, read_cost,
@@ -15,7 +15,7 @@ use crate::{id, order_key, orders, simple, text};
 const DETAIL: ReturnConsumedCapacity = ReturnConsumedCapacity::Indexes;
 
 #[test]
-fn reads_are_charged_by_4_kb() {
+fn reads_are_charged_per_4_kb() {
     use Consistency::{Eventual, Strong, Transactional};
     for (bytes, eventual, strong, transactional) in [
         (0, 0.5, 1.0, 2.0),
@@ -34,7 +34,7 @@ fn reads_are_charged_by_4_kb() {
 }
 
 #[test]
-fn writes_are_charged_by_1_kb() {
+fn writes_are_charged_per_1_kb() {
     for (bytes, units) in [(0, 1), (1024, 1), (1025, 2), (409_600, 400)] {
         assert_eq!(write_units(bytes, WriteKind::Plain), Units::whole(units));
         assert_eq!(
@@ -44,17 +44,17 @@ fn writes_are_charged_by_1_kb() {
     }
 }
 
-/// An item of [`simple`] that weighs so much.
-fn weighing(bytes: usize) -> Item {
+/// An item of [`simple`] of this size.
+fn of_size(bytes: usize) -> Item {
     let item = id("a").with("v", text(bytes - 4));
     assert_eq!(item_size(&item), bytes);
     item
 }
 
 #[test]
-fn a_write_is_charged_for_the_larger_item() {
+fn write_is_charged_for_the_larger_of_old_and_new() {
     let cost = |old: Option<usize>, new: Option<usize>, kind| {
-        let (old, new) = (old.map(weighing), new.map(weighing));
+        let (old, new) = (old.map(of_size), new.map(of_size));
         let cost = write_cost(&simple(), old.as_ref(), new.as_ref(), kind, DETAIL);
         assert_eq!((cost.read, cost.write), (Units::ZERO, cost.table));
         cost.write.as_f64()
@@ -73,13 +73,13 @@ fn a_write_is_charged_for_the_larger_item() {
 }
 
 #[test]
-fn a_check_is_charged_as_a_write_of_what_it_sees() {
+fn condition_check_is_charged_like_a_write_of_the_item() {
     let cost = |item: Option<&Item>| check_cost(&simple(), item, DETAIL).write.as_f64();
     assert_eq!(cost(None), 2.0);
-    assert_eq!(cost(Some(&weighing(1025))), 4.0);
+    assert_eq!(cost(Some(&of_size(1025))), 4.0);
 }
 
-/// A table with an index of each kind that copies `copied`.
+/// A table with one index of each kind; both contain `copied`.
 fn indexed() -> TableDef {
     let copied = || Projection::Include(vec!["copied".into()]);
     TableDef::builder("Indexed", "id", KeyKind::S)
@@ -95,32 +95,32 @@ fn row() -> Item {
 }
 
 #[test]
-fn an_index_is_charged_for_the_change_of_its_entry() {
+fn index_is_charged_for_the_change_of_its_entry() {
     let entry = |g: &str| row().with("g", g);
     let large = |g: &str| entry(g).with("copied", text(1024));
     for (old, new, units, why) in [
         (None, Some(row()), 0.0, "not in the index"),
         (None, Some(entry("x")), 1.0, "added"),
-        (None, Some(large("x")), 2.0, "added, by its size"),
+        (None, Some(large("x")), 2.0, "added, charged by its size"),
         (Some(large("x")), None, 2.0, "removed with its item"),
         (Some(entry("x")), Some(row()), 1.0, "removed from the index"),
         (
             Some(entry("x")),
             Some(entry("x").with("v", text(5000))),
             0.0,
-            "not copied",
+            "change of an attribute that is not in the index",
         ),
         (
             Some(entry("x")),
             Some(large("x")),
             2.0,
-            "changed, by the larger",
+            "changed, charged by the larger one",
         ),
         (
             Some(large("x")),
             Some(entry("x")),
             2.0,
-            "changed, by the larger",
+            "changed, charged by the larger one",
         ),
         (
             Some(large("x")),
@@ -132,7 +132,7 @@ fn an_index_is_charged_for_the_change_of_its_entry() {
             Some(large("x")),
             Some(large("y")),
             4.0,
-            "each rounded on its own",
+            "removed and added, each rounded separately",
         ),
     ] {
         for (kind, factor) in [(WriteKind::Plain, 1.0), (WriteKind::Transactional, 2.0)] {
@@ -141,7 +141,7 @@ fn an_index_is_charged_for_the_change_of_its_entry() {
                 .global_indexes
                 .get("global")
                 .map(|units| units.as_f64());
-            // An index that was not touched is not there, and a transaction does not double its share.
+            // An unchanged index is missing, and a transaction does not double the share of an index.
             assert_eq!(share, (units > 0.0).then_some(units), "{why}");
             let table = write_units(
                 old.as_ref()
@@ -156,7 +156,7 @@ fn an_index_is_charged_for_the_change_of_its_entry() {
 }
 
 #[test]
-fn local_indexes_are_charged_alike() {
+fn local_indexes_are_charged_like_global_ones() {
     let (old, new) = (row().with("l", "x"), row().with("l", "y").with("g", "z"));
     let cost = write_cost(&indexed(), Some(&old), Some(&new), WriteKind::Plain, DETAIL);
     assert_eq!(cost.local_indexes["local"], Units::whole(2));
@@ -166,20 +166,20 @@ fn local_indexes_are_charged_alike() {
 }
 
 #[test]
-fn items_of_a_batch_are_rounded_one_by_one() {
+fn batch_items_are_rounded_individually() {
     let cost = read_cost("Simple", [10, 4097, 0], Consistency::Eventual, DETAIL);
     assert_eq!(cost.read.as_f64(), 0.5 + 1.0 + 0.5);
     assert_eq!(cost.table, cost.read);
     let cost = read_cost("Simple", [10, 4097], Consistency::Transactional, DETAIL);
     assert_eq!(cost.read.as_f64(), 2.0 + 4.0);
-    // A transaction that was applied before is charged as read.
+    // A replayed transaction is charged as reads.
     let replay = replay_cost("Simple", [10, 4097], DETAIL);
     assert_eq!(replay, cost);
     assert_eq!(replay.write, Units::ZERO);
 }
 
 #[test]
-fn a_page_is_rounded_once() {
+fn page_is_rounded_once() {
     let table = simple();
     let scan = Scan::new("Simple");
     let plan = scan.plan(&table).unwrap();
@@ -188,14 +188,14 @@ fn a_page_is_rounded_once() {
     for _ in 0..3 {
         meter.add(3000);
     }
-    // 9000 bytes are three times 4 KB, eventually.
+    // 9000 bytes are three times 4 KB, read with eventual consistency.
     assert_eq!(meter.cost(DETAIL).read.as_f64(), 1.5);
     assert_eq!(meter.cost(DETAIL).table.as_f64(), 1.5);
     assert_eq!(meter.entries(), 3);
 }
 
 #[test]
-fn a_page_of_an_index_is_charged_to_the_index() {
+fn index_page_is_charged_to_the_index() {
     let table = orders();
     let query = Query::new("Orders", KeyCondition::partition("product", "p")).index("by_product");
     let plan = query.plan(&table).unwrap();
@@ -207,7 +207,7 @@ fn a_page_of_an_index_is_charged_to_the_index() {
 }
 
 #[test]
-fn what_a_local_index_lacks_is_charged_item_by_item() {
+fn fetches_for_a_local_index_are_charged_per_item() {
     let table = orders();
     let query = Query::new("Orders", KeyCondition::partition("customer", "c"))
         .index("by_state")
@@ -226,7 +226,7 @@ fn what_a_local_index_lacks_is_charged_item_by_item() {
 }
 
 #[test]
-fn a_page_ends_with_the_item_that_reaches_1_mb() {
+fn page_ends_with_the_item_that_reaches_1_mb() {
     let table = simple();
     let scan = Scan::new("Simple");
     let plan = scan.plan(&table).unwrap();
@@ -238,7 +238,7 @@ fn a_page_ends_with_the_item_that_reaches_1_mb() {
 }
 
 #[test]
-fn a_page_holds_as_many_items_as_the_limit_says() {
+fn page_ends_at_the_item_limit() {
     let table = simple();
     let scan = Scan::new("Simple").limit(2);
     let plan = scan.plan(&table).unwrap();
@@ -250,7 +250,7 @@ fn a_page_holds_as_many_items_as_the_limit_says() {
 }
 
 #[test]
-fn costs_add_up() {
+fn merged_costs_add_up() {
     let (old, new) = (row().with("l", "x"), row().with("g", "z"));
     let mut sum = write_cost(&indexed(), None, Some(&old), WriteKind::Plain, DETAIL);
     sum.merge(&write_cost(
@@ -269,7 +269,7 @@ fn costs_add_up() {
 }
 
 #[test]
-fn collections_are_estimated_in_whole_gigabytes() {
+fn item_collections_are_estimated_in_whole_gigabytes() {
     const GB: u64 = 1024 * 1024 * 1024;
     let range = |bytes| {
         ItemCollectionMetrics::estimate(&orders(), &order_key().with("v", 1), bytes)
@@ -280,7 +280,7 @@ fn collections_are_estimated_in_whole_gigabytes() {
     assert_eq!(range(GB - 1), Some((key(), (0.0, 1.0))));
     assert_eq!(range(GB), Some((key(), (1.0, 2.0))));
     assert_eq!(range(10 * GB), Some((key(), (10.0, 11.0))));
-    // Without local indexes there are no collections to tell about.
+    // Tables without local indexes have no item collections.
     assert_eq!(
         ItemCollectionMetrics::estimate(&simple(), &id("a"), 1),
         None

@@ -4,7 +4,7 @@ use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
 use floe_store::table::{Billing, IndexKind, KeyKind, Projection, Scaling, Throughput};
 use floe_store::{Name, TableDef};
 
-use crate::{enveloped, expect, simple, text};
+use crate::{as_constraint_error, expect, simple, text};
 
 pub(crate) fn invalid(message: &str) -> String {
     format!("One or more parameter values were invalid: {message}")
@@ -57,7 +57,7 @@ fn including(name: &str, attribute: &str, included: &[&str]) -> CreateIndex {
     }
 }
 
-/// A table of strings with this key, these definitions and these indexes.
+/// A request for a table of strings with this key, these definitions and these indexes.
 fn create(
     key_schema: Vec<KeySchemaElement>,
     definitions: &[&str],
@@ -74,7 +74,7 @@ fn create(
 pub(crate) const UNITS: Throughput = Throughput { read: 5, write: 5 };
 
 #[test]
-fn a_table_is_defined_by_its_request() {
+fn definition_round_trips_through_the_request() {
     let request = create(
         vec![hash("a"), range("b")],
         &["a", "b", "c"],
@@ -90,7 +90,7 @@ fn a_table_is_defined_by_its_request() {
     assert_eq!(names(&table.key), ["a", "b"]);
     assert_eq!(names(&table.index("by_c").unwrap().key), ["c", "a"]);
     assert_eq!(names(&table.index("also_c").unwrap().key), ["a", "c"]);
-    // The definition describes the same request again.
+    // The definition converts back to the same request.
     let mut again = CreateTable::from(table.clone());
     again.attribute_definitions.sort();
     assert_eq!(again.definition(), Ok(table));
@@ -98,7 +98,7 @@ fn a_table_is_defined_by_its_request() {
 }
 
 #[test]
-fn a_table_has_a_name() {
+fn table_name_is_validated() {
     let named = |name: &str| CreateTable {
         table_name: name.to_owned(),
         ..CreateTable::from(simple())
@@ -113,7 +113,7 @@ fn a_table_has_a_name() {
     );
     expect(
         named(&text(256)).definition(),
-        &enveloped(&format!(
+        &as_constraint_error(&format!(
             "Value '{}' at 'tableName' failed to satisfy constraint: Member must have length less \
              than or equal to 255",
             text(256)
@@ -122,9 +122,9 @@ fn a_table_has_a_name() {
 }
 
 #[test]
-fn a_key_has_one_or_two_attributes() {
+fn table_key_has_one_or_two_attributes() {
     let length = |value: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value '{value}' at 'keySchema' failed to satisfy constraint: Member must have length \
              {constraint}"
         ))
@@ -198,7 +198,7 @@ fn a_key_has_one_or_two_attributes() {
 }
 
 #[test]
-fn names_of_key_attributes_have_1_to_255_characters() {
+fn key_attribute_names_have_1_to_255_characters() {
     let table = |name: &str| create(vec![hash(name)], &[name], vec![]).definition();
     expect(table(&text(255)), "");
     let long = text(256);
@@ -219,7 +219,7 @@ fn names_of_key_attributes_have_1_to_255_characters() {
 }
 
 #[test]
-fn local_indexes_share_the_partition_key() {
+fn local_indexes_share_the_partition_key_of_the_table() {
     let table =
         |indexes| create(vec![hash("a"), range("b")], &["a", "b", "c"], indexes).definition();
     expect(table(vec![local("by_c", vec![hash("a"), range("c")])]), "");
@@ -264,7 +264,7 @@ fn local_indexes_share_the_partition_key() {
 }
 
 #[test]
-fn a_table_has_up_to_5_local_indexes() {
+fn local_indexes_are_limited_to_5() {
     let table = |count: usize| {
         let index = |n| local(&format!("index{n}"), vec![hash("a"), range("c")]);
         let indexes = (0..count).map(index).collect();
@@ -278,7 +278,7 @@ fn a_table_has_up_to_5_local_indexes() {
 }
 
 #[test]
-fn a_table_has_up_to_20_global_indexes() {
+fn global_indexes_are_limited_to_20() {
     let table = |count: usize| {
         let index = |n| global(&format!("index{n}"), vec![hash("a")]);
         create(vec![hash("a")], &["a"], (0..count).map(index).collect()).definition()
@@ -291,7 +291,7 @@ fn a_table_has_up_to_20_global_indexes() {
 }
 
 #[test]
-fn a_global_index_has_up_to_four_attributes_of_each_role() {
+fn global_index_keys_are_limited_to_four_attributes_per_role() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     let table = |key: Vec<KeySchemaElement>| {
         let used = key.iter().map(|e| e.name.as_str()).chain(["a"]);
@@ -349,7 +349,7 @@ fn a_global_index_has_up_to_four_attributes_of_each_role() {
 }
 
 #[test]
-fn indexes_have_names_of_their_own() {
+fn index_names_are_unique_and_valid() {
     let table = |indexes| create(vec![hash("a"), range("b")], &["a", "b"], indexes).definition();
     let duplicate = invalid("Duplicate index name: same");
     let one = || global("same", vec![hash("b")]);
@@ -363,7 +363,7 @@ fn indexes_have_names_of_their_own() {
              must {constraint}"
         )
     };
-    // The global index is told first, whatever the order.
+    // Global indexes are reported first, in any order of the request.
     expect(
         table(vec![
             local("x", vec![hash("a"), range("b")]),
@@ -386,7 +386,7 @@ fn indexes_have_names_of_their_own() {
     expect(table(vec![global(&text(255), vec![hash("b")])]), "");
     expect(
         table(vec![global(&text(256), vec![hash("b")])]),
-        &enveloped(&fault(
+        &as_constraint_error(&fault(
             &text(256),
             "globalSecondaryIndexes",
             "have length less than or equal to 255",
@@ -395,7 +395,7 @@ fn indexes_have_names_of_their_own() {
 }
 
 #[test]
-fn indexes_copy_up_to_20_attributes_each_and_100_together() {
+fn projected_attributes_are_limited_to_20_per_index_and_100_in_total() {
     let named = |index: usize, count: usize| -> Vec<String> {
         (0..count).map(|n| format!("i{index}n{n}")).collect()
     };
@@ -415,7 +415,7 @@ fn indexes_copy_up_to_20_attributes_each_and_100_together() {
     );
     let list = named(0, 21).join(", ");
     let fault = |value: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value '[{value}]' at 'globalSecondaryIndexes.1.member.projection.nonKeyAttributes' \
              failed to satisfy constraint: Member must have length {constraint}"
         ))
@@ -434,7 +434,7 @@ fn indexes_copy_up_to_20_attributes_each_and_100_together() {
 }
 
 #[test]
-fn every_definition_is_used() {
+fn unused_attribute_definitions_are_rejected() {
     let table = |definitions: &[&str]| {
         create(
             vec![hash("a")],
@@ -458,7 +458,7 @@ fn every_definition_is_used() {
              AttributeDefinitions: [a]",
         ),
     );
-    // Names are listed as Java's hash tables list them.
+    // Names are listed in the order of Java's hash tables.
     expect(
         create(
             vec![hash("orderId")],
@@ -477,7 +477,7 @@ fn every_definition_is_used() {
 }
 
 #[test]
-fn throughput_is_given_for_all_or_for_none() {
+fn throughput_is_required_if_and_only_if_provisioned() {
     let table = |billing: Billing, throughput: Option<Throughput>| {
         let index = CreateIndex {
             throughput,
@@ -537,7 +537,7 @@ fn throughput_is_given_for_all_or_for_none() {
 }
 
 #[test]
-fn a_table_has_up_to_50_tags() {
+fn tags_are_limited_to_50() {
     let tagged = |count: usize| CreateTable {
         tags: (0..count).map(|n| (n.to_string(), String::new())).collect(),
         ..CreateTable::from(simple())
@@ -550,15 +550,15 @@ fn a_table_has_up_to_50_tags() {
 }
 
 #[test]
-fn the_builder_checks_as_the_request_does() {
+fn builder_validates_like_the_request() {
     expect(
         TableDef::builder("x", "id", KeyKind::S).build(),
-        &enveloped(
+        &as_constraint_error(
             "Value 'x' at 'tableName' failed to satisfy constraint: Member must have length greater \
          than or equal to 3",
         ),
     );
-    // One attribute cannot have two types.
+    // An attribute cannot have two types.
     let table = TableDef::builder("Twice", "id", KeyKind::S).global_index(
         "by_id",
         [("id", KeyKind::N)],
@@ -583,7 +583,7 @@ fn the_builder_checks_as_the_request_does() {
     let unnamed = TableDef::builder("Ttl", "id", KeyKind::S).ttl("").build();
     expect(
         unnamed,
-        &enveloped(
+        &as_constraint_error(
             "Value '' at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member \
          must have length greater than or equal to 1",
         ),

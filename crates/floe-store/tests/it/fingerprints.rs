@@ -1,4 +1,4 @@
-//! Fingerprints tell requests apart by everything that they write, and by nothing else.
+//! Fingerprints distinguish requests by everything that they write, and by nothing else.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use floe_store::{Item, Number, Set, Value, ValueType};
 
 use crate::id;
 
-/// Asserts that no two of them have the same fingerprint.
+/// Asserts that all writes have different fingerprints.
 fn expect_distinct(writes: Vec<WriteItem>) {
     let mut seen: HashMap<u128, WriteItem> = HashMap::new();
     for write in writes {
@@ -22,7 +22,7 @@ fn expect_distinct(writes: Vec<WriteItem>) {
             WriteItem::Update(update) => TransactWrite::Update(update),
             WriteItem::Delete(delete) => TransactWrite::Delete(delete),
         };
-        // A transaction of one action is no single write.
+        // A transaction of one action differs from the single write.
         let transaction = TransactWriteItems::new([action]).fingerprint();
         for fingerprint in [single, transaction] {
             if let Some(other) = seen.insert(fingerprint, write.clone()) {
@@ -41,7 +41,7 @@ fn a() -> Path {
 }
 
 #[test]
-fn values() {
+fn different_values_have_different_fingerprints() {
     let number = |text: &str| Value::N(text.parse().unwrap());
     let strings = |elements: &[&str]| Set::new(elements.iter().map(|e| (*e).to_owned())).unwrap();
     let values = vec![
@@ -82,7 +82,7 @@ fn values() {
 }
 
 #[test]
-fn equal_values_are_the_same() {
+fn equal_values_have_equal_fingerprints() {
     let of = |text: &str| {
         let value = Value::N(text.parse().unwrap());
         WriteItem::from(put(id("x").with("v", value))).fingerprint()
@@ -92,7 +92,7 @@ fn equal_values_are_the_same() {
 }
 
 #[test]
-fn conditions() {
+fn different_conditions_have_different_fingerprints() {
     let eq = |value: i32| Condition::eq(a(), value);
     let b = || Path::attribute("b");
     let conditions = vec![
@@ -139,7 +139,7 @@ fn conditions() {
 }
 
 #[test]
-fn updates() {
+fn different_updates_have_different_fingerprints() {
     let b = || Path::attribute("b");
     let updates = vec![
         Update::new(),
@@ -166,7 +166,7 @@ fn updates() {
 }
 
 #[test]
-fn writes() {
+fn different_writes_have_different_fingerprints() {
     let exists = || Condition::attribute_exists(a());
     expect_distinct(vec![
         put(id("x")).into(),
@@ -188,22 +188,22 @@ fn writes() {
 }
 
 #[test]
-fn what_is_returned_does_not_count() {
+fn return_options_do_not_affect_the_fingerprint() {
     let plain = WriteItem::from(put(id("x"))).fingerprint();
-    let mut telling = put(id("x")).return_values(ReturnValues::AllOld).token("t");
-    telling.return_capacity = ReturnConsumedCapacity::Total;
-    telling.return_collection = true;
-    assert_eq!(WriteItem::from(telling).fingerprint(), plain);
+    let mut write = put(id("x")).return_values(ReturnValues::AllOld).token("t");
+    write.return_capacity = ReturnConsumedCapacity::Total;
+    write.return_collection = true;
+    assert_eq!(WriteItem::from(write).fingerprint(), plain);
 
     let transaction = || TransactWriteItems::new([put(id("x")).into()]);
-    let mut telling = transaction().token("t");
-    telling.return_capacity = ReturnConsumedCapacity::Indexes;
-    telling.return_collection = true;
-    assert_eq!(telling.fingerprint(), transaction().fingerprint());
+    let mut write = transaction().token("t");
+    write.return_capacity = ReturnConsumedCapacity::Indexes;
+    write.return_collection = true;
+    assert_eq!(write.fingerprint(), transaction().fingerprint());
 }
 
 #[test]
-fn the_actions_of_a_transaction_count_in_their_order() {
+fn order_of_actions_affects_the_fingerprint() {
     let check = |value: i32| {
         let condition = Condition::eq(a(), value);
         TransactWrite::from(ConditionCheck::new("Simple", id("c"), condition))
@@ -229,8 +229,8 @@ fn the_actions_of_a_transaction_count_in_their_order() {
 }
 
 #[test]
-fn a_fingerprint_is_the_same_in_every_build() {
-    // These numbers are on the disks of users: they may never change.
+fn fingerprints_are_stable_across_builds() {
+    // Users have these numbers on disk: they must never change.
     let write = WriteItem::from(
         put(id("x")
             .with("n", 12)

@@ -1,12 +1,12 @@
 //! PutItem, GetItem and DeleteItem.
 
 use floe_store::expr::{Condition, Path, Paths};
-use floe_store::op::{Applied, DeleteItem, GetItem, PutItem, ReturnValues, WriteItem};
+use floe_store::op::{AppliedWrite, DeleteItem, GetItem, PutItem, ReturnValues, WriteItem};
 use floe_store::{Error, Item, Value};
 
-use crate::{enveloped, expect, id, order_key, orders, simple, text};
+use crate::{as_constraint_error, expect, id, order_key, orders, simple, text};
 
-/// A number inside so many lists.
+/// A number inside this many lists.
 fn lists(levels: usize) -> Value {
     (0..levels).fold(Value::from(1), |inner, _| Value::L(vec![inner]))
 }
@@ -15,13 +15,13 @@ const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attribute
                         nested levels beyond supported limit";
 
 fn name_fault(name: &str, constraint: &str) -> String {
-    enveloped(&format!(
+    as_constraint_error(&format!(
         "Value '{name}' at 'tableName' failed to satisfy constraint: {constraint}"
     ))
 }
 
 #[test]
-fn table_names() {
+fn table_names_are_validated() {
     let short = "Member must have length greater than or equal to 3";
     let long = "Member must have length less than or equal to 255";
     let pattern = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
@@ -34,7 +34,7 @@ fn table_names() {
         ("a b c", name_fault("a b c", pattern)),
         (
             "",
-            enveloped(
+            as_constraint_error(
                 "Value at 'TableName' failed to satisfy constraint: Member must have length \
                  greater than or equal to 1",
             ),
@@ -47,20 +47,20 @@ fn table_names() {
 }
 
 #[test]
-fn put_validates_the_item_before_the_rest() {
+fn put_validates_the_item_first() {
     let put = |item| PutItem::new("Simple", item);
     expect(put(id("a")).validate(), "");
     expect(put(id("a").with("v", lists(31))).validate(), "");
     expect(
         put(id("a").with("v", lists(32))).validate(),
-        &enveloped(TOO_DEEP),
+        &as_constraint_error(TOO_DEEP),
     );
-    // An empty name comes before a value that is too deep.
+    // An empty name is reported before excessive nesting.
     expect(
         put(id("a").with("", 1).with("v", lists(32))).validate(),
-        &enveloped("Empty attribute name"),
+        &as_constraint_error("Empty attribute name"),
     );
-    // A value comes before a condition.
+    // Values are checked before conditions.
     let condition = Condition::begins_with(Path::attribute("a"), 1);
     let operand = "Invalid ConditionExpression: Incorrect operand type for operator or function; \
                    operator or function: begins_with, operand type: N";
@@ -68,22 +68,22 @@ fn put_validates_the_item_before_the_rest() {
         put(id("a").with("", 1))
             .condition(condition.clone())
             .validate(),
-        &enveloped("Empty attribute name"),
+        &as_constraint_error("Empty attribute name"),
     );
-    // A condition comes before the return values, and these before the size, which is told bare.
+    // Conditions are checked before the return values, and these before the size, which is reported without the prefix.
     let large = id("a").with("v", text(409_600));
     expect(
         put(large.clone())
             .condition(condition)
             .return_values(ReturnValues::AllNew)
             .validate(),
-        &enveloped(operand),
+        &as_constraint_error(operand),
     );
     expect(
         put(large.clone())
             .return_values(ReturnValues::AllNew)
             .validate(),
-        &enveloped("ReturnValues can only be ALL_OLD or NONE"),
+        &as_constraint_error("ReturnValues can only be ALL_OLD or NONE"),
     );
     expect(
         put(large).validate(),
@@ -92,8 +92,8 @@ fn put_validates_the_item_before_the_rest() {
 }
 
 #[test]
-fn an_item_may_weigh_409600_bytes() {
-    // Names "id" and "v", the value "a".
+fn items_are_limited_to_409600_bytes() {
+    // The names "id" and "v", and the value "a".
     let put = |bytes: usize| PutItem::new("Simple", id("a").with("v", text(bytes - 4)));
     expect(put(409_600).validate(), "");
     expect(
@@ -103,7 +103,7 @@ fn an_item_may_weigh_409600_bytes() {
 }
 
 #[test]
-fn put_and_delete_return_nothing_or_the_old_item() {
+fn put_and_delete_accept_only_none_and_all_old() {
     use ReturnValues::{AllNew, AllOld, None, UpdatedNew, UpdatedOld};
     for (which, allowed) in [
         (None, true),
@@ -114,7 +114,7 @@ fn put_and_delete_return_nothing_or_the_old_item() {
     ] {
         let expected = match allowed {
             true => String::new(),
-            false => enveloped("ReturnValues can only be ALL_OLD or NONE"),
+            false => as_constraint_error("ReturnValues can only be ALL_OLD or NONE"),
         };
         let put = PutItem::new("Simple", id("a")).return_values(which);
         expect(put.validate(), &expected);
@@ -126,7 +126,7 @@ fn put_and_delete_return_nothing_or_the_old_item() {
 #[test]
 fn tokens_have_1_to_36_characters() {
     let fault = |token: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value '{token}' at 'clientRequestToken' failed to satisfy constraint: Member must \
              have length {constraint}"
         ))
@@ -145,25 +145,25 @@ fn tokens_have_1_to_36_characters() {
 }
 
 #[test]
-fn get_and_delete_validate_the_key_alone() {
+fn get_and_delete_validate_the_key() {
     expect(
         GetItem::new("Simple", id("a").with("v", lists(32))).validate(),
         TOO_DEEP,
     );
     expect(
         DeleteItem::new("Simple", id("a").with("v", lists(32))).validate(),
-        &enveloped(TOO_DEEP),
+        &as_constraint_error(TOO_DEEP),
     );
     expect(
         GetItem::new("Simple", id("a").with("", 1)).validate(),
         "Empty attribute name",
     );
-    // Delete finds fault with its return values before it looks at the key.
+    // DeleteItem checks its return values before the key.
     expect(
         DeleteItem::new("Simple", id("a").with("", 1))
             .return_values(ReturnValues::AllNew)
             .validate(),
-        &enveloped("ReturnValues can only be ALL_OLD or NONE"),
+        &as_constraint_error("ReturnValues can only be ALL_OLD or NONE"),
     );
     let overlapping = Paths(vec![Path::attribute("a"), Path::attribute("a").field("b")]);
     expect(
@@ -176,12 +176,12 @@ fn get_and_delete_validate_the_key_alone() {
 }
 
 #[test]
-fn paths_do_not_lead_into_keys() {
+fn paths_into_key_attributes_are_rejected() {
     let into = |name: &str| Path::attribute(name).field("x");
-    let fault = |whose: &str| {
+    let fault = |role: &str| {
         format!(
             "Key attributes must be scalars; list random access '[]' and map lookup '.' are not \
-             allowed: {whose}"
+             allowed: {role}"
         )
     };
     for (path, expected) in [
@@ -214,7 +214,7 @@ fn paths_do_not_lead_into_keys() {
 }
 
 #[test]
-fn put_replaces_and_returns_the_old_item_when_asked() {
+fn put_replaces_the_item_and_returns_the_old_one_on_request() {
     let (old, new) = (id("a").with("v", 1), id("a").with("v", 2));
     let put = || PutItem::new("Simple", new.clone());
     let with_old = put().return_values(ReturnValues::AllOld);
@@ -226,7 +226,7 @@ fn put_replaces_and_returns_the_old_item_when_asked() {
     ] {
         assert_eq!(
             write.apply(&simple(), before),
-            Ok(Applied {
+            Ok(AppliedWrite {
                 new: Some(new.clone()),
                 returned
             })
@@ -235,7 +235,7 @@ fn put_replaces_and_returns_the_old_item_when_asked() {
 }
 
 #[test]
-fn delete_removes_and_returns_the_old_item_when_asked() {
+fn delete_removes_the_item_and_returns_it_on_request() {
     let old = id("a").with("v", 1);
     let delete = || DeleteItem::new("Simple", id("a"));
     let with_old = delete().return_values(ReturnValues::AllOld);
@@ -246,7 +246,7 @@ fn delete_removes_and_returns_the_old_item_when_asked() {
     ] {
         assert_eq!(
             write.apply(&simple(), before),
-            Ok(Applied {
+            Ok(AppliedWrite {
                 new: None,
                 returned
             })
@@ -255,7 +255,7 @@ fn delete_removes_and_returns_the_old_item_when_asked() {
 }
 
 #[test]
-fn a_failed_condition_tells_the_item_when_asked() {
+fn failed_condition_returns_the_item_on_request() {
     let old = id("a").with("v", 1);
     let absent = || Condition::attribute_not_exists(Path::attribute("id"));
     let put = || PutItem::new("Simple", id("a")).condition(absent());
@@ -266,14 +266,14 @@ fn a_failed_condition_tells_the_item_when_asked() {
     };
     assert!(put().apply(&simple(), None).is_ok());
     assert_eq!(put().apply(&simple(), Some(&old)), failed(None));
-    let mut telling = put().return_old_on_failure();
+    let mut write = put().return_old_on_failure();
     assert_eq!(
-        telling.apply(&simple(), Some(&old)),
+        write.apply(&simple(), Some(&old)),
         failed(Some(old.clone()))
     );
     let delete = DeleteItem::new("Simple", id("a")).return_old_on_failure();
     let exists = Condition::attribute_exists(Path::attribute("id"));
-    // There is no item to tell.
+    // There is no item to return.
     assert_eq!(
         delete.condition(exists).apply(&simple(), None),
         failed(None)
@@ -285,10 +285,10 @@ fn a_failed_condition_tells_the_item_when_asked() {
 }
 
 #[test]
-fn a_read_answers_what_its_projection_names() {
+fn get_returns_only_projected_attributes() {
     let item = id("a").with("v", 1).with("w", 2);
     let get = GetItem::new("Simple", id("a"));
-    assert_eq!(get.answer(item.clone()), item);
+    assert_eq!(get.response_item(item.clone()), item);
     let get = get.projection(Paths(vec![Path::attribute("v"), Path::attribute("none")]));
-    assert_eq!(get.answer(item), Item::new().with("v", 1));
+    assert_eq!(get.response_item(item), Item::new().with("v", 1));
 }

@@ -1,4 +1,4 @@
-//! Keys of tables and indexes, in every operation that takes one.
+//! Keys of tables and indexes, in all operations that take one.
 
 use floe_store::expr::Update;
 use floe_store::op::{BatchWrite, DeleteItem, GetItem, PutItem, UpdateItem};
@@ -28,7 +28,7 @@ fn binary() -> TableDef {
         .unwrap()
 }
 
-/// A key against every operation that takes one, with one answer.
+/// Checks a key with all operations that take one; all give the same result.
 #[track_caller]
 fn expect_key(table: &TableDef, key: &Item, expected: &str) {
     let name = &table.name;
@@ -42,7 +42,7 @@ fn expect_key(table: &TableDef, key: &Item, expected: &str) {
 }
 
 #[test]
-fn a_key_has_exactly_the_attributes_of_the_schema() {
+fn key_must_have_exactly_the_attributes_of_the_schema() {
     let orders = orders();
     for (key, expected) in [
         (order_key(), ""),
@@ -72,7 +72,7 @@ fn a_key_has_exactly_the_attributes_of_the_schema() {
 }
 
 #[test]
-fn keys_have_a_length() {
+fn key_length_is_limited() {
     let key = |b: usize, s: usize| Item::new().with("b", vec![0; b]).with("s", vec![0; s]);
     for (key, expected) in [
         (key(2048, 1024), ""),
@@ -84,7 +84,7 @@ fn keys_have_a_length() {
         expect_key(&binary(), &key, expected);
         expect(PutItem::new("Binary", key).check(&binary()), expected);
     }
-    // Bytes count, not characters.
+    // Bytes are counted, not characters.
     let text_key = |bytes: usize| {
         Item::new()
             .with("customer", "ß".repeat(bytes / 2))
@@ -95,7 +95,7 @@ fn keys_have_a_length() {
 }
 
 #[test]
-fn an_item_that_is_put_names_what_is_wrong_with_its_key() {
+fn put_reports_the_faulty_key_attribute() {
     let invalid = |message: &str| format!("One or more parameter values were invalid: {message}");
     let orders = orders();
     for (item, expected) in [
@@ -127,9 +127,11 @@ fn an_item_that_is_put_names_what_is_wrong_with_its_key() {
             PutItem::new("Orders", item.clone()).check(&orders),
             &expected,
         );
-        // A batch has fewer words for it.
+        // A batch has less specific messages.
         let in_batch = match expected.as_str() {
-            told if told.contains("Missing the key") || told.contains("Type mismatch") => MISMATCH,
+            message if message.contains("Missing the key") || message.contains("Type mismatch") => {
+                MISMATCH
+            }
             other => other,
         };
         expect(BatchWrite::Put(item).check(&orders), in_batch);
@@ -137,7 +139,7 @@ fn an_item_that_is_put_names_what_is_wrong_with_its_key() {
 }
 
 #[test]
-fn index_keys_are_checked_where_they_are() {
+fn existing_index_key_attributes_are_validated() {
     let mismatch = |key: &str, expected: &str, actual: &str, index: &str| {
         format!(
             "One or more parameter values were invalid: Type mismatch for Index Key {key} \
@@ -182,7 +184,7 @@ fn index_keys_are_checked_where_they_are() {
             item().with("hash", Vec::<u8>::new()),
             empty("binary", "by_hash", "hash"),
         ),
-        // The index that comes first by name is told.
+        // The index that comes first by name is reported.
         (
             item().with("product", 1).with("city", 1),
             mismatch("city", "S", "N", "by_city"),
@@ -210,7 +212,7 @@ fn index_keys_are_checked_where_they_are() {
 }
 
 #[test]
-fn the_key_of_the_table_in_an_index_is_told_as_the_tables() {
+fn table_key_faults_take_precedence_over_index_key_faults() {
     let table = TableDef::builder("Pairs", "a", KeyKind::S)
         .sort_key("b", KeyKind::S)
         .global_index(

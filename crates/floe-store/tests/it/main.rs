@@ -1,11 +1,7 @@
-//! The operations from outside: each input against the error that DynamoDB gives, word for word, and
-//! both sides of every limit.
+//! Tests of the operations through the public API: inputs with the exact errors of DynamoDB, and both sides of every
+//! limit.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that meets what it does not expect shall fail"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod batches;
 mod costs;
@@ -24,7 +20,7 @@ mod updates;
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{Error, Item, Result, TableDef};
 
-/// Asserts that the result is good (the expected text is empty) or the error with this text.
+/// Asserts that the result is a success (if the expected text is empty) or an error with this text.
 #[track_caller]
 fn expect<T: std::fmt::Debug>(result: Result<T>, expected: &str) {
     match (result, expected) {
@@ -34,21 +30,21 @@ fn expect<T: std::fmt::Debug>(result: Result<T>, expected: &str) {
     }
 }
 
-/// Asserts the code of the error besides its text.
+/// Asserts the code and the text of an error.
 #[track_caller]
 fn expect_code<T: std::fmt::Debug>(result: Result<T>, code: &str, expected: &str) {
     let error: Error = result.unwrap_err();
     assert_eq!((error.code(), error.to_string().as_str()), (code, expected));
 }
 
-/// A table with a string partition key alone.
+/// A table with only a partition key, a string.
 fn simple() -> TableDef {
     TableDef::builder("Simple", "id", KeyKind::S)
         .build()
         .unwrap()
 }
 
-/// A table with a partition and a sort key and one index of each kind and projection.
+/// A table with a partition key, a sort key, and one index of each kind and projection.
 fn orders() -> TableDef {
     TableDef::builder("Orders", "customer", KeyKind::S)
         .sort_key("placed", KeyKind::N)
@@ -87,12 +83,12 @@ fn id(id: &str) -> Item {
     Item::new().with("id", id)
 }
 
-/// A string of so many bytes.
+/// A string of this many bytes.
 fn text(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-/// The message in the form that single writes give it.
-fn enveloped(message: &str) -> String {
+/// The message in the constraint format of single writes.
+fn as_constraint_error(message: &str) -> String {
     format!("1 validation error detected: {message}")
 }

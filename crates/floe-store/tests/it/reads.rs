@@ -1,12 +1,12 @@
-//! Query and Scan: what they refuse, and the plans that they make.
+//! Query and Scan: rejected requests, and plans of valid ones.
 
 use floe_store::capacity::Consistency;
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths};
-use floe_store::op::{Query, Returned, Scan, Select};
+use floe_store::op::{Query, ReturnedAttributes, Scan, Select};
 use floe_store::table::{KeyKind, Projection};
 use floe_store::{Item, TableDef, Value};
 
-use crate::{enveloped, expect, id, order_key, orders, simple, text};
+use crate::{as_constraint_error, expect, id, order_key, orders, simple, text};
 
 fn customer() -> KeyCondition {
     KeyCondition::partition("customer", "c-1")
@@ -33,8 +33,8 @@ fn lists(levels: usize) -> Value {
 }
 
 #[test]
-fn a_page_has_at_least_one_item() {
-    let expected = enveloped(
+fn limit_must_be_at_least_one() {
+    let expected = as_constraint_error(
         "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or \
          equal to 1",
     );
@@ -45,7 +45,7 @@ fn a_page_has_at_least_one_item() {
 }
 
 #[test]
-fn select_goes_with_a_projection_or_without() {
+fn select_must_match_the_projection() {
     let specific = "Must specify the AttributesToGet or ProjectionExpression when choosing to get \
                     SPECIFIC_ATTRIBUTES";
     let cannot =
@@ -69,7 +69,7 @@ fn select_goes_with_a_projection_or_without() {
     ] {
         let expected = match expected.as_str() {
             "" => String::new(),
-            message => enveloped(message),
+            message => as_constraint_error(message),
         };
         let mut query = query().select(select);
         let mut scan = Scan::new("Orders").select(select);
@@ -88,7 +88,7 @@ fn select_goes_with_a_projection_or_without() {
 }
 
 #[test]
-fn expressions_are_told_by_their_parameters() {
+fn expression_faults_name_their_parameter() {
     let filter = Condition::begins_with(Path::attribute("a"), 1);
     let expected = "Invalid FilterExpression: Incorrect operand type for operator or function; \
                     operator or function: begins_with, operand type: N";
@@ -106,7 +106,7 @@ fn expressions_are_told_by_their_parameters() {
 }
 
 #[test]
-fn a_query_has_a_key_condition() {
+fn query_requires_a_key_condition() {
     let empty = KeyCondition { terms: Vec::new() };
     expect(
         Query::new("Orders", empty).validate(),
@@ -119,7 +119,7 @@ fn a_query_has_a_key_condition() {
         "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per \
          key",
     );
-    // What does not fit the key is found with the table.
+    // Mismatches with the key are detected only with the table.
     let other = KeyCondition::partition("product", "p");
     expect(Query::new("Orders", other.clone()).validate(), "");
     expect(
@@ -129,7 +129,7 @@ fn a_query_has_a_key_condition() {
 }
 
 #[test]
-fn starting_keys_are_values_first() {
+fn values_of_starting_keys_are_validated() {
     let nesting = "Nesting Levels have exceeded supported limits: Attributes in the item have nested \
                    levels beyond supported limit";
     let deep = Some(order_key().with("v", lists(32)));
@@ -147,9 +147,9 @@ fn starting_keys_are_values_first() {
 }
 
 #[test]
-fn a_scan_has_up_to_a_million_segments() {
+fn scan_segments_are_limited_to_a_million() {
     let fault = |path: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value at '{path}' failed to satisfy constraint: Member must have value {constraint}"
         ))
     };
@@ -181,14 +181,17 @@ fn a_scan_has_up_to_a_million_segments() {
     }
     let scan = Scan::new("Orders").segment(1, 4);
     assert_eq!(
-        scan.segment.unwrap().foreign_start_key().to_string(),
+        scan.segment
+            .unwrap()
+            .start_key_in_other_segment()
+            .to_string(),
         "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use \
          ExclusiveStartKey with correct Segment. TotalSegments: 4 Segment: 1"
     );
 }
 
 #[test]
-fn indexes_must_be_there_and_global_ones_are_eventual() {
+fn missing_indexes_and_consistent_global_reads_are_rejected() {
     let table = orders();
     expect(
         query().index("nowhere").check(&table),
@@ -212,7 +215,7 @@ fn indexes_must_be_there_and_global_ones_are_eventual() {
 }
 
 #[test]
-fn a_starting_key_is_the_key_of_table_and_index() {
+fn starting_key_must_have_table_and_index_key() {
     let table = orders();
     let invalid = "The provided starting key is invalid";
     let on_product = || order_key().with("product", "p");
@@ -247,7 +250,7 @@ fn a_starting_key_is_the_key_of_table_and_index() {
         if on_index {
             scan = scan.index("by_product");
         }
-        // A scan of a table with indexes tells types as those of an index.
+        // A scan of a table with indexes reports types as those of an index.
         let expected = if start.get("placed").is_some_and(|v| v.as_s().is_some()) {
             "One or more parameter values were invalid: Type mismatch for Index Key placed \
              Expected: N Actual: S IndexName: by_product"
@@ -264,7 +267,7 @@ fn a_starting_key_is_the_key_of_table_and_index() {
 }
 
 #[test]
-fn a_starting_key_lies_in_the_range_of_the_query() {
+fn starting_key_must_be_in_the_range_of_the_query() {
     let table = orders();
     let one_row = "The query can return at most one row and cannot be restarted";
     let predicate = "The provided starting key does not match the range key predicate";
@@ -318,7 +321,7 @@ fn a_starting_key_lies_in_the_range_of_the_query() {
 }
 
 #[test]
-fn a_starting_key_in_an_index_of_several_attributes() {
+fn starting_key_of_a_multi_attribute_index_is_checked() {
     let table = orders();
     let condition = || {
         KeyCondition::partition("country", "CH")
@@ -347,7 +350,7 @@ fn a_starting_key_in_an_index_of_several_attributes() {
 }
 
 #[test]
-fn a_filter_of_a_query_leaves_its_key_alone() {
+fn query_filter_on_key_attributes_is_rejected() {
     let table = orders();
     let filter = |name: &str| Condition::attribute_exists(Path::attribute(name));
     let fault = |name: &str| {
@@ -366,7 +369,7 @@ fn a_filter_of_a_query_leaves_its_key_alone() {
         &fault("product"),
     );
     expect(by_product().filter(filter("customer")).check(&table), "");
-    // A scan may filter by anything, but not inside a key.
+    // A scan may filter by any attribute, but not inside a key.
     expect(
         Scan::new("Orders").filter(filter("customer")).check(&table),
         "",
@@ -380,7 +383,7 @@ fn a_filter_of_a_query_leaves_its_key_alone() {
 }
 
 #[test]
-fn a_global_index_has_only_what_it_copies() {
+fn attributes_outside_a_global_index_are_rejected() {
     let table = orders();
     let all = |index: &str| {
         format!(
@@ -415,7 +418,7 @@ fn a_global_index_has_only_what_it_copies() {
     );
     let filter = Condition::eq(Path::attribute("v"), 1);
     expect(scan("by_product").filter(filter.clone()).check(&table), "");
-    // A scan takes for absent what the index has not copied; a query refuses it.
+    // A scan treats attributes outside the index as missing; a query rejects them.
     expect(scan("by_city").filter(filter.clone()).check(&table), "");
     let key = KeyCondition::partition("country", "x").and("city", KeyOp::Eq("y".into()));
     let city = Query::new("Orders", key).index("by_city");
@@ -428,7 +431,7 @@ fn a_global_index_has_only_what_it_copies() {
         by_state().filter(filter.clone()).check(&table),
         &invalid("Secondary index by_state does not project one or more filter attributes: [v]"),
     );
-    // A local index fetches what it is asked to answer and lacks.
+    // A local index fetches requested attributes that it lacks.
     expect(
         scan("by_state")
             .filter(filter)
@@ -439,7 +442,7 @@ fn a_global_index_has_only_what_it_copies() {
 }
 
 #[test]
-fn the_plan_says_what_to_return_and_whether_to_fetch() {
+fn plan_determines_returned_attributes_and_fetching() {
     let table = orders();
     let plain = query();
     let counted = query().select(Select::Count);
@@ -453,15 +456,15 @@ fn the_plan_says_what_to_return_and_whether_to_fetch() {
     let keys = paths(&["placed", "state"]);
     let local_keys = by_state().projection(keys.clone());
     for (query, returned, fetches) in [
-        (&plain, Returned::All, false),
-        (&counted, Returned::Count, false),
-        (&some, Returned::Paths(&projected), false),
-        (&index, Returned::Projected, false),
-        (&everything, Returned::All, false),
-        (&local, Returned::Projected, false),
-        (&local_all, Returned::All, true),
-        (&local_some, Returned::Paths(&projected), true),
-        (&local_keys, Returned::Paths(&keys), false),
+        (&plain, ReturnedAttributes::All, false),
+        (&counted, ReturnedAttributes::Count, false),
+        (&some, ReturnedAttributes::Paths(&projected), false),
+        (&index, ReturnedAttributes::Projected, false),
+        (&everything, ReturnedAttributes::All, false),
+        (&local, ReturnedAttributes::Projected, false),
+        (&local_all, ReturnedAttributes::All, true),
+        (&local_some, ReturnedAttributes::Paths(&projected), true),
+        (&local_keys, ReturnedAttributes::Paths(&keys), false),
     ] {
         let plan = query.plan(&table).unwrap();
         assert_eq!(
@@ -473,7 +476,7 @@ fn the_plan_says_what_to_return_and_whether_to_fetch() {
 }
 
 #[test]
-fn the_plan_carries_the_rest_of_the_request() {
+fn plan_contains_the_rest_of_the_request() {
     let table = orders();
     let start = order_key();
     let request = Query::new("Orders", customer().and("placed", KeyOp::Le(9.into())))
@@ -500,7 +503,7 @@ fn the_plan_carries_the_rest_of_the_request() {
 }
 
 #[test]
-fn a_plan_answers_and_goes_on() {
+fn plan_projects_items_and_returns_the_last_key() {
     let table = orders();
     let item = order_key()
         .with("state", "open")
@@ -508,17 +511,20 @@ fn a_plan_answers_and_goes_on() {
         .with("v", 1);
     let plain = query();
     let plan = plain.plan(&table).unwrap();
-    assert_eq!(plan.answer(item.clone()), Some(item.clone()));
+    assert_eq!(plan.response_item(item.clone()), Some(item.clone()));
     assert_eq!(plan.last_key(&item), order_key());
     let counted = query().select(Select::Count);
-    assert_eq!(counted.plan(&table).unwrap().answer(item.clone()), None);
+    assert_eq!(
+        counted.plan(&table).unwrap().response_item(item.clone()),
+        None
+    );
     let some = query().projection(paths(&["v"]));
-    let answer = some.plan(&table).unwrap().answer(item.clone());
-    assert_eq!(answer, Some(Item::new().with("v", 1)));
+    let part = some.plan(&table).unwrap().response_item(item.clone());
+    assert_eq!(part, Some(Item::new().with("v", 1)));
     let local = by_state();
     let plan = local.plan(&table).unwrap();
     let entry = order_key().with("state", "open");
-    assert_eq!(plan.answer(item.clone()), Some(entry.clone()));
+    assert_eq!(plan.response_item(item.clone()), Some(entry.clone()));
     assert_eq!(plan.last_key(&item), entry);
     let global = by_product();
     let plan = global.plan(&table).unwrap();
@@ -526,8 +532,8 @@ fn a_plan_answers_and_goes_on() {
 }
 
 #[test]
-fn names_of_tables() {
-    let short = enveloped(
+fn table_names_are_validated() {
+    let short = as_constraint_error(
         "Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length greater \
          than or equal to 3",
     );
@@ -537,7 +543,7 @@ fn names_of_tables() {
 }
 
 #[test]
-fn an_index_of_a_table_without_a_sort_key() {
+fn starting_key_of_an_index_without_sort_keys_is_checked() {
     let table = TableDef::builder("Users", "id", KeyKind::S)
         .global_index(
             "by_mail",

@@ -1,4 +1,4 @@
-//! The settings by which DynamoDB charges, scales and encrypts, in CreateTable and UpdateTable.
+//! Settings of billing, scaling and encryption, in CreateTable and UpdateTable.
 
 use floe_store::op::{CreateTable, IndexUpdate, ScalingUpdate, UpdateTable};
 use floe_store::table::{
@@ -37,7 +37,7 @@ fn created(scaling: Scaling, billing: Billing) -> Result<TableDef> {
 }
 
 #[test]
-fn a_table_is_made_with_limits_and_warm_throughput() {
+fn new_table_validates_limits_and_warm_throughput() {
     let provisioned = Billing::Provisioned(UNITS);
     let on_demand = |on_demand| Scaling {
         on_demand,
@@ -114,7 +114,7 @@ fn a_table_is_made_with_limits_and_warm_throughput() {
 }
 
 #[test]
-fn limits_are_set_and_lifted_one_by_one() {
+fn on_demand_limits_are_set_and_removed_individually() {
     let scale = |read_max, write_max| {
         update(|u| {
             u.scaling = ScalingUpdate {
@@ -150,7 +150,7 @@ fn limits_are_set_and_lifted_one_by_one() {
 }
 
 #[test]
-fn warm_throughput_only_grows() {
+fn warm_throughput_cannot_decrease() {
     let warm = |read, write| {
         update(|u| {
             u.scaling = ScalingUpdate {
@@ -161,9 +161,9 @@ fn warm_throughput_only_grows() {
         })
     };
     let table = warm(None, Some(5_000)).apply(&simple()).unwrap();
-    let taken = |table: &TableDef| table.scaling.warm_throughput(table.billing);
+    let effective = |table: &TableDef| table.scaling.warm_throughput(table.billing);
     assert_eq!(
-        taken(&table),
+        effective(&table),
         Throughput {
             write: 5_000,
             ..WARM
@@ -176,29 +176,29 @@ fn warm_throughput_only_grows() {
              WarmThroughput, decreasing WarmThroughput is not supported",
         ),
     );
-    // What was reached by another way of payment stays, too.
+    // Throughput reached with another billing mode is kept as well.
     let pay =
         |table: &TableDef, billing| update(|u| u.billing = Some(billing)).apply(table).unwrap();
     let paid = pay(&table, Billing::Provisioned(UNITS));
     assert_eq!(
-        taken(&paid),
+        effective(&paid),
         Throughput {
             write: 5_000,
             ..WARM
         }
     );
     let made = created(Scaling::default(), Billing::Provisioned(UNITS)).unwrap();
-    assert_eq!(taken(&made), UNITS);
+    assert_eq!(effective(&made), UNITS);
     let more = pay(
         &made,
         Billing::Provisioned(Throughput { read: 9, write: 1 }),
     );
-    assert_eq!(taken(&more), Throughput { read: 9, write: 5 });
-    assert_eq!(taken(&pay(&more, Billing::OnDemand)), WARM);
+    assert_eq!(effective(&more), Throughput { read: 9, write: 5 });
+    assert_eq!(effective(&pay(&more, Billing::OnDemand)), WARM);
 }
 
 #[test]
-fn indexes_scale_on_their_own() {
+fn indexes_have_separate_scaling() {
     let scale = |name: &str, scaling| UpdateTable {
         indexes: vec![IndexUpdate::Scale(name.to_owned(), scaling)],
         ..UpdateTable::new("Orders")
@@ -229,7 +229,7 @@ fn indexes_scale_on_their_own() {
 }
 
 #[test]
-fn a_class_is_told_once_it_was_chosen() {
+fn table_class_is_reported_once_it_was_set() {
     let choose = |class, table: &TableDef| update(|u| u.class = Some(class)).apply(table).unwrap();
     let standard = choose(TableClass::Standard, &simple());
     assert_eq!(standard.class, None);
@@ -240,7 +240,7 @@ fn a_class_is_told_once_it_was_chosen() {
 }
 
 #[test]
-fn encryption_is_switched() {
+fn encryption_can_be_changed() {
     let key = |key: Option<&str>| {
         Some(Encryption {
             key: key.map(str::to_owned),
@@ -266,7 +266,7 @@ fn encryption_is_switched() {
 }
 
 #[test]
-fn some_settings_change_alone() {
+fn some_settings_must_be_changed_separately() {
     let on_demand = ScalingUpdate {
         read_max: Some(Some(1)),
         ..ScalingUpdate::default()
@@ -327,15 +327,15 @@ fn some_settings_change_alone() {
 }
 
 #[test]
-fn history_tells_when_settings_changed() {
+fn history_records_changes_of_settings() {
     let units = |read, write| TableDef {
         billing: Billing::Provisioned(Throughput { read, write }),
         ..simple()
     };
     let at = |hours: u64| Timestamp::from_millis(hours * 60 * 60 * 1000);
-    let new = TableHistory::of_new(&simple(), at(1));
+    let new = TableHistory::for_new_table(&simple(), at(1));
     assert_eq!(new.on_demand, Some(at(1)));
-    let paid = TableHistory::of_new(&units(5, 5), at(1));
+    let paid = TableHistory::for_new_table(&units(5, 5), at(1));
     assert_eq!(paid, TableHistory::default());
     let mixed = paid.after(&units(5, 5), &units(6, 4), at(2));
     assert_eq!((mixed.increase, mixed.decrease), (Some(at(2)), Some(at(2))));

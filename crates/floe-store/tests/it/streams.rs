@@ -1,28 +1,28 @@
-//! Inputs of change streams.
+//! Validation of change stream requests.
 
 use floe_store::op::{
     ChangeKind, ChangeRecord, DescribeStream, GetRecords, GetShardIterator, HoldChanges,
     IteratorKind, ListStreams, missing_shard, missing_stream,
 };
 
-use crate::{enveloped, expect, id, text};
+use crate::{as_constraint_error, expect, id, text};
 
 fn length(value: &str, path: &str, constraint: &str) -> String {
-    enveloped(&format!(
+    as_constraint_error(&format!(
         "Value '{value}' at '{path}' failed to satisfy constraint: Member must have length \
          {constraint}"
     ))
 }
 
 fn value(value: usize, path: &str, constraint: &str) -> String {
-    enveloped(&format!(
+    as_constraint_error(&format!(
         "Value '{value}' at '{path}' failed to satisfy constraint: Member must have value \
          {constraint}"
     ))
 }
 
 #[test]
-fn listings_have_a_limit() {
+fn page_limits_are_validated() {
     let list = |limit| ListStreams {
         limit: Some(limit),
         ..ListStreams::default()
@@ -56,7 +56,7 @@ fn listings_have_a_limit() {
 }
 
 #[test]
-fn names_of_streams_and_shards_have_a_length() {
+fn lengths_of_stream_and_shard_names_are_validated() {
     let describe = |arn: String, shard: Option<String>| DescribeStream {
         stream_arn: arn,
         start_after: shard,
@@ -124,7 +124,7 @@ fn sequence_numbers_have_21_to_40_digits() {
     expect(at(IteratorKind::TrimHorizon).validate(), "");
     expect(at(IteratorKind::Latest).validate(), "");
     let fault = |constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value at 'sequenceNumber' failed to satisfy constraint: Member must have length \
              {constraint}"
         ))
@@ -148,7 +148,7 @@ fn sequence_numbers_have_21_to_40_digits() {
 }
 
 #[test]
-fn a_change_is_what_changed() {
+fn change_kind_follows_from_old_and_new_item() {
     let (old, new) = (id("a"), id("a").with("v", 1));
     assert_eq!(ChangeKind::of(None, None), None);
     assert_eq!(ChangeKind::of(None, Some(&new)), Some(ChangeKind::Insert));
@@ -166,7 +166,7 @@ fn a_change_is_what_changed() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_streams_and_shards_are_named() {
     assert_eq!(
         missing_stream("arn").to_string(),
         "Requested resource not found: Stream: arn not found"
@@ -178,7 +178,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn consumers_have_names_of_1_to_255_bytes() {
+fn consumer_names_have_1_to_255_bytes() {
     let hold = |consumer: String| HoldChanges {
         consumer,
         stream_arn: "arn:".to_owned(),
@@ -187,13 +187,10 @@ fn consumers_have_names_of_1_to_255_bytes() {
     for (bytes, expected) in [
         (1, ""),
         (255, ""),
-        (
-            0,
-            "the name of a consumer must have 1 to 255 bytes: length=0",
-        ),
+        (0, "the consumer name must have 1 to 255 bytes: length=0"),
         (
             256,
-            "the name of a consumer must have 1 to 255 bytes: length=256",
+            "the consumer name must have 1 to 255 bytes: length=256",
         ),
     ] {
         expect(hold(text(bytes)).validate(), expected);

@@ -4,10 +4,10 @@ use floe_store::op::{ListTables, UpdateTags, UpdateTimeToLive};
 use floe_store::table::FIVE_YEARS_SECS;
 use floe_store::{Item, Timestamp, Value};
 
-use crate::{enveloped, expect, simple, text};
+use crate::{as_constraint_error, expect, simple, text};
 
 #[test]
-fn expiry_is_switched_on_and_off() {
+fn expiry_is_enabled_and_disabled() {
     let on = |table: &str, name: &str| UpdateTimeToLive::enable(table, name);
     let off = |table: &str, name: &str| UpdateTimeToLive::disable(table, name);
     let expiring = on("Simple", "until").apply(&simple()).unwrap();
@@ -25,7 +25,7 @@ fn expiry_is_switched_on_and_off() {
     );
     assert_eq!(off("Simple", "until").apply(&expiring), Ok(simple()));
     let fault = |name: &str, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value '{name}' at 'timeToLiveSpecification.attributeName' failed to satisfy \
              constraint: Member must have length {constraint}"
         ))
@@ -42,7 +42,7 @@ fn expiry_is_switched_on_and_off() {
 }
 
 #[test]
-fn an_item_expires_within_five_years() {
+fn expiry_times_older_than_five_years_are_ignored() {
     let table = UpdateTimeToLive::enable("Simple", "until")
         .apply(&simple())
         .unwrap();
@@ -115,7 +115,7 @@ fn tags_are_added_and_removed() {
 }
 
 #[test]
-fn tables_are_listed_by_pages() {
+fn tables_are_listed_in_pages() {
     let list = |start: Option<&str>, limit: Option<usize>| ListTables {
         start_after: start.map(str::to_owned),
         limit,
@@ -140,7 +140,7 @@ fn tables_are_listed_by_pages() {
     assert_eq!(list(None, None).page(&many).table_names.len(), 100);
 
     let fault = |limit: usize, constraint: &str| {
-        enveloped(&format!(
+        as_constraint_error(&format!(
             "Value '{limit}' at 'limit' failed to satisfy constraint: Member must have value \
              {constraint}"
         ))
@@ -157,7 +157,7 @@ fn tables_are_listed_by_pages() {
     );
     expect(
         list(Some("a"), None).validate(),
-        &enveloped(
+        &as_constraint_error(
             "Value 'a' at 'exclusiveStartTableName' failed to satisfy constraint: Member must have \
              length greater than or equal to 3",
         ),

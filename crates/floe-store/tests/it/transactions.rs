@@ -9,7 +9,7 @@ use floe_store::op::{
 use floe_store::size::item_size;
 use floe_store::{Error, Item, TableDef, Value};
 
-use crate::{enveloped, expect, expect_code, id, order_key, orders, simple, text};
+use crate::{as_constraint_error, expect, expect_code, id, order_key, orders, simple, text};
 
 fn find<'t>(tables: &'t [TableDef]) -> impl Fn(&str) -> Option<&'t TableDef> {
     move |name| tables.iter().find(|table| table.name == name)
@@ -28,12 +28,12 @@ fn puts(count: usize) -> TransactWriteItems {
 }
 
 #[test]
-fn a_transaction_has_1_to_100_actions() {
-    let few = enveloped(
+fn transaction_accepts_1_to_100_actions() {
+    let few = as_constraint_error(
         "Value '[]' at 'transactItems' failed to satisfy constraint: Member must have length \
          greater than or equal to 1",
     );
-    let many = enveloped(
+    let many = as_constraint_error(
         "Value at 'transactItems' failed to satisfy constraint: Member must have length less than \
          or equal to 100",
     );
@@ -47,7 +47,7 @@ fn a_transaction_has_1_to_100_actions() {
 }
 
 #[test]
-fn names_of_tables_are_told_together_with_their_places() {
+fn table_name_faults_are_reported_together_with_their_paths() {
     let check = ConditionCheck::new("b!!", id("a"), exists());
     let request = TransactWriteItems::new([
         put(id("a")),
@@ -61,10 +61,10 @@ fn names_of_tables_are_told_together_with_their_places() {
          'b!!' at 'transactItems.3.member.conditionCheck.tableName' failed to satisfy constraint: \
          Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
     );
-    // The token comes before them.
+    // The token is checked first.
     expect(
         request.token(text(37)).validate(),
-        &enveloped(&format!(
+        &as_constraint_error(&format!(
             "Value '{}' at 'clientRequestToken' failed to satisfy constraint: Member must have \
              length less than or equal to 36",
             text(37)
@@ -72,7 +72,7 @@ fn names_of_tables_are_told_together_with_their_places() {
     );
     expect(
         TransactGetItems::new([TransactGet::new("x", id("a"))]).validate(),
-        &enveloped(
+        &as_constraint_error(
             "Value 'x' at 'transactItems.1.member.get.tableName' failed to satisfy constraint: \
              Member must have length greater than or equal to 3",
         ),
@@ -80,12 +80,12 @@ fn names_of_tables_are_told_together_with_their_places() {
 }
 
 #[test]
-fn an_update_must_say_what_it_changes() {
+fn empty_update_in_a_transaction_is_rejected() {
     let idle = UpdateItem::new("Simple", id("a"), Update::new());
     idle.validate().unwrap();
     expect(
         TransactWriteItems::new([put(id("b")), idle.into()]).validate(),
-        &enveloped(
+        &as_constraint_error(
             "Value null at 'transactItems.2.member.update.updateExpression' failed to satisfy \
              constraint: Member must not be null",
         ),
@@ -93,7 +93,7 @@ fn an_update_must_say_what_it_changes() {
 }
 
 #[test]
-fn static_faults_of_actions_are_told_bare_in_their_order() {
+fn static_faults_of_actions_are_reported_in_order() {
     let clash = Update::new().set("a", 1).set("a", 2);
     let update = || UpdateItem::new("Simple", id("b"), clash.clone());
     let clash_message = "Invalid UpdateExpression: Two document paths overlap with each other; must \
@@ -118,7 +118,7 @@ fn static_faults_of_actions_are_told_bare_in_their_order() {
 }
 
 #[test]
-fn a_transaction_names_an_item_once() {
+fn transaction_rejects_repeated_items() {
     let tables = [simple(), orders()];
     let check = |actions: Vec<TransactWrite>| TransactWriteItems::new(actions).check(find(&tables));
     let twice = "Transaction request cannot include multiple operations on one item";
@@ -128,7 +128,7 @@ fn a_transaction_names_an_item_once() {
     expect(check(vec![put(id("a").with("v", 1)), delete("b")]), "");
     expect(check(vec![put(id("a").with("v", 1)), delete("a")]), twice);
     expect(check(vec![guard(), update()]), twice);
-    // A key that is none is no repetition: it is a reason to cancel, and the first is the only one.
+    // An invalid key is not a repetition but a reason to cancel; only the first one is reported.
     expect_code(
         check(vec![put(Item::new()), put(Item::new())]),
         "TransactionCanceledException",
@@ -142,7 +142,7 @@ fn a_transaction_names_an_item_once() {
 }
 
 #[test]
-fn the_items_of_a_transaction_weigh_4_mb() {
+fn size_of_a_transaction_is_limited_to_4_mb() {
     let tables = [simple()];
     let of = |bytes: &[usize]| {
         let put =
@@ -161,7 +161,7 @@ fn the_items_of_a_transaction_weigh_4_mb() {
         TransactGetItems::check_bytes(4 * 1024 * 1024 + 1),
         too_large,
     );
-    // What an update writes counts, and what it is about does not.
+    // The values of an update count, the item that it changes does not.
     let update = |n: usize, bytes: usize| {
         let value = Update::new().set("v", text(bytes)).remove("gone");
         UpdateItem::new("Simple", id(&n.to_string()), value)
@@ -178,7 +178,7 @@ fn the_items_of_a_transaction_weigh_4_mb() {
 }
 
 #[test]
-fn an_empty_key_refuses_the_transaction_as_a_whole() {
+fn empty_key_rejects_the_whole_transaction() {
     let tables = [simple(), orders()];
     let check = |action: TransactWrite| TransactWriteItems::new([action]).check(find(&tables));
     let empty = "One or more parameter values are not valid. The AttributeValue for a key attribute \
@@ -191,7 +191,7 @@ fn an_empty_key_refuses_the_transaction_as_a_whole() {
          not supported. The AttributeValue for a key attribute cannot contain an empty string \
          value. IndexName: by_product, IndexKey: product",
     );
-    // Reads tell it as a reason.
+    // Reads report it as a reason.
     let reads = TransactGetItems::new([TransactGet::new("Simple", id(""))]);
     let reason = CancellationReason::new(CancellationCode::ValidationError, empty);
     assert_eq!(
@@ -207,7 +207,7 @@ fn reason(code: CancellationCode, message: &str) -> CancellationReason {
 }
 
 #[test]
-fn what_is_wrong_with_an_action_for_its_table_is_a_reason() {
+fn faults_of_an_action_are_cancellation_reasons() {
     let invalid = |message: &str| {
         let message = format!("One or more parameter values were invalid: {message}");
         reason(CancellationCode::ValidationError, &message)
@@ -238,7 +238,7 @@ fn what_is_wrong_with_an_action_for_its_table_is_a_reason() {
             "Cannot update attribute placed. This attribute is part of the key"
         ))
     );
-    // The request of an update in a transaction is not weighed by itself.
+    // The request size of an update in a transaction is not limited.
     let large = Update::new().set("v", text(409_600)).remove("w");
     let update = UpdateItem::new("Orders", order_key(), large);
     assert!(update.check(&orders()).is_err());
@@ -246,7 +246,7 @@ fn what_is_wrong_with_an_action_for_its_table_is_a_reason() {
 }
 
 #[test]
-fn an_update_in_a_transaction_may_fill_an_item() {
+fn update_in_a_transaction_may_fill_an_item() {
     let bare = item_size(&id("a").with("v", ""));
     let update = |bytes: usize| {
         let fill = Update::new().set("v", text(bytes - bare));
@@ -258,7 +258,7 @@ fn an_update_in_a_transaction_may_fill_an_item() {
             .check(&simple())
             .and_then(|()| action.apply(&simple(), None))
     };
-    // The request of the same update alone is already too large.
+    // The request of the same update outside a transaction is already too large.
     assert!(update(409_600).check(&simple()).is_err());
     let filled = apply(409_600).unwrap().unwrap();
     assert_eq!(item_size(&filled), 409_600);
@@ -271,7 +271,7 @@ fn an_update_in_a_transaction_may_fill_an_item() {
 }
 
 #[test]
-fn an_action_makes_the_new_item_or_a_reason() {
+fn action_returns_the_new_item_or_a_reason() {
     let old = id("a").with("v", 1);
     let apply = |mut action: TransactWrite, old: Option<&Item>| action.apply(&simple(), old);
     assert_eq!(apply(put(id("a")), Some(&old)), Ok(Some(id("a"))));
@@ -291,11 +291,11 @@ fn an_action_makes_the_new_item_or_a_reason() {
         "The conditional request failed",
     );
     assert_eq!(apply(check().into(), None), Err(failed.clone()));
-    let telling = PutItem::new("Simple", id("a"))
+    let write = PutItem::new("Simple", id("a"))
         .condition(Condition::attribute_not_exists(Path::attribute("id")))
         .return_old_on_failure();
     assert_eq!(
-        apply(telling.into(), Some(&old)),
+        apply(write.into(), Some(&old)),
         Err(CancellationReason {
             item: Some(old.clone()),
             ..failed
@@ -313,7 +313,7 @@ fn an_action_makes_the_new_item_or_a_reason() {
 }
 
 #[test]
-fn reads_of_a_transaction_are_cancelled_for_their_keys() {
+fn transaction_reads_are_cancelled_for_invalid_keys() {
     let tables = [simple(), orders()];
     let get = |table: &str, key: Item| TransactGet::new(table, key);
     let check = |gets: Vec<TransactGet>| TransactGetItems::new(gets).check(find(&tables));
@@ -343,7 +343,7 @@ fn reads_of_a_transaction_are_cancelled_for_their_keys() {
 }
 
 #[test]
-fn the_key_of_an_action_is_taken_out_of_it() {
+fn key_of_an_action_is_extracted() {
     let item = order_key().with("v", Value::Null);
     let put: TransactWrite = PutItem::new("Orders", item).into();
     assert_eq!(put.key(&orders()), Ok(order_key()));

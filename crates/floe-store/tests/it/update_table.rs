@@ -5,7 +5,7 @@ use floe_store::op::{CreateIndex, CreateTable, IndexUpdate, UpdateTable};
 use floe_store::table::{Billing, KeyKind, StreamView, TableClass, Throughput};
 
 use crate::create_table::{UNITS, global, hash, invalid, strings};
-use crate::{enveloped, expect, expect_code, orders, simple};
+use crate::{as_constraint_error, expect, expect_code, orders, simple};
 
 fn update() -> UpdateTable {
     UpdateTable::new("Orders")
@@ -24,7 +24,7 @@ fn by_color() -> CreateIndex {
 }
 
 #[test]
-fn an_update_of_a_table_changes_something() {
+fn empty_update_is_rejected() {
     expect(
         update().validate(),
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, \
@@ -55,7 +55,7 @@ fn an_update_of_a_table_changes_something() {
     }
     expect(
         UpdateTable::new("x").validate(),
-        &enveloped(
+        &as_constraint_error(
             "Value 'x' at 'tableName' failed to satisfy constraint: Member must have length greater \
              than or equal to 3",
         ),
@@ -63,7 +63,7 @@ fn an_update_of_a_table_changes_something() {
 }
 
 #[test]
-fn some_changes_are_made_alone() {
+fn incompatible_changes_are_rejected() {
     let stream = Some(Some(StreamView::KeysOnly));
     let billing = Some(Billing::Provisioned(UNITS));
     let online = || vec![IndexUpdate::Delete("by_product".to_owned())];
@@ -125,7 +125,7 @@ fn some_changes_are_made_alone() {
 }
 
 #[test]
-fn members_of_an_update_have_their_places() {
+fn faults_contain_the_paths_of_members() {
     let none = Throughput { read: 0, write: 1 };
     let request = updating(
         vec![
@@ -170,7 +170,7 @@ fn members_of_an_update_have_their_places() {
 }
 
 #[test]
-fn indexes_are_added_and_removed_one_at_a_time() {
+fn index_changes_are_limited_to_one_at_a_time() {
     let create = |index| IndexUpdate::Create(index);
     let delete = |name: &str| IndexUpdate::Delete(name.to_owned());
     let table = updating(vec![create(by_color())], &["color"])
@@ -179,7 +179,7 @@ fn indexes_are_added_and_removed_one_at_a_time() {
     let added = table.index("by_color").unwrap();
     let colored = |color: &str| Item::new().with("color", color);
     assert!(added.holds(&colored("red")));
-    // Items that were there before the index may have what its key cannot hold.
+    // Items older than the index may have values that are invalid in its key.
     assert!(added.holds(&colored(&"x".repeat(2048))));
     assert!(!added.holds(&colored(&"x".repeat(2049))));
     assert!(!added.holds(&colored("")));
@@ -237,7 +237,7 @@ fn indexes_are_added_and_removed_one_at_a_time() {
 }
 
 #[test]
-fn an_attribute_that_the_table_knows_keeps_its_type() {
+fn attribute_types_cannot_be_redefined() {
     // The sort key of the table is a number.
     let by_placed = || IndexUpdate::Create(global("by_placed", vec![hash("placed")]));
     expect(
@@ -254,7 +254,7 @@ fn an_attribute_that_the_table_knows_keeps_its_type() {
         ..updating(vec![by_placed()], &[])
     };
     expect(numbered.apply(&orders()), "");
-    // What the new index does not use is not looked at.
+    // Definitions that the new index does not use are not compared.
     expect(
         updating(vec![IndexUpdate::Create(by_color())], &["color", "placed"]).apply(&orders()),
         "",
@@ -262,7 +262,7 @@ fn an_attribute_that_the_table_knows_keeps_its_type() {
 }
 
 #[test]
-fn a_table_keeps_its_limits_when_it_is_updated() {
+fn table_limits_apply_to_updates() {
     let with = |count: usize| {
         let index = |n| global(&format!("index{n}"), vec![hash("id")]);
         CreateTable {
@@ -285,7 +285,7 @@ fn a_table_keeps_its_limits_when_it_is_updated() {
 }
 
 #[test]
-fn billing_and_throughput() {
+fn billing_and_throughput_must_match() {
     let provisioned = |units| UpdateTable {
         billing: Some(Billing::Provisioned(units)),
         ..update()
@@ -313,7 +313,7 @@ fn billing_and_throughput() {
         .validate(),
         "Given value 2000000000000 for ReadCapacityUnits is out of bounds",
     );
-    // Indexes need theirs when the table gets some.
+    // Indexes need throughput if the table gets some.
     expect(
         provisioned(UNITS).apply(&orders()),
         &invalid("ProvisionedThroughput must be specified for index: by_product"),
@@ -342,7 +342,7 @@ fn billing_and_throughput() {
         "This operation cannot be performed with given input values. Please contact DynamoDB \
          service team for more info: Action Blocked: IndexUpdate",
     );
-    // On demand, an index has none.
+    // An on-demand index has no throughput.
     let needless = updating(vec![IndexUpdate::Update("by_city".to_owned(), UNITS)], &[]);
     expect(
         needless.apply(&orders()),
@@ -351,7 +351,7 @@ fn billing_and_throughput() {
              when BillingMode is PAY_PER_REQUEST",
         ),
     );
-    // A new index of a provisioned table needs some.
+    // A new index of a provisioned table needs throughput.
     let add = updating(vec![IndexUpdate::Create(by_color())], &["color"]);
     expect(
         add.apply(&paid),
@@ -360,7 +360,7 @@ fn billing_and_throughput() {
 }
 
 #[test]
-fn a_stream_is_switched_on_and_off() {
+fn stream_is_enabled_and_disabled() {
     let switch = |stream| UpdateTable {
         stream: Some(stream),
         ..update()
@@ -379,7 +379,7 @@ fn a_stream_is_switched_on_and_off() {
 }
 
 #[test]
-fn settings_are_changed() {
+fn deletion_protection_is_changed() {
     let protect = UpdateTable {
         deletion_protection: Some(true),
         ..update()

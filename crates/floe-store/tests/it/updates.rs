@@ -1,10 +1,10 @@
 //! UpdateItem.
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
-use floe_store::op::{Applied, ReturnValues, UpdateItem};
+use floe_store::op::{AppliedWrite, ReturnValues, UpdateItem};
 use floe_store::{Error, Item, Value};
 
-use crate::{enveloped, expect, id, order_key, orders, simple, text};
+use crate::{as_constraint_error, expect, id, order_key, orders, simple, text};
 
 fn update(update: Update) -> UpdateItem {
     UpdateItem::new("Orders", order_key(), update)
@@ -15,7 +15,7 @@ fn invalid(message: &str) -> String {
 }
 
 #[test]
-fn every_fault_of_a_table_name_is_told_its_characters_first() {
+fn all_table_name_faults_are_reported_characters_first() {
     let request = |name: &str| UpdateItem::new(name, id("a"), Update::new());
     expect(request("abc").validate(), "");
     expect(
@@ -27,7 +27,7 @@ fn every_fault_of_a_table_name_is_told_its_characters_first() {
     );
     expect(
         request("").validate(),
-        &enveloped(
+        &as_constraint_error(
             "Value at 'TableName' failed to satisfy constraint: Member must have length greater \
              than or equal to 1",
         ),
@@ -35,7 +35,7 @@ fn every_fault_of_a_table_name_is_told_its_characters_first() {
 }
 
 #[test]
-fn the_key_comes_before_the_update_and_that_before_the_condition() {
+fn key_is_validated_before_update_before_condition() {
     let overlap = Update::new().set("a", 1).set("a", 2);
     let condition = Condition::begins_with(Path::attribute("a"), 1);
     let clash = "Invalid UpdateExpression: Two document paths overlap with each other; must remove \
@@ -45,24 +45,24 @@ fn the_key_comes_before_the_update_and_that_before_the_condition() {
     let request = |key, change| UpdateItem::new("Orders", key, change);
     expect(
         request(Item::new().with("", 1), overlap.clone()).validate(),
-        &enveloped("Empty attribute name"),
+        &as_constraint_error("Empty attribute name"),
     );
     expect(
         request(order_key(), overlap)
             .condition(condition.clone())
             .validate(),
-        &enveloped(clash),
+        &as_constraint_error(clash),
     );
     expect(
         request(order_key(), Update::new().set("a", 1))
             .condition(condition)
             .validate(),
-        &enveloped(operand),
+        &as_constraint_error(operand),
     );
 }
 
 #[test]
-fn every_return_value_is_good() {
+fn all_return_values_are_accepted() {
     use ReturnValues::{AllNew, AllOld, None, UpdatedNew, UpdatedOld};
     for which in [None, AllOld, AllNew, UpdatedOld, UpdatedNew] {
         expect(update(Update::new()).return_values(which).validate(), "");
@@ -70,16 +70,16 @@ fn every_return_value_is_good() {
 }
 
 #[test]
-fn the_key_cannot_be_updated() {
+fn key_attributes_cannot_be_updated() {
     let part_of_the_key = |name| {
         invalid(&format!(
             "Cannot update attribute {name}. This attribute is part of the key"
         ))
     };
-    let scalar = |whose: &str| {
+    let scalar = |role: &str| {
         format!(
             "Key attributes must be scalars; list random access '[]' and map lookup '.' are not \
-             allowed: {whose}"
+             allowed: {role}"
         )
     };
     let into = |name: &str| Path::attribute(name).field("x");
@@ -121,14 +121,14 @@ const EMPTY_INDEX_KEY: &str = "One or more parameter values are not valid. The u
     for a key attribute cannot contain an empty string value.";
 
 #[test]
-fn an_index_key_is_not_set_to_what_cannot_be_one() {
+fn invalid_index_key_values_are_rejected() {
     let mismatch = |key: &str, expected: &str, actual: &str, index: &str| {
         invalid(&format!(
             "Type mismatch for Index Key {key} Expected: {expected} Actual: {actual} IndexName: \
              {index}"
         ))
     };
-    // Literal values are refused whatever the item is.
+    // Literal values are rejected independently of the item.
     for (change, expected) in [
         (Update::new().set("product", "p"), String::new()),
         (
@@ -139,7 +139,7 @@ fn an_index_key_is_not_set_to_what_cannot_be_one() {
     ] {
         expect(update(change).check(&orders()), &expected);
     }
-    // Computed ones when they are known.
+    // Computed values are rejected when they are known.
     let old = order_key()
         .with("text", "t")
         .with("empty", "")
@@ -164,8 +164,8 @@ fn an_index_key_is_not_set_to_what_cannot_be_one() {
 }
 
 #[test]
-fn what_an_update_leaves_alone_is_not_checked_again() {
-    // Such an item is there when the index was added after it.
+fn unchanged_index_keys_are_not_validated_again() {
+    // Such an item exists if the index was added later.
     let old = order_key().with("product", 1);
     let applied = update(Update::new().set("v", 1))
         .apply(&orders(), Some(&old))
@@ -174,7 +174,7 @@ fn what_an_update_leaves_alone_is_not_checked_again() {
 }
 
 #[test]
-fn an_update_makes_an_item_unless_it_only_removes() {
+fn update_creates_an_item_unless_it_only_removes() {
     let made = |change: Update| {
         UpdateItem::new("Simple", id("a"), change)
             .apply(&simple(), None)
@@ -196,7 +196,7 @@ fn an_update_makes_an_item_unless_it_only_removes() {
 }
 
 #[test]
-fn an_update_returns_what_is_asked_for() {
+fn update_returns_the_requested_attributes() {
     use ReturnValues::{AllNew, AllOld, None as Nothing, UpdatedNew, UpdatedOld};
     let old = id("a").with("v", 1).with("w", 1);
     let new = id("a").with("w", 1).with("x", 2);
@@ -218,14 +218,14 @@ fn an_update_returns_what_is_asked_for() {
             .unwrap();
         assert_eq!(applied.returned, returned, "{which:?} of {before:?}");
     }
-    // Nothing touched is there: no attributes at all rather than none of them.
+    // No touched attribute exists: returns `None` instead of an empty item.
     let removal = UpdateItem::new("Simple", id("a"), Update::new().remove("none"));
     let applied = removal
         .return_values(UpdatedNew)
         .apply(&simple(), Some(&old));
     assert_eq!(
         applied,
-        Ok(Applied {
+        Ok(AppliedWrite {
             new: Some(old),
             returned: None
         })
@@ -233,7 +233,7 @@ fn an_update_returns_what_is_asked_for() {
 }
 
 #[test]
-fn the_condition_comes_before_what_the_update_finds() {
+fn condition_is_evaluated_before_the_update() {
     let old = id("a");
     let request = UpdateItem::new(
         "Simple",
@@ -257,9 +257,9 @@ fn the_condition_comes_before_what_the_update_finds() {
 }
 
 #[test]
-fn an_updated_item_may_weigh_409600_bytes() {
+fn updated_items_are_limited_to_409600_bytes() {
     let too_large = "Item size to update has exceeded the maximum allowed size";
-    // Names "id", "v" and "w", the value "a".
+    // The names "id", "v" and "w", and the value "a".
     let apply = |bytes: usize| {
         let old = id("a").with("v", text(bytes - 4 - 101));
         UpdateItem::new("Simple", id("a"), Update::new().set("w", text(100)))
@@ -270,7 +270,7 @@ fn an_updated_item_may_weigh_409600_bytes() {
 }
 
 #[test]
-fn an_updated_item_may_be_32_levels_deep() {
+fn updated_items_are_limited_to_32_levels() {
     let lists = |levels: usize| (0..levels).fold(Value::from(1), |inner, _| Value::L(vec![inner]));
     let apply = |levels: usize| {
         let old = id("a").with("v", Value::L(vec![Value::L(vec![])]));
@@ -289,7 +289,7 @@ fn an_updated_item_may_be_32_levels_deep() {
 }
 
 #[test]
-fn the_request_itself_is_held_to_the_limit_of_an_item() {
+fn update_request_size_is_limited() {
     let too_large = "Item size to update has exceeded the maximum allowed size";
     let request = |change| UpdateItem::new("Simple", id("a"), change).check(&simple());
     // 3 for the request, 19 for the clause, 1 for the name.
@@ -298,7 +298,7 @@ fn the_request_itself_is_held_to_the_limit_of_an_item() {
         request(Update::new().set("v", text(409_600 - 22))),
         too_large,
     );
-    // A path of two steps more, if_not_exists (39), and a path operand of one step (1 + 14 + 1).
+    // A path with two more steps, if_not_exists (39), and a path operand of one step (1 + 14 + 1).
     let path = Path::attribute("v").field("ab").index(10);
     let value = |bytes| SetOperand::if_not_exists("v", text(bytes));
     let fixed = 3 + 19 + (1 + 4 + 2 + 4 + 2) + 39 + 16;

@@ -199,7 +199,7 @@ pub(super) fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
     for bytes in [0, 256] {
         refused(
             t.hold_changes(hold(bytes)),
-            &format!("the name of a consumer must have 1 to 255 bytes: length={bytes}"),
+            &format!("the consumer name must have 1 to 255 bytes: length={bytes}"),
         );
     }
 }

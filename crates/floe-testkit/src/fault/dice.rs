@@ -3,14 +3,14 @@
 //! Every decision is a hash of what it is about, not the next number of a sequence: what happens to one
 //! operation does not depend on how many others were decided before.
 
-use floe_store::env::mixed;
+use floe_store::env::splitmix64;
 use floe_store::hash::fnv1a;
 
 /// A number that follows from the seed and all parts, and looks unlike that of any other parts.
 pub(crate) fn roll(seed: u64, parts: &[u64]) -> u64 {
-    parts
-        .iter()
-        .fold(mixed(seed), |hash, part| mixed(hash ^ mixed(*part)))
+    parts.iter().fold(splitmix64(seed), |hash, part| {
+        splitmix64(hash ^ splitmix64(*part))
+    })
 }
 
 /// Whether a chance of so much in one comes true for a number.
@@ -22,7 +22,7 @@ pub(crate) fn comes_true(rate: f64, number: u64) -> bool {
 
 /// A number that stands for a text.
 pub(super) fn of_text(text: &str) -> u64 {
-    mixed(fnv1a(text.as_bytes()))
+    splitmix64(fnv1a(text.as_bytes()))
 }
 
 #[cfg(test)]

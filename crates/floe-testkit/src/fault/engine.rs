@@ -45,7 +45,7 @@ macro_rules! struck {
 impl Engine for FaultEngine {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = self.inner.capabilities();
-        capabilities.loses_answers = true;
+        capabilities.loses_responses = true;
         capabilities.consistent_indexes = false;
         capabilities
     }

@@ -47,7 +47,7 @@ impl FaultEngine {
         };
         let mut output = self.inner.get_item(input.clone()).await?;
         attempt.struck(FaultKind::StaleRead, "items=1".to_owned());
-        output.item = old.then.map(|item| input.answer(item));
+        output.item = old.then.map(|item| input.response_item(item));
         Ok(output)
     }
 
@@ -95,7 +95,7 @@ impl FaultEngine {
             items.retain(|item| !is_old(item));
             items.extend(olds.iter().filter_map(|old| old.then.clone()));
             for item in items {
-                *item = request.answer(std::mem::take(item));
+                *item = request.response_item(std::mem::take(item));
             }
         }
         if changed > 0 {
@@ -345,7 +345,7 @@ impl<'p> Reply<'p> {
         let filter = self.plan.filter;
         if filter.is_none_or(|filter| filter.evaluate(&entry)) {
             self.page.count += 1;
-            self.page.items.extend(self.plan.answer(entry));
+            self.page.items.extend(self.plan.response_item(entry));
         }
         if self.meter.is_full() {
             self.page.last_key = Some(position);

@@ -20,7 +20,7 @@ impl State {
         let now = self.env.now();
         let table = Table {
             created: now,
-            history: TableHistory::of_new(&definition, now),
+            history: TableHistory::for_new_table(&definition, now),
             id: self.env.uuid(),
             items: BTreeMap::new(),
             latest_stream: definition

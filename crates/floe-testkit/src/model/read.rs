@@ -52,7 +52,7 @@ impl State {
         let detail = input.return_capacity;
         let cost = read_cost(&input.table_name, [bytes], input.consistency(), detail);
         Ok(GetItemOutput {
-            item: item.map(|item| input.answer(item)),
+            item: item.map(|item| input.response_item(item)),
             consumed: told(cost, detail),
         })
     }
@@ -77,7 +77,7 @@ impl State {
                 }
                 room -= bytes;
                 bill.add(read_cost(name, [bytes], request.consistency(), detail));
-                found.extend(item.map(|item| request.answer(item)));
+                found.extend(item.map(|item| request.response_item(item)));
             }
             output.items.insert(name.clone(), found);
             if !left.is_empty() {
@@ -108,7 +108,7 @@ impl State {
             total += bytes;
             let consistency = floe_store::capacity::Consistency::Transactional;
             bill.add(read_cost(&get.table_name, [bytes], consistency, detail));
-            items.push(item.and_then(|item| get.answer(item)));
+            items.push(item.and_then(|item| get.response_item(item)));
         }
         TransactGetItems::check_bytes(total)?;
         Ok(TransactGetItemsOutput {
@@ -133,7 +133,7 @@ impl State {
         if let Some(segment) = input.segment {
             let inside = |entry: &Item| segment_of(&plan, entry, segment.total) == segment.index;
             if plan.start_key.is_some_and(|key| !inside(key)) {
-                return Err(segment.foreign_start_key());
+                return Err(segment.start_key_in_other_segment());
             }
             entries.0.retain(|(entry, _)| inside(entry));
         }
@@ -220,7 +220,7 @@ impl<'t> Entries<'t> {
             }
             if plan.filter.is_none_or(|filter| filter.evaluate(&seen)) {
                 page.count += 1;
-                page.items.extend(plan.answer(seen));
+                page.items.extend(plan.response_item(seen));
             }
             if bytes >= PAGE_BYTES_MAX || plan.limit == Some(page.scanned_count) {
                 page.last_key = Some(plan.last_key(entry));

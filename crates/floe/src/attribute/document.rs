@@ -1,11 +1,11 @@
 //! Documents: values of any serde type as attributes, and as JSON text.
 //!
-//! Fields with `#[model(serde)]` go through [`to_value`] and [`from_value`], straight between the type and
-//! the store: numbers keep all their digits and bytes stay bytes, which a way through JSON would lose.
-//! Components of keys that are neither text nor numbers are JSON text, by [`to_json_text`] and
-//! [`from_json_text`]. Types that need no serde are in [`attribute`](super).
+//! Fields with `#[model(serde)]` are converted directly between the type and stored values by [`to_value`] and
+//! [`from_value`], without JSON in between: numbers keep all their digits, and bytes stay bytes. Key components that are
+//! neither text nor numbers are JSON text, by [`to_json_text`] and [`from_json_text`]. Types that need no serde are in
+//! [`attribute`](super).
 //!
-//! | serde | the store |
+//! | serde | stored form |
 //! |---|---|
 //! | `None` | no attribute; inside a struct no entry of the map; inside lists and maps null |
 //! | unit | null |
@@ -14,7 +14,7 @@
 //! | bytes (`serialize_bytes`) | `B` |
 //! | sequences, tuples | `L`; sets are read as sequences too |
 //! | structs, maps | `M`, keys as text |
-//! | enums | the name of the variant, or a map of the name to what it holds, as in serde's JSON |
+//! | enums | the name of the variant, or a map from the name to its content, as in serde's JSON |
 
 use floe_store::limits::NESTING_LEVELS_MAX;
 use floe_store::{Number, Value};
@@ -31,10 +31,10 @@ mod write;
 
 pub use json_text::{from_json_text, to_json_text};
 
-/// A document without a type of its own. A JSON null is stored as null, also as the whole attribute.
+/// An untyped document. A JSON null is stored as null, also as the whole attribute.
 pub type Json = serde_json::Value;
 
-/// The attribute of a serde value; `None` if the attribute is left out.
+/// Converts a serde value to an attribute; `None` if the attribute is omitted.
 ///
 /// ```
 /// use floe::attribute::document::to_value;
@@ -51,13 +51,13 @@ pub type Json = serde_json::Value;
 ///
 /// # Errors
 ///
-/// When a part of the value has no form in the store: a number beyond 38 digits, a map whose keys are not
-/// text, more than 32 levels. The path tells which part.
+/// If a part of the value has no stored form: a number of more than 38 digits, a map whose keys are not text, more
+/// than 32 levels. The path of the error names the part.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Option<Value>, Invalid> {
     to_value_below(value, 0)
 }
 
-/// As [`to_value`], for a value that stands so many levels below the attribute.
+/// Like [`to_value`], for a value that is nested this many levels below the attribute.
 pub(crate) fn to_value_below<T: Serialize + ?Sized>(
     value: &T,
     levels: usize,
@@ -66,7 +66,7 @@ pub(crate) fn to_value_below<T: Serialize + ?Sized>(
     value.serialize(write::Writer { level })
 }
 
-/// The serde value of an attribute, or of its absence.
+/// Reads a serde value from an attribute or its absence.
 ///
 /// ```
 /// use floe::attribute::document::from_value;
@@ -83,15 +83,15 @@ pub(crate) fn to_value_below<T: Serialize + ?Sized>(
 ///
 /// # Errors
 ///
-/// When the attribute is of another form. The path tells where.
+/// If the attribute has another form. The path of the error names the location.
 pub fn from_value<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Invalid> {
     T::deserialize(read::Reader::top(value))
 }
 
-/// The level below, unless that is one too many.
+/// Returns the next nesting level, or an error beyond the maximum.
 fn deeper(level: usize) -> Result<usize, Invalid> {
     if level >= NESTING_LEVELS_MAX {
-        let reason = format!("the value nests too deep: levels_max={NESTING_LEVELS_MAX}");
+        let reason = format!("the value is nested too deeply: levels_max={NESTING_LEVELS_MAX}");
         return Err(Invalid::new(reason));
     }
     Ok(level + 1)
@@ -133,7 +133,7 @@ fn json_from_value(value: &Value, level: usize) -> Result<Json, Invalid> {
             }
             Json::Object(object)
         }
-        // They would come back as text and lists: another value than the one that was read.
+        // Written back, they would become text and lists, which are different values.
         Value::B(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => {
             return Err(mismatch("JSON", value));
         }
@@ -145,7 +145,7 @@ fn stored_number(text: &str) -> Result<Number, Invalid> {
         .map_err(|_| Invalid::new(format!("the number cannot be stored: value={text}")))
 }
 
-/// The number as JSON has it, which holds fewer digits than the store: rather none than another one.
+/// Converts a number to JSON, whose numbers hold fewer digits than the store's. Fails rather than losing digits.
 fn json_number(number: &Number) -> Result<serde_json::Number, Invalid> {
     if let Some(small) = number.to_i64() {
         return Ok(small.into());
@@ -157,7 +157,7 @@ fn json_number(number: &Number) -> Result<serde_json::Number, Invalid> {
     let json = if Number::try_from(float) == Ok(*number) {
         serde_json::Number::from_f64(float)
     } else {
-        // A program can have switched on more digits in serde_json.
+        // The program may have enabled arbitrary precision in serde_json.
         let exact = number.to_string().parse::<serde_json::Number>().ok();
         exact.filter(|json| json.to_string().parse() == Ok(*number))
     };
@@ -166,7 +166,7 @@ fn json_number(number: &Number) -> Result<serde_json::Number, Invalid> {
 
 fn too_many_digits(number: &Number) -> Invalid {
     Invalid::new(format!(
-        "the number has more digits than a float holds: value={number}"
+        "the number has more digits than a float can represent: value={number}"
     ))
 }
 

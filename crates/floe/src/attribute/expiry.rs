@@ -1,4 +1,4 @@
-//! The moment at which an item expires, as DynamoDB wants it: in whole seconds.
+//! The expiry time of an item, in whole seconds as DynamoDB requires.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Attribute, FieldKind, Invalid, mismatch, missing, scalar};
 
-/// The moment at which an item expires, in seconds since 1970.
+/// The expiry time of an item, in seconds since 1970.
 ///
-/// An item is expired from that second on, whether or not the store has removed it by then.
+/// An item is expired from that second on, even if the store has not removed it yet.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,17 +26,17 @@ use super::{Attribute, FieldKind, Invalid, mismatch, missing, scalar};
 pub struct Expiry(u64);
 
 impl Expiry {
-    /// So many seconds after 1970.
+    /// This many seconds after 1970.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs)
     }
 
-    /// At that moment, or in the second after it: never before.
+    /// At this time, rounded up to a whole second: never earlier.
     pub const fn at(moment: Timestamp) -> Self {
         Self(moment.as_millis().div_ceil(1000))
     }
 
-    /// So long after now.
+    /// This long after `now`.
     pub fn after(now: Timestamp, duration: Duration) -> Self {
         Self::at(now.plus(duration))
     }
@@ -46,7 +46,7 @@ impl Expiry {
         self.0
     }
 
-    /// Whether the item is expired now.
+    /// Whether the item is expired at `now`.
     pub const fn is_past(self, now: Timestamp) -> bool {
         self.0 <= now.as_secs()
     }
@@ -62,7 +62,7 @@ scalar!(Expiry, Number, "N",
 json!({"type": "integer", "minimum": 0, "description": "seconds since 1970"}),
 |own| Ok(Value::from(own.0)),
 Value::N(number) => number.to_u64().map(Self).ok_or_else(|| {
-    Invalid::new(format!("the number is no moment in seconds: value={number}"))
+    Invalid::new(format!("the number is not a time in seconds: value={number}"))
 }));
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_never_comes_early() {
+    fn expiry_is_rounded_up() {
         let expiry = |millis| Expiry::at(Timestamp::from_millis(millis)).as_secs();
         assert_eq!(
             [expiry(0), expiry(1), expiry(1000), expiry(1001)],
@@ -79,20 +79,20 @@ mod tests {
     }
 
     #[test]
-    fn it_is_past_from_its_second_on_as_the_store_has_it() {
+    fn expiry_is_past_from_its_second_on() {
         let expiry = Expiry::from_secs(1000);
         assert!(!expiry.is_past(Timestamp::from_millis(999_999)));
         assert!(expiry.is_past(Timestamp::from_millis(1_000_000)));
     }
 
     #[test]
-    fn endless_durations_do_not_overflow() {
+    fn maximum_duration_does_not_overflow() {
         let expiry = Expiry::after(Timestamp::from_millis(5), Duration::MAX);
         assert!(!expiry.is_past(Timestamp::from_millis(u64::MAX - 1_000_000)));
     }
 
     #[test]
-    fn it_is_stored_as_a_number_of_seconds() {
+    fn expiry_is_stored_as_a_number_of_seconds() {
         let stored = Value::from(1000);
         assert_eq!(Expiry::from_secs(1000).to_value(), Ok(Some(stored.clone())));
         assert_eq!(

@@ -1,12 +1,12 @@
-//! What derived code of all patterns calls. It is public for that alone and changes without notice.
+//! Functions called by the derived code of all patterns. Not part of the public API.
 
 use floe_store::{Item, Value};
 
 use super::Invalid;
 use crate::error::{Error, Result};
 
-/// The value of an attribute. If the item lacks it and the type has no value for that, as `None` or an
-/// empty set, it is the default.
+/// Decodes an attribute. If it is absent and the type has no value for absence, such as `None` or an empty set, returns
+/// the default.
 pub fn or_default<T>(
     stored: Option<&Value>,
     decode: fn(Option<&Value>) -> Result<T, Invalid>,
@@ -18,7 +18,7 @@ pub fn or_default<T>(
     }
 }
 
-/// Stores a field, unless it is absent.
+/// Writes a field to an item, unless it is absent.
 pub fn write_field(
     owner: &str,
     field: &'static str,
@@ -33,7 +33,7 @@ pub fn write_field(
     Ok(())
 }
 
-/// Reads a field.
+/// Reads a field of an item.
 pub fn read_field<T>(
     owner: &str,
     field: &'static str,

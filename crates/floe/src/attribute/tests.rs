@@ -48,12 +48,21 @@ fn integers_are_exact_up_to_their_bounds() {
     check(3 * 10_u128.pow(38), number("3e38"));
     assert!(i128::MAX.to_value().is_err());
     assert!(u128::MAX.to_value().is_err());
-    assert_eq!(refused::<i8>(128), "the number is no i8: value=128");
-    assert_eq!(refused::<u64>(-1), "the number is no u64: value=-1");
-    assert_eq!(refused::<u128>(-1), "the number is no u128: value=-1");
+    assert_eq!(
+        refused::<i8>(128),
+        "the number is not a valid i8: value=128"
+    );
+    assert_eq!(
+        refused::<u64>(-1),
+        "the number is not a valid u64: value=-1"
+    );
+    assert_eq!(
+        refused::<u128>(-1),
+        "the number is not a valid u128: value=-1"
+    );
     assert_eq!(
         refused::<usize>(number("1.5")),
-        "the number is no usize: value=1.5"
+        "the number is not a valid usize: value=1.5"
     );
     assert!(i128::from_value(Some(&number("3e38").into())).is_err());
 }
@@ -64,7 +73,7 @@ fn floats_are_their_shortest_decimal() {
     check(0.1_f32, number("0.1"));
     check(f32::MAX, number("3.4028235e38"));
     check(-1e125_f64, number("-1e125"));
-    assert!(refused::<f32>(number("1e39")).starts_with("the number is no f32"));
+    assert!(refused::<f32>(number("1e39")).starts_with("the number is not a valid f32"));
     for float in [f64::NAN, f64::INFINITY, 1e126, 1e-131] {
         assert!(float.to_value().is_err(), "{float}");
     }

@@ -1,4 +1,4 @@
-//! Reads: what the cache can answer, and what is kept of the engine's answers.
+//! Reads: which of them the cache serves, and which responses of the engine it stores.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,119 +8,121 @@ use floe_store::size::item_size;
 use floe_store::{Item, Name, Result, Timestamp};
 
 use super::CacheEngine;
-use super::shelf::{Found, Look, Read, Shelf};
+use super::state::{CacheState, CachedItem, EngineRead, Lookup};
 
-/// Answers from memory, or by the engine.
+/// Serves a read from the cache or by the engine.
 pub(super) async fn get_item(cache: &CacheEngine, mut input: GetItem) -> Result<GetItemOutput> {
     let read = match cache.begin_get(&input) {
-        Begun::Answered(item) => {
+        ReadPlan::Hit(item) => {
             let consumed = None;
             return Ok(GetItemOutput { item, consumed });
         }
-        Begun::Passes => return cache.inner.get_item(input).await,
-        Begun::Fills(read) => read,
+        ReadPlan::PassThrough => return cache.inner.get_item(input).await,
+        ReadPlan::Fill(read) => read,
     };
     input.consistent = read.consistent;
     let (table, key) = (input.table_name.clone(), input.key.clone());
     let output = cache.inner.get_item(input).await?;
-    let found = cache.found(output.item.as_ref());
-    cache.lock().fill(read, &table, &key, found);
+    let cached = cache.cacheable(output.item.as_ref());
+    cache.lock().fill(read, &table, &key, cached);
     Ok(output)
 }
 
-/// As [`get_item`], for several.
+/// Like [`get_item`], for several items.
 pub(super) async fn batch_get_item(
     cache: &CacheEngine,
     mut input: BatchGetItem,
 ) -> Result<BatchGetItemOutput> {
-    // What is left of a wrong request might be right.
+    // Without the cached keys, an invalid request could become valid.
     if input.validate().is_err() {
         return cache.inner.batch_get_item(input).await;
     }
-    let (answered, fills) = cache.begin_batch(&mut input);
+    let (hits, fills) = cache.begin_batch(&mut input);
     let mut output = BatchGetItemOutput::default();
     if !input.requests.is_empty() {
         output = cache.inner.batch_get_item(input).await?;
     }
     for (table, fill) in &fills {
-        let found = cache.found_of_batch(table, fill, &output);
-        let mut shelf = cache.lock();
-        for (key, found) in found {
-            shelf.fill(fill.read, table, key, found);
+        let cacheable = cache.cacheable_of_batch(table, fill, &output);
+        let mut state = cache.lock();
+        for (key, cached) in cacheable {
+            state.fill(fill.read, table, key, cached);
         }
     }
     for (table, unprocessed) in &mut output.unprocessed {
         if let Some(fill) = fills.get(table) {
-            unprocessed.consistent = fill.asked_consistent;
+            unprocessed.consistent = fill.requested_consistent;
         }
     }
-    join(&mut output, answered);
+    add_hits(&mut output, hits);
     Ok(output)
 }
 
 impl CacheEngine {
-    fn begin_get(&self, input: &GetItem) -> Begun {
-        // Whether a projection is allowed is for the engine to say, and a part of an item is not kept.
+    fn begin_get(&self, input: &GetItem) -> ReadPlan {
+        // The engine validates projections, and parts of items are not cached.
         if input.projection.is_some() {
-            return Begun::Passes;
+            return ReadPlan::PassThrough;
         }
         let now = self.inner.now();
         let (table, key) = (&input.table_name, &input.key);
-        let mut shelf = self.lock();
+        let mut state = self.lock();
         if input.consistent {
-            // Refreshes what is there; what is only ever read consistently is not worth the room.
-            if !shelf.knows(table, key) {
-                return Begun::Passes;
+            // Refreshes a cached item. Items that are only read consistently are not worth caching.
+            if !state.contains(table, key) {
+                return ReadPlan::PassThrough;
             }
-            return Begun::Fills(shelf.begin_read(now, true));
+            return ReadPlan::Fill(state.begin_read(now, true));
         }
-        // What it cost can only be told of a read that was made, and made as it was asked for.
+        // Only a read that is sent unchanged has the consumed capacity that the caller requested.
         if input.return_capacity.is_wanted() {
-            return Begun::Fills(shelf.begin_read(now, false));
+            return ReadPlan::Fill(state.begin_read(now, false));
         }
-        match shelf.look(table, key, now) {
-            Look::Hit(item) => Begun::Answered(item),
-            Look::Miss { written_lately } => Begun::Fills(shelf.begin_read(now, written_lately)),
+        match state.lookup(table, key, now) {
+            Lookup::Hit(item) => ReadPlan::Hit(item),
+            Lookup::Miss { written_recently } => {
+                ReadPlan::Fill(state.begin_read(now, written_recently))
+            }
         }
     }
 
-    /// Takes out of a batch what can be answered, by table, and says what to keep of the rest.
-    fn begin_batch(&self, input: &mut BatchGetItem) -> (Answers, BTreeMap<String, Fill>) {
+    /// Removes from a batch the keys that the cache serves, by table, and plans what to store of the rest.
+    fn begin_batch(&self, input: &mut BatchGetItem) -> (CacheHits, BTreeMap<String, Fill>) {
         let now = self.inner.now();
-        let (mut answered, mut fills) = (Answers::new(), BTreeMap::new());
-        let tells_cost = input.return_capacity.is_wanted();
-        let mut shelf = self.lock();
+        let (mut hits, mut fills) = (CacheHits::new(), BTreeMap::new());
+        let returns_capacity = input.return_capacity.is_wanted();
+        let mut state = self.lock();
         for (table, request) in &mut input.requests {
             if request.projection.is_some() {
                 continue;
             }
-            let asked_consistent = request.consistent;
-            if !asked_consistent && !tells_cost {
-                let known = take_known(&mut shelf, table, request, now);
-                answered.insert(table.clone(), known);
+            let requested_consistent = request.consistent;
+            if !requested_consistent && !returns_capacity {
+                let found = take_hits(&mut state, table, request, now);
+                hits.insert(table.clone(), found);
             }
             let mut keys = request.keys.clone();
-            if asked_consistent {
-                keys.retain(|key| shelf.knows(table, key));
+            if requested_consistent {
+                keys.retain(|key| state.contains(table, key));
             }
             let fill = Fill {
                 keys,
-                read: shelf.begin_read(now, request.consistent),
-                asked_consistent,
+                read: state.begin_read(now, request.consistent),
+                requested_consistent,
             };
             fills.insert(table.clone(), fill);
         }
         input.requests.retain(|_, request| !request.keys.is_empty());
-        (answered, fills)
+        (hits, fills)
     }
 
-    /// What a batch has found out about the keys of a table. Of those left unprocessed that is nothing.
-    fn found_of_batch<'f>(
+    /// What to cache for the keys of a table after a batch. Unprocessed keys are skipped.
+    fn cacheable_of_batch<'f>(
         &self,
         table: &str,
         fill: &'f Fill,
         output: &BatchGetItemOutput,
-    ) -> Vec<(&'f Item, Option<Found>)> {
+    ) -> Vec<(&'f Item, Option<CachedItem>)> {
         let unprocessed = output.unprocessed.get(table);
         let unprocessed: HashSet<&Item> = unprocessed.iter().flat_map(|r| &r.keys).collect();
         let Some(first) = fill.keys.first() else {
@@ -132,68 +134,68 @@ impl CacheEngine {
             .map(|item| (item.pick(names.iter().copied()), item))
             .collect();
         let keys = fill.keys.iter().filter(|key| !unprocessed.contains(key));
-        keys.map(|key| (key, self.found(items.get(key).copied())))
+        keys.map(|key| (key, self.cacheable(items.get(key).copied())))
             .collect()
     }
 
-    /// What to keep of an item that was read.
-    fn found(&self, item: Option<&Item>) -> Option<Found> {
+    /// What to cache of an item that was read.
+    fn cacheable(&self, item: Option<&Item>) -> Option<CachedItem> {
         match item {
-            Some(item) => Found::item(item, self.options),
-            None => Some(Found::ABSENT),
+            Some(item) => CachedItem::item(item, self.options),
+            None => Some(CachedItem::ABSENT),
         }
     }
 }
 
-/// How a read goes on.
-enum Begun {
-    /// It is answered.
-    Answered(Option<Item>),
-    /// The engine reads, and nothing is kept.
-    Passes,
-    /// The engine reads in this way, and what it finds is kept.
-    Fills(Read),
+/// How to serve a read.
+enum ReadPlan {
+    /// From the cache.
+    Hit(Option<Item>),
+    /// By the engine, without caching.
+    PassThrough,
+    /// By the engine with this read, whose result is cached.
+    Fill(EngineRead),
 }
 
-/// What to keep of a batch, for one table.
+/// What to cache of a batch, for one table.
 struct Fill {
     keys: Vec<Item>,
-    read: Read,
-    asked_consistent: bool,
+    read: EngineRead,
+    requested_consistent: bool,
 }
 
-/// The keys that the cache has answered, with their items, by table.
-type Answers = BTreeMap<String, Vec<(Item, Item)>>;
+/// The keys that the cache has served, with their items, by table.
+type CacheHits = BTreeMap<String, Vec<(Item, Item)>>;
 
-/// Takes the keys out of a request that the cache can answer, and returns those that have an item. If any
-/// of the rest was written lately, the rest is read consistently.
-fn take_known(
-    shelf: &mut Shelf,
+/// Removes the keys that the cache can serve from a request, and returns those that have an item. If any other key was
+/// written recently, all others are read consistently.
+fn take_hits(
+    state: &mut CacheState,
     table: &str,
     request: &mut KeysAndAttributes,
     now: Timestamp,
 ) -> Vec<(Item, Item)> {
-    let (mut known, mut rest) = (Vec::new(), Vec::new());
+    let (mut hits, mut rest) = (Vec::new(), Vec::new());
     for key in std::mem::take(&mut request.keys) {
-        match shelf.look(table, &key, now) {
-            Look::Hit(item) => known.extend(item.map(|item| (key, item))),
-            Look::Miss { written_lately } => {
-                request.consistent |= written_lately;
+        match state.lookup(table, &key, now) {
+            Lookup::Hit(item) => hits.extend(item.map(|item| (key, item))),
+            Lookup::Miss { written_recently } => {
+                request.consistent |= written_recently;
                 rest.push(key);
             }
         }
     }
     request.keys = rest;
-    known
+    hits
 }
 
-/// Adds what the cache has answered, as far as an answer has room.
-fn join(output: &mut BatchGetItemOutput, answers: Answers) {
+/// Adds the hits to a response, up to its maximum size.
+fn add_hits(output: &mut BatchGetItemOutput, hits: CacheHits) {
     let bytes: usize = output.items.values().flatten().map(item_size).sum();
     let mut room = BATCH_GET_BYTES_MAX.saturating_sub(bytes);
-    for (table, known) in answers {
+    for (table, hits) in hits {
         let items = output.items.entry(table.clone()).or_default();
-        for (key, item) in known {
+        for (key, item) in hits {
             if let Some(left) = room.checked_sub(item_size(&item)) {
                 room = left;
                 items.push(item);

@@ -1,4 +1,4 @@
-//! Writes: what they leave in the cache.
+//! Writes: how they change the cache.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use floe_store::op::{
 use floe_store::{Error, Item, Result};
 
 use super::CacheEngine;
-use super::shelf::Found;
+use super::state::CachedItem;
 
 pub(super) async fn write_item(
     cache: &CacheEngine,
@@ -18,21 +18,21 @@ pub(super) async fn write_item(
     if let WriteItem::Put(put) = &input {
         cache.learn_keys([put.table_name.as_str()]).await;
     }
-    let asked_for_image = ask_for_image(&mut input);
-    let shows_image = matches!(&input, WriteItem::Update(update)
+    let image_requested = request_image(&mut input);
+    let returns_image = matches!(&input, WriteItem::Update(update)
         if update.return_values == ReturnValues::AllNew && update.token.is_none());
-    let mut writing = Writing::begin(cache, vec![cache.plan(&input)]);
+    let mut in_flight = WritesInFlight::begin(cache, vec![cache.plan(&input)]);
     let mut result = cache.inner.write_item(input).await;
     if let Ok(output) = &mut result {
-        if shows_image {
+        if returns_image {
             let image = output.attributes.as_ref();
-            writing.shown(image.and_then(|image| Found::item(image, cache.options)));
+            in_flight.set_image(image.and_then(|image| CachedItem::item(image, cache.options)));
         }
-        if asked_for_image {
+        if image_requested {
             output.attributes = None;
         }
     }
-    writing.ended(result)
+    in_flight.finish(result)
 }
 
 pub(super) async fn batch_write_item(
@@ -48,15 +48,17 @@ pub(super) async fn batch_write_item(
     let plans = input.requests.iter().flat_map(|(table, writes)| {
         writes.iter().map(|write| match write {
             BatchWrite::Put(item) => cache.plan_put(table, item, true),
-            BatchWrite::Delete(key) => Plan::known(table, key, Some(Found::ABSENT)),
+            BatchWrite::Delete(key) => PlannedWrite::known(table, key, Some(CachedItem::ABSENT)),
         })
     });
-    let mut writing = Writing::begin(cache, plans.collect());
+    let mut in_flight = WritesInFlight::begin(cache, plans.collect());
     let result = cache.inner.batch_write_item(input).await;
     for (table, writes) in result.iter().flat_map(|output| &output.unprocessed) {
-        writes.iter().for_each(|w| writing.left_out(table, w));
+        writes
+            .iter()
+            .for_each(|w| in_flight.mark_unprocessed(table, w));
     }
-    writing.ended(result)
+    in_flight.finish(result)
 }
 
 pub(super) async fn transact_write_items(
@@ -75,49 +77,50 @@ pub(super) async fn transact_write_items(
         TransactWrite::Delete(delete) => Some(plan_delete(delete, is_once)),
         TransactWrite::Check(_) => None,
     });
-    let writing = Writing::begin(cache, plans.collect());
+    let in_flight = WritesInFlight::begin(cache, plans.collect());
     let checks = input.actions.iter().filter_map(|action| match action {
         TransactWrite::Check(check) => Some((check.table_name.clone(), check.key.clone())),
         _ => None,
     });
     let checks: Vec<(String, Item)> = checks.collect();
-    let result = writing.ended(cache.inner.transact_write_items(input).await);
+    let result = in_flight.finish(cache.inner.transact_write_items(input).await);
     if result.is_err() {
-        cache.doubt(&checks);
+        cache.invalidate(&checks);
     }
     result
 }
 
 impl CacheEngine {
-    /// What a transaction was refused for may be what the cache has not seen.
-    fn doubt(&self, checks: &[(String, Item)]) {
+    /// Invalidates the items of condition checks: a failed condition may mean that the cache is stale.
+    fn invalidate(&self, checks: &[(String, Item)]) {
         let now = self.inner.now();
-        let mut shelf = self.lock();
+        let mut state = self.lock();
         for (table, key) in checks {
-            shelf.doubt(table, key, now);
+            state.invalidate(table, key, now);
         }
     }
 
-    /// Asks the engine for the keys of tables where nothing has told them yet. One that cannot say is not
-    /// asked again.
+    /// Describes the tables whose key is not known yet. If the engine fails to describe a table, it is not asked again.
     async fn learn_keys<'t>(&self, tables: impl IntoIterator<Item = &'t str>) {
-        for table in self.unsettled(tables) {
+        for table in self.unresolved(tables) {
             match self.inner.describe_table(table.to_owned()).await {
                 Ok(description) => self.learn_key(&description),
-                // There is no such table: the write will be told so.
+                // There is no such table: the write will return the error.
                 Err(Error::ResourceNotFound(_) | Error::Validation(_)) => {}
-                Err(_) => self.lock().leave_untold(table),
+                Err(_) => self.lock().mark_key_unavailable(table),
             }
         }
     }
 
-    fn unsettled<'t>(&self, tables: impl IntoIterator<Item = &'t str>) -> BTreeSet<&'t str> {
-        let shelf = self.lock();
+    fn unresolved<'t>(&self, tables: impl IntoIterator<Item = &'t str>) -> BTreeSet<&'t str> {
+        let state = self.lock();
         let tables = tables.into_iter();
-        tables.filter(|table| !shelf.is_settled(table)).collect()
+        tables
+            .filter(|table| !state.is_key_resolved(table))
+            .collect()
     }
 
-    fn plan(&self, write: &WriteItem) -> Plan {
+    fn plan(&self, write: &WriteItem) -> PlannedWrite {
         match write {
             WriteItem::Put(put) => self.plan_put(&put.table_name, &put.item, put.token.is_none()),
             WriteItem::Update(update) => plan_update(update),
@@ -125,23 +128,25 @@ impl CacheEngine {
         }
     }
 
-    fn plan_put(&self, table: &str, item: &Item, keeps: bool) -> Plan {
+    fn plan_put(&self, table: &str, item: &Item, keeps: bool) -> PlannedWrite {
         let names = self.lock().key_names(table);
         let key = names.and_then(|names| {
             let key = item.pick(names.iter());
             (key.len() == names.len()).then_some(key)
         });
-        Plan {
+        PlannedWrite {
             table: table.to_owned(),
             key,
             is_exact: false,
-            leaves: keeps.then(|| Found::item(item, self.options)).flatten(),
+            result: keeps
+                .then(|| CachedItem::item(item, self.options))
+                .flatten(),
         }
     }
 }
 
-/// Has an update show the item as it is then, if the caller wants to see nothing. Returns whether it has.
-fn ask_for_image(input: &mut WriteItem) -> bool {
+/// Lets an update return the new image, if the caller requested no values. Returns whether it was changed.
+fn request_image(input: &mut WriteItem) -> bool {
     match input {
         WriteItem::Update(update)
             if update.return_values == ReturnValues::None && update.token.is_none() =>
@@ -153,114 +158,113 @@ fn ask_for_image(input: &mut WriteItem) -> bool {
     }
 }
 
-fn plan_update(update: &UpdateItem) -> Plan {
-    Plan::known(&update.table_name, &update.key, None)
+fn plan_update(update: &UpdateItem) -> PlannedWrite {
+    PlannedWrite::known(&update.table_name, &update.key, None)
 }
 
-fn plan_delete(delete: &DeleteItem, is_once: bool) -> Plan {
-    let leaves = (!is_once).then_some(Found::ABSENT);
-    Plan::known(&delete.table_name, &delete.key, leaves)
+fn plan_delete(delete: &DeleteItem, is_once: bool) -> PlannedWrite {
+    let result = (!is_once).then_some(CachedItem::ABSENT);
+    PlannedWrite::known(&delete.table_name, &delete.key, result)
 }
 
-/// A write to come.
-struct Plan {
+/// A write that is about to be sent.
+struct PlannedWrite {
     table: String,
-    /// The key. Of a put into a table whose key is not known it is not known either.
+    /// The key; unknown for a put into a table whose key attributes are unknown.
     key: Option<Item>,
     /// Whether the key came from the caller.
     is_exact: bool,
-    /// What is there when the write has been applied, if that is known.
-    leaves: Option<Found>,
+    /// The item after the write, if known.
+    result: Option<CachedItem>,
 }
 
-impl Plan {
-    fn known(table: &str, key: &Item, leaves: Option<Found>) -> Self {
+impl PlannedWrite {
+    fn known(table: &str, key: &Item, result: Option<CachedItem>) -> Self {
         Self {
             table: table.to_owned(),
             key: Some(key.clone()),
             is_exact: true,
-            leaves,
+            result,
         }
     }
 }
 
-/// Writes that are on their way. If it is dropped before they were answered, nobody knows what became of
-/// them.
-struct Writing<'c> {
+/// Writes that were sent. If this is dropped before the response, their outcome is unknown.
+struct WritesInFlight<'c> {
     cache: &'c CacheEngine,
-    plans: Vec<Plan>,
+    plans: Vec<PlannedWrite>,
 }
 
-impl<'c> Writing<'c> {
-    fn begin(cache: &'c CacheEngine, plans: Vec<Plan>) -> Self {
-        let mut shelf = cache.lock();
+impl<'c> WritesInFlight<'c> {
+    fn begin(cache: &'c CacheEngine, plans: Vec<PlannedWrite>) -> Self {
+        let mut state = cache.lock();
         for plan in &plans {
             if let Some(key) = &plan.key {
-                shelf.begin_write(&plan.table, key);
+                state.begin_write(&plan.table, key);
             }
         }
-        drop(shelf);
+        drop(state);
         Self { cache, plans }
     }
 
-    /// The engine has shown what the write left, if this is some.
-    fn shown(&mut self, found: Option<Found>) {
+    /// Sets the image that the engine returned for the only write.
+    fn set_image(&mut self, found: Option<CachedItem>) {
         if let [only] = self.plans.as_mut_slice() {
-            only.leaves = found;
+            only.result = found;
         }
     }
 
-    /// The engine has left this write of a batch undone.
-    fn left_out(&mut self, table: &str, write: &BatchWrite) {
+    /// Records that the engine left this write of a batch unprocessed.
+    fn mark_unprocessed(&mut self, table: &str, write: &BatchWrite) {
         let item = write.key_item();
-        let is_meant = |plan: &&mut Plan| {
+        let is_same = |plan: &&mut PlannedWrite| {
             let mut key = plan.key.iter().flat_map(|key| key.iter());
             plan.table == table && key.all(|(name, value)| item.get(name) == Some(value))
         };
-        for plan in self.plans.iter_mut().filter(is_meant) {
-            plan.leaves = None;
+        for plan in self.plans.iter_mut().filter(is_same) {
+            plan.result = None;
         }
     }
 
-    /// Takes note of what the engine has answered.
-    fn ended<T>(mut self, result: Result<T>) -> Result<T> {
+    /// Applies the response of the engine to the cache.
+    fn finish<T>(mut self, result: Result<T>) -> Result<T> {
         self.end(match &result {
-            Ok(_) => End::Applied,
-            Err(error) if error.may_have_applied() => End::Unknown,
-            Err(_) => End::NotApplied,
+            Ok(_) => WriteEnd::Applied,
+            Err(error) if error.may_have_applied() => WriteEnd::Unknown,
+            Err(_) => WriteEnd::NotApplied,
         });
         result
     }
 
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: WriteEnd) {
         let now = self.cache.inner.now();
-        let mut shelf = self.cache.lock();
+        let mut state = self.cache.lock();
         for plan in self.plans.drain(..) {
             match plan.key {
-                Some(key) if end == End::Applied => {
-                    shelf.confirm_key(&plan.table, &key, plan.is_exact);
-                    shelf.end_write(&plan.table, &key, now, plan.leaves);
+                Some(key) if end == WriteEnd::Applied => {
+                    state.confirm_key(&plan.table, &key, plan.is_exact);
+                    state.end_write(&plan.table, &key, now, plan.result);
                 }
-                Some(key) => shelf.end_write(&plan.table, &key, now, None),
-                // Of an unknown key nothing was forgotten yet, and nothing needs to be.
-                None if end == End::NotApplied => {}
-                // It may be any key of its table.
-                None => shelf.drop_table(&plan.table),
+                Some(key) => state.end_write(&plan.table, &key, now, None),
+                // No slot was changed for an unknown key.
+                None if end == WriteEnd::NotApplied => {}
+                // It may have been any key of the table.
+                None => state.drop_table(&plan.table),
             }
         }
     }
 }
 
-/// What became of writes.
+/// The outcome of writes.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum WriteEnd {
     Applied,
     NotApplied,
     Unknown,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WritesInFlight<'_> {
     fn drop(&mut self) {
-        self.end(End::Unknown);
+        self.end(WriteEnd::Unknown);
     }
 }

@@ -1,4 +1,4 @@
-//! A change of an item, as handlers, patterns and sinks see it.
+//! A change of an item, as passed to handlers, patterns and sinks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use floe_store::{Item, Timestamp, Value};
 
 use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
 
-/// A change of one item: what happened, to which item of which table, and the item before and after.
+/// A change of one item: the kind of change, the table, the key, and the item before and after.
 ///
 /// Cheap to clone: copies share the record.
 ///
@@ -40,29 +40,29 @@ pub struct Change {
     key_names: Option<Arc<KeyNames>>,
 }
 
-/// Which attributes the key of a table has. A change record does not tell.
+/// The key attributes of a table, which change records do not identify.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyNames {
     /// The attribute of the partition key.
     pub partition: String,
-    /// The attribute of the sort key, where the table has one.
+    /// The attribute of the sort key, if the table has one.
     pub sort: Option<String>,
 }
 
 /// Why an item was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Its time had come: the sweeper has removed it.
+    /// The sweeper deleted it after its expiry.
     Expired,
-    /// A user has deleted it.
+    /// A user deleted it.
     Deleted,
-    /// Whatever the reason. A choice of handlers; no change has it.
+    /// Any cause. Selects handlers; no change has it.
     Any,
 }
 
 impl Cause {
-    /// Whether a removal for this reason is meant.
-    pub(crate) fn means(self, cause: Self) -> bool {
+    /// Whether this selects removals with the given cause.
+    pub(crate) fn selects(self, cause: Self) -> bool {
         self == Self::Any || self == cause
     }
 
@@ -76,7 +76,7 @@ impl Cause {
 }
 
 impl Change {
-    /// The change that a record of this table's change stream tells of.
+    /// Creates a change from a record of this table's change stream.
     pub fn new(table: impl Into<Arc<str>>, record: ChangeRecord) -> Self {
         Self {
             table: table.into(),
@@ -86,12 +86,12 @@ impl Change {
     }
 
     setters! {
-        /// The same change, of a table whose key has these attributes. Without them the usual names are looked for:
-        /// `pk` and `sk`, and those of models and streams of events.
+        /// Returns the same change with known key attributes. Without them, the usual names are tried: `pk` and `sk`,
+        /// and those of models and event streams.
         pub fn with_key_names(names: impl Into<Arc<KeyNames>>) => key_names = Some(names.into());
     }
 
-    /// The partition key, if it is known which attribute of the key that is.
+    /// The partition key, if its attribute is known.
     pub fn partition_key(&self) -> Option<&Value> {
         let keys = self.keys();
         match &self.key_names {
@@ -100,7 +100,7 @@ impl Change {
         }
     }
 
-    /// The sort key, if the table has one and it is known which attribute of the key that is.
+    /// The sort key, if the table has one and its attribute is known.
     pub fn sort_key(&self) -> Option<&Value> {
         let keys = self.keys();
         match &self.key_names {
@@ -119,12 +119,12 @@ impl Change {
         &self.table
     }
 
-    /// What happened.
+    /// The kind of change.
     pub fn kind(&self) -> ChangeKind {
         self.record.kind
     }
 
-    /// Why the item was removed; `None` if it was not.
+    /// Why the item was removed; `None` if it was not removed.
     pub fn cause(&self) -> Option<Cause> {
         let is_expiry = self.record.identity == Some(ServiceIdentity::Expiry);
         let cause = if is_expiry {
@@ -140,18 +140,18 @@ impl Change {
         &self.record.keys
     }
 
-    /// The item before, if there was one and the stream holds it.
+    /// The item before the change, if it existed and the stream contains it.
     pub fn old_image(&self) -> Option<&Item> {
         self.record.old_image.as_ref()
     }
 
-    /// The item after, if there is one and the stream holds it.
+    /// The item after the change, if it exists and the stream contains it.
     pub fn new_image(&self) -> Option<&Item> {
         self.record.new_image.as_ref()
     }
 
-    /// What is known of the item as the change is about it: as it is now, or as it was when it was removed; its key
-    /// alone where the stream holds no more.
+    /// The most relevant image of the item: the new one, or the last one if the item was removed. If the stream does
+    /// not contain it, only the key.
     pub fn item(&self) -> &Item {
         let image = match self.record.kind {
             ChangeKind::Insert | ChangeKind::Modify => self.new_image().or(self.old_image()),
@@ -160,17 +160,17 @@ impl Change {
         image.unwrap_or_else(|| self.keys())
     }
 
-    /// Its place in the order of changes of the table.
+    /// The sequence number, which orders the changes of an item.
     pub fn sequence(&self) -> &str {
         &self.record.sequence
     }
 
-    /// An id that no other change has, and that stays the same when the change is told again.
+    /// The unique id of the change. It stays the same on repeated delivery.
     pub fn event_id(&self) -> &str {
         &self.record.event_id
     }
 
-    /// When it happened, to the second.
+    /// The time of the change, to the second.
     pub fn time(&self) -> Timestamp {
         self.record.created
     }
@@ -180,23 +180,23 @@ impl Change {
         &self.record
     }
 
-    /// The record of the change stream, for oneself.
+    /// Returns the record of the change stream.
     pub fn into_record(self) -> ChangeRecord {
         Arc::unwrap_or_clone(self.record)
     }
 
-    /// About how much memory it takes.
+    /// Approximate memory usage.
     pub(crate) fn bytes(&self) -> usize {
         self.record.size_bytes
     }
 }
 
-/// The names that partition keys usually have.
+/// Usual names of partition keys.
 const PARTITION_NAMES: [&str; 4] = ["pk", "PK", PARTITION_ATTRIBUTE, "p"];
-/// The names that sort keys usually have.
+/// Usual names of sort keys.
 const SORT_NAMES: [&str; 4] = ["sk", "SK", SORT_ATTRIBUTE, "i"];
 
-/// The attribute of a key that has one of the wanted names, or beside which the other has one of the others.
+/// Returns the key attribute with a wanted name, or the only one whose name is not among the others.
 fn key_of<'k>(keys: &'k Item, wanted: &[&str], others: &[&str]) -> Option<&'k Value> {
     let is_other = |name: &str| others.contains(&name);
     let wanted = wanted.iter().find_map(|name| keys.get(name));

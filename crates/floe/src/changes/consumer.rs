@@ -1,7 +1,7 @@
-//! Consumers: read the change streams of tables, give the changes to a router, and remember how far they have come.
+//! Consumers: read the change streams of tables, pass the changes to a router, and store checkpoints.
 //!
 //! ```
-//! use floe::changes::{Cause, Consumer, Removed, Router, consumer};
+//! use floe::changes::{Cause, ChangeConsumer, Removed, Router, consumer};
 //! use floe::{Db, Error, Model};
 //!
 //! #[derive(Model)]
@@ -23,42 +23,42 @@
 //! })
 //! .await?;
 //! db.transact(async |tx| tx.delete_key::<Session>("s1")).await?;
-//! let ran = Consumer::new(&db, "farewell", router).run_until_caught_up().await?;
-//! assert_eq!((ran.records, ran.handled), (2, 1));
+//! let summary = ChangeConsumer::new(&db, "farewell", router).run_until_caught_up().await?;
+//! assert_eq!((summary.records, summary.handled), (2, 1));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - **At least once.** What is stored is up to where every change is handled or parked. Who dies is given again what came
-//!   after it.
-//! - **In order per item.** The changes of an item come one after the other, in the order in which they were made. Many
-//!   items are handled at once.
-//! - **A change that comes again is known**, within a run by its id and from run to run by how far the last one has come.
-//!   After a crash some come again that were handled: who must not act twice remembers the
-//!   [id](super::Change::event_id).
-//! - **A failure holds its item alone.** It is tried again after pauses, and parked in the end: see [`parked`]. A handler
-//!   that panics has failed, and so has one that takes longer than its [timeout](Consumer::handler_timeout).
-//! - **Memory is bounded.** Where handlers are slower than writers, no more is read.
-//! - **One delivers.** Of several processes with the same name one delivers, and the others wait to take its place. One
-//!   that stalls for longer than its [lease](Consumer::lease) may handle a change beside who has taken its place, but
-//!   stores nothing any more.
-//! - **Nothing is missed in silence.** Engines that can are asked to hold what is not done. Where records were trimmed
-//!   before they were read, as DynamoDB does after a day, the consumer fails; see
-//!   [`accept_trimmed`](Consumer::accept_trimmed).
+//! - **At least once.** A checkpoint is stored only after every change before it was handled or became a dead letter.
+//! After a crash, later changes are delivered again.
+//! - **In order per item.** The changes of an item are handled one at a time, in commit order. Many items are handled
+//! concurrently.
+//! - **Duplicates are detected** by id within a run, and by position between runs. After a crash, some changes that
+//! were already handled are delivered again: handlers that must not act twice store the
+//! [id](super::Change::event_id).
+//! - **A failure blocks only its item.** The change is retried with backoff, and finally becomes a dead letter: see
+//! [`dead_letters`]. A panic of a handler is a failure, and so is exceeding the
+//! [timeout](ChangeConsumer::handler_timeout).
+//! - **Memory is bounded.** Reading pauses while handlers are slower than writers.
+//! - **One active process.** Of several processes with the same name, one delivers and the others wait to take over.
+//! A process that stalls for longer than its [lease](ChangeConsumer::lease) may handle a change concurrently with its
+//! successor, but can store nothing.
+//! - **No silent loss.** Engines that support it hold unprocessed records. If records were trimmed before they were
+//! read, as DynamoDB does after a day, the consumer fails; see [`accept_trimmed`](ChangeConsumer::accept_trimmed).
 //!
-//! All of it is one future, and handlers run in its task. It can be dropped at any moment. What computes for long without
-//! waiting belongs elsewhere (`spawn_blocking`).
+//! A consumer is one future, and handlers run in its task. It can be dropped at any time. Long computations belong
+//! elsewhere (`spawn_blocking`).
 //!
-//! # What is stored
+//! # Stored state
 //!
-//! In the table `floe_changes`, which `db.ensure_tables(&consumer::SCHEMAS)` makes: [`ConsumerLease`],
-//! [`ConsumerPosition`], [`ParkedRecord`].
+//! In the table `floe_changes`, created by `db.ensure_tables(&consumer::SCHEMAS)`: [`ConsumerLease`],
+//! [`ConsumerPosition`], [`DeadLetterRecord`].
 
+pub mod dead_letters;
 mod lease;
 mod notice;
-pub mod parked;
 mod position;
 mod run;
 mod source;
@@ -74,22 +74,24 @@ use std::time::Duration;
 
 use floe_store::BoxFuture;
 
-pub use self::notice::{Notice, Progress, Ran};
-use self::parked::ParkedChanges;
-use self::run::Processes;
+use self::dead_letters::DeadLetters;
+pub use self::notice::{ConsumerNotice, ConsumerProgress, ConsumerSummary};
+use self::run::ProcessGroup;
 use self::source::Source;
-pub use self::stored::{ConsumerLease, ConsumerPosition, ParkedPart, ParkedRecord, SCHEMAS};
-use super::limits::{ATTEMPTS_MAX, ITEMS_AT_ONCE, PARKED_MAX};
+pub use self::stored::{
+    ConsumerLease, ConsumerPosition, DeadLetterPart, DeadLetterRecord, SCHEMAS,
+};
+use super::limits::{ATTEMPTS_MAX, CONCURRENCY_MAX, DEAD_LETTERS_MAX};
 use super::router::{Needs, Router};
 use crate::db::Db;
-use crate::delivery::{self, Callback, Host, PATIENT, Positions, Worker, release};
+use crate::delivery::{self, Callback, Host, STORE_BACKOFF, ShardPositions, Worker, release_holds};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
 
-/// Gives the changes of tables to a router, and remembers how far it has come.
+/// Reads the changes of tables, passes them to a router, and stores checkpoints.
 #[derive(Clone, Debug)]
-#[must_use = "a consumer does nothing until it is run"]
-pub struct Consumer {
+#[must_use = "a consumer does nothing until it runs"]
+pub struct ChangeConsumer {
     db: Db,
     name: Arc<str>,
     router: Router,
@@ -97,16 +99,16 @@ pub struct Consumer {
     options: Options,
 }
 
-/// How changes are consumed.
+/// Options of a consumer.
 #[derive(Clone, Debug)]
 struct Options {
     delivery: delivery::Options,
-    parked_max: usize,
+    dead_letters_max: usize,
     accepts_trimmed: bool,
-    on_notice: Callback<dyn Fn(&Notice<'_>) + Send + Sync>,
+    on_notice: Callback<dyn Fn(&ConsumerNotice<'_>) + Send + Sync>,
 }
 
-impl Host for Consumer {
+impl Host for ChangeConsumer {
     fn db(&self) -> &Db {
         &self.db
     }
@@ -116,12 +118,12 @@ impl Host for Consumer {
     }
 
     fn store_failed(&self, error: &Error, pause: Duration) {
-        self.tell(&Notice::Failed { error, pause });
+        self.notify(&ConsumerNotice::Failed { error, pause });
     }
 }
 
-impl Consumer {
-    /// A consumer of this name, for the tables whose changes the router asks for by type or by topic.
+impl ChangeConsumer {
+    /// Creates a consumer for the tables that the router's handlers name by type or topic.
     pub fn new(db: &Db, name: impl Into<Arc<str>>, router: Router) -> Self {
         let tables = router.tables().into_iter().map(str::to_owned).collect();
         Self {
@@ -130,30 +132,30 @@ impl Consumer {
             router,
             tables,
             options: Options {
-                delivery: delivery::Options::new(ITEMS_AT_ONCE, ATTEMPTS_MAX, PATIENT),
-                parked_max: PARKED_MAX,
+                delivery: delivery::Options::new(CONCURRENCY_MAX, ATTEMPTS_MAX, STORE_BACKOFF),
+                dead_letters_max: DEAD_LETTERS_MAX,
                 accepts_trimmed: false,
                 on_notice: Callback::default(),
             },
         }
     }
 
-    /// Reads the changes of this table as well: patterns do not say of which tables they are.
+    /// Adds a table. Needed for patterns, which do not name tables.
     pub fn table(mut self, table: impl Into<String>) -> Self {
         self.tables.insert(table.into());
         self
     }
 
     setters! {
-        /// Handles so many items at once; 64 if nothing is said.
-        pub const fn at_once_max(items: usize) => options.delivery.concurrency_max = items;
+        /// Maximum number of items handled concurrently. Default: 64.
+        pub const fn concurrency_max(items: usize) => options.delivery.concurrency_max = items;
 
-        /// Tries a change so often before it is parked; 8 times if nothing is said.
+        /// Maximum attempts before a change becomes a dead letter. Default: 8.
         pub const fn attempts_max(attempts: u32) => options.delivery.attempts_max = attempts;
     }
 
-    /// The pause before a change is tried again, which doubles each time, and the longest one: 100 milliseconds and 10
-    /// seconds if nothing is said.
+    /// Initial and maximum pause before a retry. The pause doubles with each attempt. Default: 100 milliseconds and
+    /// 10 seconds.
     pub const fn backoff(mut self, initial: Duration, max: Duration) -> Self {
         self.options.delivery.backoff.initial = initial;
         self.options.delivery.backoff.max = max;
@@ -161,88 +163,87 @@ impl Consumer {
     }
 
     setters! {
-        /// Timeout of a handler, for one change. Default: 60 seconds. A handler that takes longer is dropped, and has
-        /// failed an attempt; until then it holds its item alone.
+        /// Time limit of a handler, for one change. Default: 60 seconds. A handler that exceeds it is dropped, which
+        /// fails the attempt; until then it blocks only its item.
         pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
 
-        /// Fails when more changes than this are parked: then it is not the changes that are at fault. 1,000 if nothing
-        /// is said.
-        pub const fn parked_max(changes: usize) => options.parked_max = changes;
+        /// Maximum number of dead letters. The consumer fails when there are more, because the cause is then not in
+        /// the changes. Default: 1,000.
+        pub const fn dead_letters_max(changes: usize) => options.dead_letters_max = changes;
 
-        /// How long it waits after it has found nothing.
+        /// Pause after an empty read. Default: 250 milliseconds.
         pub const fn poll(pause: Duration) => options.delivery.poll = pause;
 
-        /// How long this process may be silent before another takes its place; 10 seconds if nothing is said.
+        /// Time without a heartbeat after which another process takes over. Default: 10 seconds.
         pub const fn lease(lease: Duration) => options.delivery.lease = lease;
 
-        /// How long handlers that are under way may take when it stops; 5 seconds if nothing is said.
+        /// Time for running handlers to finish when the consumer stops. Default: 5 seconds.
         pub const fn grace(grace: Duration) => options.delivery.grace = grace;
 
-        /// Goes on where change records are gone that were perhaps not read. Those are never delivered.
+        /// Continues if unread change records may have been trimmed. Those are never delivered.
         pub const fn accept_trimmed() => options.accepts_trimmed = true;
 
-        /// Tells this function what happens, while it runs.
-        pub fn on_notice(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) =>
-            options.on_notice.0 = Some(Arc::new(tell));
+        /// Calls this function with notices while the consumer runs.
+        pub fn on_notice(listener: impl Fn(&ConsumerNotice<'_>) + Send + Sync + 'static) =>
+            options.on_notice.0 = Some(Arc::new(listener));
     }
 
-    /// What is parked.
-    pub fn parked(&self) -> ParkedChanges {
-        ParkedChanges::of(&self.db, self.name.clone())
+    /// The dead letters of this consumer.
+    pub fn dead_letters(&self) -> DeadLetters {
+        DeadLetters::of(&self.db, self.name.clone())
     }
 
-    /// Delivers everything that was changed before, and perhaps some that is changed meanwhile. Does nothing if another
-    /// process of this name delivers.
+    /// Delivers all changes made before the call, and possibly some made during it. Does nothing if another process
+    /// of this name is active.
     ///
     /// # Errors
     ///
-    /// - [`InvalidUse`](ErrorKind::InvalidUse) when there are no tables to be read, or the options are beyond what there
-    ///   can be.
-    /// - [`Table`](ErrorKind::Table) when a table has no change stream, or one without the images that handlers need.
-    /// - [`MissingEvents`](ErrorKind::MissingEvents) when change records are gone that were not read.
-    /// - [`TooLarge`](ErrorKind::TooLarge) when too many changes are parked.
-    /// - [`Store`](ErrorKind::Store) when the store fails for good; what passes is waited for.
+    /// - [`InvalidUse`](ErrorKind::InvalidUse) if there are no tables to read, or an option is out of range.
+    /// - [`Table`](ErrorKind::Table) if a table has no change stream, or one without the images that handlers need.
+    /// - [`MissingEvents`](ErrorKind::MissingEvents) if unread change records are gone.
+    /// - [`TooLarge`](ErrorKind::TooLarge) if there are too many dead letters.
+    /// - [`Store`](ErrorKind::Store) if the store fails permanently; transient failures are retried.
     ///
-    /// It can be run again after any of them.
-    pub async fn run_until_caught_up(&self) -> Result<Ran> {
+    /// The consumer can be run again after any of them.
+    pub async fn run_until_caught_up(&self) -> Result<ConsumerSummary> {
         self.run_as(Box::pin(pending()), false).await
     }
 
-    /// Delivers until `stop` is done. Then it waits for the handlers that are under way, stores how far it has come, and
-    /// lets others take its place.
+    /// Delivers until `stop` completes. Then waits for running handlers, stores checkpoints, and lets another process
+    /// take over.
     ///
     /// # Errors
     ///
     /// As for [`run_until_caught_up`](Self::run_until_caught_up).
-    pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<Ran> {
+    pub async fn run(&self, stop: impl Future<Output = ()> + Send) -> Result<ConsumerSummary> {
         self.run_as(Box::pin(stop), true).await
     }
 
-    async fn run_as(&self, stop: BoxFuture<'_, ()>, follows: bool) -> Result<Ran> {
+    async fn run_as(&self, stop: BoxFuture<'_, ()>, follows: bool) -> Result<ConsumerSummary> {
         if self.tables.is_empty() {
             let name = &self.name;
             let message = format!(
-                "a consumer needs tables to read, and the router names none: consumer={name}"
+                "the consumer has no tables to read, and its router names none: consumer={name}"
             );
             return Err(Error::new(ErrorKind::InvalidUse, message));
         }
-        let processes = Processes::new(self);
-        Worker::new(&processes, follows, true)?.run(stop).await?;
-        Ok(*lock(&processes.ran))
+        let group = ProcessGroup::new(self);
+        Worker::new(&group, follows, true)?.run(stop).await?;
+        Ok(*lock(&group.summary))
     }
 
-    /// Gives up the hold on change records: for a consumer that will not run again under this name.
+    /// Releases the holds on change records. For a consumer that will not run again under this name.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn release(&self) -> Result<()> {
         if !self.db.engine().capabilities().change_holds {
             return Ok(());
         }
         for table in self.tables() {
-            let source = Source::open(&self.db, &table, Positions::default(), true).await?;
-            release(&self.db, source.mark(&self.hold_name()).holds).await?;
+            let source = Source::open(&self.db, &table, ShardPositions::default(), true).await?;
+            release_holds(&self.db, source.checkpoint(&self.hold_name()).holds).await?;
         }
         Ok(())
     }
@@ -251,19 +252,19 @@ impl Consumer {
         self.tables.iter().map(|table| table.as_str().into())
     }
 
-    /// The images that the handlers of a table's changes need.
+    /// The images that the handlers of a table need.
     fn needs(&self, table: &str) -> Needs {
         self.router.needs(table)
     }
 
-    /// What changes are held under.
+    /// The name for holds on change records.
     fn hold_name(&self) -> String {
         format!("floe-changes-{}", self.name)
     }
 
-    /// Tells what happens.
-    fn tell(&self, notice: &Notice<'_>) {
-        telemetry::noticed(&self.name, notice);
+    /// Emits a notice.
+    fn notify(&self, notice: &ConsumerNotice<'_>) {
+        telemetry::emit_notice(&self.name, notice);
         if let Some(on_notice) = &self.options.on_notice.0 {
             on_notice(notice);
         }

@@ -1,4 +1,4 @@
-//! Giving changes to a router directly: what somebody else has read, as AWS Lambda does, or what a test makes up.
+//! Passes changes to a router directly: changes read by another service, such as AWS Lambda, or created by a test.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,64 +8,64 @@ use floe_store::{BoxFuture, Item};
 use super::change::Change;
 use super::handler::Failure;
 use super::router::Router;
-use super::work::Work;
+use super::work::ChangeWork;
+use crate::concurrent;
 use crate::db::Db;
-use crate::side_by_side;
 
-/// How many items are handled at once.
-const ITEMS_AT_ONCE: usize = 16;
+/// Maximum number of items handled concurrently.
+const CONCURRENCY_MAX: usize = 16;
 
-/// What became of changes that were given to a router.
+/// The outcome of delivering a batch of changes to a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Delivery {
-    /// How many changes some handler wanted, and all who wanted them are done with.
+pub struct BatchDelivery {
+    /// Number of changes completed by all their handlers.
     pub handled: usize,
-    /// How many changes nobody wanted, or were done with before.
-    pub unwanted: usize,
-    /// Those that are not done, in the order in which they were given.
-    pub failures: Vec<Undelivered>,
+    /// Number of changes without a handler, or completed before.
+    pub skipped: usize,
+    /// The failed changes, in the order of the batch.
+    pub failures: Vec<FailedRecord>,
 }
 
-/// A change that is not done.
+/// A change that was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Undelivered {
-    /// Its place among the changes that were given.
-    pub place: usize,
-    /// Its place in the order of changes of the table.
+pub struct FailedRecord {
+    /// The index of the change in the batch.
+    pub index: usize,
+    /// The sequence number of the change.
     pub sequence: String,
     /// The id of the change.
     pub event_id: String,
-    /// The handlers that are not done with it. Empty if it was not tried, because an earlier change of the item has
+    /// The handlers that did not complete it. Empty if it was not attempted because an earlier change of the item
     /// failed.
     pub handlers: Vec<String>,
-    /// Why.
+    /// The reason.
     pub failure: Failure,
 }
 
-impl fmt::Display for Undelivered {
+impl fmt::Display for FailedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (handlers, sequence) = (self.handlers.join(","), &self.sequence);
         let failure = &self.failure;
         write!(
             f,
-            "a change is not done, {failure}: handlers={handlers} sequence={sequence} event_id={}",
+            "change failed, {failure}: handlers={handlers} sequence={sequence} event_id={}",
             self.event_id
         )
     }
 }
 
-/// Says what is to be done about a change.
-pub(super) type WorkOf<'a> = dyn Fn(&Change) -> Option<Work> + Send + Sync + 'a;
+/// Returns the work for a change, if any.
+pub(super) type WorkOf<'a> = dyn Fn(&Change) -> Option<ChangeWork> + Send + Sync + 'a;
 
 impl Router {
-    /// Gives changes to their handlers: the changes of an item one after the other, several items at once. Each handler
-    /// is tried once; where one fails or panics, the later changes of the same item are not tried. A handler may take as
-    /// long as it does.
+    /// Passes changes to their handlers: the changes of an item one at a time, several items concurrently. Each
+    /// handler is called once; after a failure or a panic, later changes of the same item are not attempted. There is
+    /// no time limit.
     ///
-    /// Nothing is remembered: who gives the failed changes again gives them to all their handlers again. A
-    /// [consumer](super::consumer) remembers.
+    /// Nothing is stored: passing a failed change again calls all its handlers again. A [consumer](super::consumer)
+    /// stores its progress.
     ///
     /// ```
     /// use floe::changes::{Change, Inserted, Router};
@@ -87,7 +87,7 @@ impl Router {
     /// # };
     /// let router = Router::new().on_inserted::<Player>(async |inserted: Inserted<Player>| {
     ///     match inserted.value.level {
-    ///         0 => Err(floe::changes::Failure::new("no level yet")),
+    ///         0 => Err(floe::changes::Failure::new("level is 0")),
     ///         _ => Ok(()),
     ///     }
     /// });
@@ -96,58 +96,58 @@ impl Router {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn deliver(&self, changes: &[Change]) -> Delivery {
+    pub async fn deliver(&self, changes: &[Change]) -> BatchDelivery {
         self.deliver_with(changes, None, &|change| self.work(change))
             .await
     }
 
-    /// The same, where somebody else says what is to be done about a change.
+    /// Delivers changes with work determined by the caller.
     pub(super) async fn deliver_with(
         &self,
         changes: &[Change],
         db: Option<&Db>,
         work: &WorkOf<'_>,
-    ) -> Delivery {
+    ) -> BatchDelivery {
         let mut items: HashMap<(&str, &Item), Vec<(usize, &Change)>> = HashMap::new();
         let mut order = Vec::new();
-        for (place, change) in changes.iter().enumerate() {
+        for (index, change) in changes.iter().enumerate() {
             let item = (change.table(), change.keys());
             let queue = items.entry(item).or_insert_with(|| {
                 order.push(item);
                 Vec::new()
             });
-            queue.push((place, change));
+            queue.push((index, change));
         }
         let queues = order.iter().filter_map(|item| items.remove(item));
-        let queues: Vec<BoxFuture<'_, Delivery>> = queues
-            .map(|queue| -> BoxFuture<'_, Delivery> {
+        let queues: Vec<BoxFuture<'_, BatchDelivery>> = queues
+            .map(|queue| -> BoxFuture<'_, BatchDelivery> {
                 Box::pin(self.deliver_item(queue, db, work))
             })
             .collect();
-        let mut delivery = Delivery::default();
-        for part in side_by_side::all(ITEMS_AT_ONCE, queues).await {
+        let mut delivery = BatchDelivery::default();
+        for part in concurrent::run_all(CONCURRENCY_MAX, queues).await {
             delivery.handled += part.handled;
-            delivery.unwanted += part.unwanted;
+            delivery.skipped += part.skipped;
             delivery.failures.extend(part.failures);
         }
         if let Err(failure) = self.flush(None).await {
             delivery = unflushed(changes, &failure);
         }
-        delivery.failures.sort_by_key(|failed| failed.place);
+        delivery.failures.sort_by_key(|failed| failed.index);
         delivery
     }
 
-    /// Delivers the changes of an item, up to the first that fails.
+    /// Delivers the changes of an item, up to the first failure.
     async fn deliver_item(
         &self,
         queue: Vec<(usize, &Change)>,
         db: Option<&Db>,
         work: &WorkOf<'_>,
-    ) -> Delivery {
-        let mut delivery = Delivery::default();
-        for (place, change) in queue {
+    ) -> BatchDelivery {
+        let mut delivery = BatchDelivery::default();
+        for (index, change) in queue {
             let Some(mut work) = work(change) else {
-                delivery.unwanted += 1;
+                delivery.skipped += 1;
                 continue;
             };
             if delivery.failures.is_empty() && work.attempt(self, db, None).await {
@@ -161,24 +161,24 @@ impl Router {
             };
             let failure = pending.first().map(|pending| pending.failure.clone());
             let handlers = pending.into_iter().map(|pending| pending.name).collect();
-            let held = || Failure::new("an earlier change of the item has failed");
+            let held = || Failure::new("an earlier change of the item failed");
             let failure = failure.unwrap_or_else(held);
             delivery
                 .failures
-                .push(undelivered(place, change, handlers, failure));
+                .push(failed_record(index, change, handlers, failure));
         }
         delivery
     }
 }
 
-fn undelivered(
-    place: usize,
+fn failed_record(
+    index: usize,
     change: &Change,
     handlers: Vec<String>,
     failure: Failure,
-) -> Undelivered {
-    Undelivered {
-        place,
+) -> FailedRecord {
+    FailedRecord {
+        index,
         sequence: change.sequence().to_owned(),
         event_id: change.event_id().to_owned(),
         handlers,
@@ -186,11 +186,11 @@ fn undelivered(
     }
 }
 
-/// Nobody knows what of these changes a sink has kept, so all of them are to be given again.
-fn unflushed(changes: &[Change], failure: &Failure) -> Delivery {
-    let failed = |(place, change)| undelivered(place, change, Vec::new(), failure.clone());
-    Delivery {
+/// Which changes a failed sink has stored is unknown, so all of them must be delivered again.
+fn unflushed(changes: &[Change], failure: &Failure) -> BatchDelivery {
+    let failed = |(index, change)| failed_record(index, change, Vec::new(), failure.clone());
+    BatchDelivery {
         failures: changes.iter().enumerate().map(failed).collect(),
-        ..Delivery::default()
+        ..BatchDelivery::default()
     }
 }

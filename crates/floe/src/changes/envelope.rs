@@ -1,4 +1,4 @@
-//! The envelope of a change: the event that Amazon EventBridge carries, and that patterns and sinks see.
+//! The envelope of a change: the event format of Amazon EventBridge, used by patterns and sinks.
 //!
 //! ```json
 //! {
@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! `pk_type` and `sk_type` are the text of the partition and of the sort key before the first `#`; a key that is no text
-//! has none. `record` is the change as Lambda is told of it. The bus itself adds account and region.
+//! `pk_type` and `sk_type` are the text of the partition key and the sort key before the first `#`; omitted if the
+//! key is not a string. `record` has the format of AWS Lambda events. The bus adds account and region.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use serde_json::Value as Json;
 
 use super::change::Change;
 
-/// A change, and the source that it is told under.
+/// A change and the source it is published under.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     source: Arc<str>,
@@ -35,7 +35,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The envelope of a change under this source.
+    /// Creates the envelope of a change under this source.
     pub fn new(source: impl Into<Arc<str>>, change: Change) -> Self {
         Self {
             source: source.into(),
@@ -43,7 +43,7 @@ impl Envelope {
         }
     }
 
-    /// Who tells of the change.
+    /// The source of the event.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -63,7 +63,7 @@ impl Envelope {
         type_of(self.change.sort_key()?)
     }
 
-    /// What the envelope tells.
+    /// The detail of the event.
     pub fn detail(&self) -> Json {
         parsed(&self.detail_text())
     }
@@ -75,20 +75,20 @@ impl Envelope {
 
     /// The event without the record.
     pub(super) fn head(&self) -> Json {
-        parsed(&text(|w| self.write(w, Sight::Head)))
+        parsed(&text(|w| self.write(w, EnvelopePart::Head)))
     }
 
-    /// The text of the whole event.
+    /// The event as JSON text.
     pub(super) fn text(&self) -> String {
-        text(|w| self.write(w, Sight::Whole))
+        text(|w| self.write(w, EnvelopePart::Whole))
     }
 
-    /// The text of what the envelope tells.
+    /// The detail as JSON text.
     pub(super) fn detail_text(&self) -> String {
-        text(|w| self.write_detail(w, Sight::Whole))
+        text(|w| self.write_detail(w, EnvelopePart::Whole))
     }
 
-    fn write(&self, w: &mut Writer, sight: Sight) {
+    fn write(&self, w: &mut Writer, part: EnvelopePart) {
         let change = &self.change;
         w.object(|w| {
             w.name("version").string("0");
@@ -97,28 +97,28 @@ impl Envelope {
             w.name("detail-type").string(change.kind().as_str());
             w.name("time").string(&change.time().to_iso());
             w.name("resources").array(|w| w.string(change.table()));
-            self.write_detail(w.name("detail"), sight);
+            self.write_detail(w.name("detail"), part);
         });
     }
 
-    fn write_detail(&self, w: &mut Writer, sight: Sight) {
+    fn write_detail(&self, w: &mut Writer, part: EnvelopePart) {
         w.object(|w| {
             for (name, text) in [("pk_type", self.pk_type()), ("sk_type", self.sk_type())] {
                 if let Some(text) = text {
                     w.name(name).string(text);
                 }
             }
-            if sight == Sight::Whole {
+            if part == EnvelopePart::Whole {
                 write_record(w.name("record"), self.change.record(), &RecordForm::LAMBDA);
             }
         });
     }
 }
 
-/// How much of an envelope is there to be seen.
+/// A part of an envelope to evaluate.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// All but the record: what is said of that may be true.
+pub(super) enum EnvelopePart {
+    /// Everything but the record: rules on the record count as possibly true.
     Head,
     Whole,
 }
@@ -130,7 +130,7 @@ fn text(write: impl FnOnce(&mut Writer)) -> String {
 }
 
 fn parsed(text: &str) -> Json {
-    // What a writer has written can be read.
+    // The text was written by `Writer`, so it parses.
     serde_json::from_str(text).unwrap_or_default()
 }
 

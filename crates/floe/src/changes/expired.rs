@@ -1,4 +1,4 @@
-//! Handlers of versions that have expired: the store has removed one, a handler acts, and its tombstone takes its place.
+//! Handlers of expired versions: the store removes a version, a handler runs, and the tombstone is written.
 //!
 //! ```
 //! use floe::changes::{Expired, Router};
@@ -21,43 +21,43 @@
 //! # }
 //! ```
 //!
-//! A handler that fails is called again, and the tombstone waits for it. A change that comes again finds the tombstone,
-//! and no handler is called.
+//! A failed handler is called again before the tombstone is written. A repeated change finds the tombstone, and calls
+//! no handler.
 
 use std::sync::Arc;
 
 use floe_store::BoxFuture;
 
 use super::change::{Cause, Change};
-use super::handler::{Failure, Handled, Handler, Removed};
+use super::handler::{Failure, Handler, HandlerResult, Removed};
 use super::router::Router;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind};
 use crate::registry::{Registry, Version};
 
-/// A version that has expired, and that the store has removed.
+/// An expired version that the store has removed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Expired<R> {
-    /// The version, as it reads once it is gone.
+    /// The version as it reads after its removal.
     pub version: Version<R>,
     /// The change that removed it.
     pub change: Change,
 }
 
 impl Router {
-    /// Calls the handler for each version of this registry that has expired, and writes its tombstone once the handler is
-    /// done ([`Versions::bury`](crate::registry::Versions::bury)). The handler is called at least once, and not any more
-    /// once the tombstone is there, or the version itself again.
+    /// Calls the handler for each expired version of this registry, and writes its tombstone after the handler
+    /// succeeds ([`Versions::write_tombstone`](crate::registry::Versions::write_tombstone)). The handler is called at
+    /// least once, and not after the tombstone exists or the version exists again.
     pub fn on_expired<R: Registry>(
         self,
         db: &Db,
-        handler: impl AsyncFn(Expired<R>) -> Handled + Handler<Expired<R>>,
+        handler: impl AsyncFn(Expired<R>) -> HandlerResult + Handler<Expired<R>>,
     ) -> Self {
         let (handler, db) = (Arc::new(handler), db.clone());
         self.on_removed::<R>(
             Cause::Expired,
-            move |removed: Removed<R>| -> BoxFuture<'static, Handled> {
+            move |removed: Removed<R>| -> BoxFuture<'static, HandlerResult> {
                 let (handler, db) = (handler.clone(), db.clone());
                 Box::pin(async move { expire(&db, &*handler, removed.change).await })
             },
@@ -69,18 +69,18 @@ async fn expire<R: Registry>(
     db: &Db,
     handler: &(impl Handler<Expired<R>> + ?Sized),
     change: Change,
-) -> Handled {
+) -> HandlerResult {
     let versions = db.registry::<R>();
     let removed = change.item().clone();
     let Some(version) = versions.expired(&removed).await.map_err(failure)? else {
         return Ok(());
     };
     handler.call(Expired { version, change }).await?;
-    versions.bury(&removed).await.map_err(failure)?;
+    versions.write_tombstone(&removed).await.map_err(failure)?;
     Ok(())
 }
 
-/// An item of another form stays one.
+/// An item in an unexpected format stays in it, so retries cannot help.
 fn failure(error: Error) -> Failure {
     if error.kind() == ErrorKind::InvalidField {
         Failure::permanent(error)

@@ -1,4 +1,4 @@
-//! What handlers are, what they are given, and how they fail.
+//! Arguments, results and failures of handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -8,13 +8,13 @@ use floe_store::BoxFuture;
 
 use super::change::Change;
 
-/// What a handler answers.
-pub type Handled = Result<(), Failure>;
+/// The result of a handler.
+pub type HandlerResult = Result<(), Failure>;
 
-/// Why a change is not handled.
+/// Why a handler failed.
 ///
-/// Every error becomes one with `?`, and is tried again. What trying again cannot help is
-/// [permanent](Failure::permanent), and parked at once.
+/// Every error converts into a transient failure with `?`, and is retried. A [permanent](Failure::permanent) failure
+/// becomes a dead letter at once.
 ///
 /// ```
 /// use floe::changes::Failure;
@@ -32,7 +32,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that may pass: the change is tried again.
+    /// A transient failure: the change is retried.
     pub fn new(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
@@ -41,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// A failure that trying again cannot help: the change is parked.
+    /// A permanent failure: the change becomes a dead letter.
     pub fn permanent(message: impl fmt::Display) -> Self {
         Self {
             is_permanent: true,
@@ -50,22 +50,22 @@ impl Failure {
     }
 
     setters! {
-        /// The same, to be tried again not before so long, as who was asked has said.
+        /// Sets the minimum pause before the next attempt, for example from a `Retry-After` header.
         pub const fn retry_after(pause: Duration) => retry_after = Some(pause);
     }
 
-    /// Whether trying again cannot help.
+    /// Whether retries cannot help.
     pub const fn is_permanent(&self) -> bool {
         self.is_permanent
     }
 
-    /// How long to wait at least before it is tried again.
+    /// The minimum pause before the next attempt.
     pub const fn pause(&self) -> Option<Duration> {
         self.retry_after
     }
 }
 
-// It is no `Error` itself, so that every error can become one.
+// Not an `Error` itself, so that every error converts into it.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -104,17 +104,17 @@ pub struct Changed<T> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Removed<T> {
-    /// The value as it was last.
+    /// The last value.
     pub value: T,
-    /// The change, which also tells [why](Change::cause).
+    /// The change, with its [cause](Change::cause).
     pub change: Change,
 }
 
-/// An async function that can be called for each change, whatever thread it runs on. Implemented for all that fit, never
-/// by hand.
+/// An async function that can be called for each change, on any thread. Implemented for all suitable functions; do
+/// not implement it manually.
 ///
-/// A handler may run for several items at once, so what it captures it must share: clone it before the `async move`
-/// block, and say what the closure takes.
+/// A handler may run for several items concurrently, so it shares what it captures: clone it before the `async move`
+/// block, and annotate the argument of the closure.
 ///
 /// ```
 /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
@@ -129,24 +129,24 @@ pub struct Removed<T> {
 /// });
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "this cannot handle changes",
-    label = "not an async function of one argument that can run many times at once",
-    note = "what a handler captures is cloned before its `async move` block: \
+    message = "this type cannot handle changes",
+    label = "not an async function of one argument that can run concurrently",
+    note = "clone captured values before the `async move` block: \
             `move |change: Change| {{ let db = db.clone(); async move {{ .. }} }}`"
 )]
 pub trait Handler<Arg>: Send + Sync + 'static {
-    /// Calls it.
+    /// Calls the handler.
     #[doc(hidden)]
-    fn call(&self, arg: Arg) -> BoxFuture<'static, Handled>;
+    fn call(&self, arg: Arg) -> BoxFuture<'static, HandlerResult>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<H, Arg, F> Handler<Arg> for H
 where
     H: Fn(Arg) -> F + Send + Sync + 'static,
-    F: Future<Output = Handled> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
-    fn call(&self, arg: Arg) -> BoxFuture<'static, Handled> {
+    fn call(&self, arg: Arg) -> BoxFuture<'static, HandlerResult> {
         Box::pin(self(arg))
     }
 }

@@ -1,8 +1,8 @@
-//! Changes that AWS Lambda brings: reading its events, and answering which of them are to be sent again.
+//! Change events of AWS Lambda: parses them and reports failed records in the response.
 //!
-//! In Lambda somebody else reads the change stream, keeps the order of each shard, remembers how far it has come, and sends
-//! again what has failed. So all that is needed is a router and a [`Receiver`]. It reads what the API of DynamoDB Streams
-//! answers to GetRecords as well, which is the same JSON.
+//! Lambda reads the change stream, keeps the order of each shard, stores its position, and resends failed records, so
+//! only a router and a [`Receiver`] are needed. The receiver also parses GetRecords responses of DynamoDB Streams,
+//! which have the same JSON.
 //!
 //! ```
 //! use floe::changes::lambda::Receiver;
@@ -22,10 +22,10 @@
 //! # }
 //! ```
 //!
-//! With the feature `lambda`, a program is a function of Lambda by itself: `lambda::run(router)` asks for events, gives them to
-//! the router and answers, until Lambda ends the process.
+//! With the feature `lambda`, a program is a complete Lambda function: `lambda::run(router)` polls for events, passes
+//! them to the router and responds, until Lambda ends the process.
 //!
-//! The mapping of the function must have `ReportBatchItemFailures`. Without it, Lambda takes the answer for success.
+//! The event source mapping must have `ReportBatchItemFailures`. Without it, Lambda ignores the reported failures.
 
 #[cfg(feature = "lambda")]
 mod runtime;
@@ -37,26 +37,28 @@ pub use self::runtime::{Runtime, run};
 
 use std::sync::Mutex;
 
-use floe_store::json::{Reader, SentRecord, Token, Unsound, Writer, read_members, read_record};
+use floe_store::json::{
+    DecodeError, Reader, ReceivedRecord, Token, Writer, read_members, read_record,
+};
 
 use super::change::Change;
-use super::deliver::Delivery;
+use super::deliver::BatchDelivery;
 use super::router::Router;
-use super::work::Work;
+use super::work::ChangeWork;
 use crate::db::Db;
-use crate::delivery::Recent;
+use crate::delivery::RecentIds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
 
-/// How many changes a receiver remembers: Lambda sends at most 10,000 at once.
-const REMEMBERED: usize = 20_000;
+/// Maximum number of remembered changes. Lambda sends at most 10,000 per event.
+const REMEMBERED_MAX: usize = 20_000;
 
-/// The changes of an event of AWS Lambda, or of an answer of DynamoDB Streams to GetRecords. The name of the table is that
-/// in `eventSourceARN`, and empty where there is none.
+/// Parses the changes of an AWS Lambda event, or of a GetRecords response of DynamoDB Streams. The table name is
+/// taken from `eventSourceARN`, and empty without it.
 ///
 /// # Errors
 ///
-/// [`InvalidUse`](ErrorKind::InvalidUse) when it is neither; the message tells which record, and why.
+/// [`InvalidUse`](ErrorKind::InvalidUse) if the text is neither; the message contains the record and the reason.
 pub fn read_changes(event: &[u8]) -> Result<Vec<Change>> {
     let refused = |message: String| Error::new(ErrorKind::InvalidUse, message);
     let text = std::str::from_utf8(event)
@@ -66,20 +68,20 @@ pub fn read_changes(event: &[u8]) -> Result<Vec<Change>> {
     let at = reader.position();
     let read = read.and_then(|records| Ok(reader.finish().map(|()| records)?));
     let records = read.map_err(|unsound| match unsound {
-        Unsound::Malformed => refused(format!("the event is not JSON: at={at}")),
-        Unsound::Wrong { what, path } => {
-            let joint = if what.contains(": ") { " " } else { ": " };
-            refused(format!("a record cannot be read, {what}{joint}at={path}"))
+        DecodeError::Malformed => refused(format!("the event is not JSON: at={at}")),
+        DecodeError::Invalid { reason, path } => {
+            let joint = if reason.contains(": ") { " " } else { ": " };
+            refused(format!("a record cannot be read, {reason}{joint}at={path}"))
         }
     })?;
     let records = records.ok_or_else(|| {
-        let message = "the event tells of no changes: it has no Records";
+        let message = "the event has no Records";
         refused(message.to_owned())
     })?;
     Ok(records.into_iter().map(change).collect())
 }
 
-fn read_records(reader: &mut Reader<'_>) -> Result<Option<Vec<SentRecord>>, Unsound> {
+fn read_records(reader: &mut Reader<'_>) -> Result<Option<Vec<ReceivedRecord>>, DecodeError> {
     if reader.peek()? != Token::Object {
         reader.skip()?;
         return Ok(None);
@@ -99,7 +101,7 @@ fn read_records(reader: &mut Reader<'_>) -> Result<Option<Vec<SentRecord>>, Unso
     Ok(records)
 }
 
-fn change(sent: SentRecord) -> Change {
+fn change(sent: ReceivedRecord) -> Change {
     let table = sent.source_arn.as_deref().and_then(table_of);
     Change::new(table.unwrap_or_default(), sent.record)
 }
@@ -110,68 +112,70 @@ fn table_of(arn: &str) -> Option<&str> {
     resource.split('/').next()
 }
 
-/// Gives the changes of events to a router, and tells which of them are to be sent again.
+/// Passes the changes of events to a router, and reports which of them Lambda must resend.
 ///
-/// It remembers what is done for as long as the process lives. Lambda sends everything again from the first change on that
-/// has failed; the handlers that were done with a change are not called again then.
+/// It remembers completed changes while the process lives. Lambda resends everything from the first failed change;
+/// handlers that completed a change are not called again for it.
 #[derive(Debug)]
 pub struct Receiver {
     router: Router,
     db: Option<Db>,
     table: Option<String>,
     table_prefix: String,
-    memory: Mutex<Recent<Memory>>,
+    memory: Mutex<RecentIds<ReceivedState>>,
 }
 
-/// What is known of a change that has come before.
+/// The state of a change that was received before.
 #[derive(Clone, Debug)]
-enum Memory {
+enum ReceivedState {
     Done,
-    /// These handlers are not done with it.
+    /// The handlers that did not complete it.
     Pending(Vec<String>),
 }
 
 impl Receiver {
-    /// A receiver for this router.
+    /// Creates a receiver for this router.
     pub fn new(router: Router) -> Self {
         Self {
             router,
             db: None,
             table: None,
             table_prefix: String::new(),
-            memory: Mutex::new(Recent::new(REMEMBERED)),
+            memory: Mutex::new(RecentIds::new(REMEMBERED_MAX)),
         }
     }
 
     setters! {
-        /// Removes the records of the outbox that are delivered from this database.
+        /// Removes delivered outbox records from this database.
         pub fn db(db: &Db) => db = Some(db.clone());
 
-        /// All changes are of this table, whatever the event says. What GetRecords answers does not say it.
+        /// The table of all changes, overriding the event. GetRecords responses do not name it.
         pub fn table(table: impl Into<String>) => table = Some(table.into());
 
-        /// The names of tables begin so, and the router knows them without it.
+        /// A prefix of the table names in events, unknown to the router.
         pub fn table_prefix(prefix: impl Into<String>) => table_prefix = prefix.into();
     }
 
-    /// Gives the changes of an event to the router. Answers what Lambda expects: the sequence numbers of the changes that
-    /// are to be sent again.
+    /// Passes the changes of an event to the router. Returns the response that Lambda expects: the sequence numbers
+    /// of the changes to resend.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the event cannot be read. Nothing was given to a handler then.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the event cannot be parsed. No handler was called then.
     pub async fn handle(&self, event: &[u8]) -> Result<String> {
-        Ok(self.receive(event).await?.answer())
+        Ok(self.receive(event).await?.response())
     }
 
-    /// Gives the changes of an event to the router, and tells what became of each.
+    /// Passes the changes of an event to the router, and returns the outcome of each.
     ///
     /// # Errors
     ///
     /// As for [`handle`](Self::handle).
-    pub async fn receive(&self, event: &[u8]) -> Result<Delivery> {
+    pub async fn receive(&self, event: &[u8]) -> Result<BatchDelivery> {
         let changes = read_changes(event)?.into_iter();
-        let changes: Vec<Change> = changes.map(|change| self.placed(change)).collect();
+        let changes: Vec<Change> = changes
+            .map(|change| self.with_router_table(change))
+            .collect();
         let delivery = self
             .router
             .deliver_with(&changes, self.db.as_ref(), &|change| self.work(change))
@@ -180,45 +184,45 @@ impl Receiver {
         Ok(delivery)
     }
 
-    /// The change under the name of its table that the router knows.
-    fn placed(&self, change: Change) -> Change {
-        let given = change.table();
-        let known = given.strip_prefix(&self.table_prefix).unwrap_or(given);
+    /// Returns the change with the table name that the router knows.
+    fn with_router_table(&self, change: Change) -> Change {
+        let name = change.table();
+        let known = name.strip_prefix(&self.table_prefix).unwrap_or(name);
         let table = self.table.as_deref().unwrap_or(known).to_owned();
-        if table == given {
+        if table == name {
             return change;
         }
         Change::new(table, change.into_record())
     }
 
-    fn work(&self, change: &Change) -> Option<Work> {
+    fn work(&self, change: &Change) -> Option<ChangeWork> {
         match lock(&self.memory).get(change.event_id()) {
-            Some(Memory::Done) if !change.event_id().is_empty() => None,
-            Some(Memory::Pending(pending)) => self.router.work_left(change, pending),
+            Some(ReceivedState::Done) if !change.event_id().is_empty() => None,
+            Some(ReceivedState::Pending(pending)) => self.router.remaining_work(change, pending),
             _ => self.router.work(change),
         }
     }
 
-    fn remember(&self, changes: &[Change], delivery: &Delivery) {
+    fn remember(&self, changes: &[Change], delivery: &BatchDelivery) {
         let mut memory = lock(&self.memory);
         let mut failures = delivery.failures.iter().peekable();
-        for (place, change) in changes.iter().enumerate() {
-            let failed = failures.next_if(|failed| failed.place == place);
+        for (index, change) in changes.iter().enumerate() {
+            let failed = failures.next_if(|failed| failed.index == index);
             match failed {
-                None => _ = memory.note(change.event_id(), Memory::Done),
+                None => _ = memory.insert(change.event_id(), ReceivedState::Done),
                 Some(failed) if failed.handlers.is_empty() => {}
                 Some(failed) => {
-                    let pending = Memory::Pending(failed.handlers.clone());
-                    memory.note(change.event_id(), pending);
+                    let pending = ReceivedState::Pending(failed.handlers.clone());
+                    memory.insert(change.event_id(), pending);
                 }
             }
         }
     }
 }
 
-impl Delivery {
-    /// What Lambda is answered: the sequence numbers of the changes that are to be sent again.
-    fn answer(&self) -> String {
+impl BatchDelivery {
+    /// The response to Lambda: the sequence numbers of the changes to resend.
+    fn response(&self) -> String {
         let mut writer = Writer::default();
         writer.object(|w| {
             w.name("batchItemFailures").array(|w| {

@@ -1,8 +1,7 @@
-//! The outbox: messages that are written in the same commit as what they tell of.
+//! The outbox: messages stored in the commit that causes them.
 //!
-//! [`Tx::outbox`](crate::Tx::outbox) is the durable form of
-//! [`Tx::on_post_commit`](crate::Tx::on_post_commit). A hook runs in this process and is lost with it; a
-//! message is an item, so it is there if and only if the commit was made.
+//! [`Tx::outbox`](crate::Tx::outbox) is the durable form of [`Tx::on_post_commit`](crate::Tx::on_post_commit). A hook
+//! runs in this process and is lost with it; a message is an item, so it exists if and only if the commit succeeded.
 //!
 //! ```
 //! use floe::changes::outbox::OutboxRecord;
@@ -27,24 +26,25 @@
 //! # }
 //! ```
 //!
-//! All messages of a commit are one [`OutboxRecord`], in the order in which the body wrote them: one item to
-//! pay for, however many messages, and no order to restore. The record counts as one of the items of the
-//! transaction, and its 400 KB hold all messages of the commit together.
+//! All messages of a commit form one [`OutboxRecord`], in the order in which the body wrote them: the commit pays for
+//! one item, and the order is kept. The record counts as one item of the transaction, and all messages of the commit
+//! together must fit into its 400 KB.
 //!
-//! # How it is delivered
+//! # Delivery
 //!
-//! By a [router](super::Router), which reads the change stream of the table. [`Db::ensure_tables`](crate::Db::ensure_tables)
-//! switches it on: each record is inserted once and never changed, so each insertion in the stream is a commit.
+//! A [router](super::Router) reads the change stream of the table, which
+//! [`Db::ensure_tables`](crate::Db::ensure_tables) enables. Each record is inserted once and never changed, so each
+//! insertion in the stream is a commit.
 //!
-//! - The messages of a commit go to the handlers of their topics one after the other, in the order in which they were
-//!   written. A message waits until all handlers of the one before are done.
-//! - Messages of different commits go side by side, in no order.
-//! - Delivery is at least once. A handler that fails is tried again, with the message it failed on; those before it do not
-//!   come again, unless the process dies meanwhile. Who must not act twice remembers the [id](Message::id).
-//! - When all messages of a record are delivered, the record is removed. If nobody handles the topic of one of them, it
-//!   stays; so it does with [`keep_outbox`](super::Router::keep_outbox).
-//! - A record whose handler fails too often is parked with the messages that are left, as every change is, and the record
-//!   stays as well.
+//! - The messages of a commit are passed to the handlers of their topics one at a time, in the order in which they
+//! were written. A message waits until all handlers of the previous one have succeeded.
+//! - Messages of different commits are delivered concurrently, in no order.
+//! - Delivery is at least once. A failed handler is retried with the same message; earlier messages are not repeated
+//! unless the process dies. Handlers that must not act twice store the [id](Message::id).
+//! - After all messages of a record are delivered, the record is removed. It stays if a topic has no handler, or with
+//! [`keep_outbox`](super::Router::keep_outbox).
+//! - After the last failed attempt, the record with its remaining messages becomes a dead letter like any change, and
+//! also stays in the outbox.
 //!
 //! ```
 //! # use floe::changes::Router;
@@ -73,26 +73,26 @@ use crate::model::Model;
 use crate::model::compile::Plan;
 use crate::model::part::ModelPart;
 use crate::tx::Tx;
-use crate::tx::part::{Alone, CommitId, Part, PartWrite, Refusal, SentAlone};
+use crate::tx::part::{CommitId, Part, PartWrite, Rejection, SinglePart, SinglePartResult};
 use crate::tx::session::{Changes, PartContext};
 
-/// The most bytes of a topic.
+/// Maximum bytes of a topic.
 pub const TOPIC_BYTES_MAX: usize = 255;
 
-/// The body of a message stands in a map in the list of messages.
+/// The body of a message is in a map in the list of messages.
 const LEVELS_ABOVE_BODY: usize = 2;
 
 const TOPIC: &str = "topic";
 const BODY: &str = "body";
 
-/// The messages of one commit. Written by [`Tx::outbox`](crate::Tx::outbox), never by hand.
+/// The messages of one commit. Written by [`Tx::outbox`](crate::Tx::outbox) only.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "floe_outbox", stream)]
 pub struct OutboxRecord {
     /// The id of the commit, which is also the stamp (`_tx`) on every item that the commit wrote.
     #[model(key)]
     pub id: String,
-    /// When the commit was sent, by the clock of the engine.
+    /// When the commit was sent, by the engine's clock.
     pub created: Timestamp,
     /// The messages, in the order in which the body of the transaction wrote them.
     pub messages: Vec<OutboxMessage>,
@@ -102,14 +102,14 @@ pub struct OutboxRecord {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OutboxMessage {
-    /// What it is about, for those who deliver it: 1 to 255 bytes without control characters.
+    /// The topic, which selects handlers: 1 to 255 bytes without control characters.
     pub topic: String,
-    /// What it says, as [`to_value`](crate::attribute::document::to_value) stores it.
+    /// The content, as stored by [`to_value`](crate::attribute::document::to_value).
     pub body: Value,
 }
 
 impl OutboxMessage {
-    /// A message of this topic.
+    /// Creates a message of this topic.
     pub(crate) fn new<T: Serialize + ?Sized>(topic: &str, message: &T) -> Result<Self> {
         let invalid =
             |field, invalid: Invalid| Error::invalid(OutboxRecord::SCHEMA.model, field, &invalid);
@@ -118,16 +118,16 @@ impl OutboxMessage {
         let body = body.map_err(|reason| invalid("message", reason))?;
         Ok(Self {
             topic: topic.to_owned(),
-            // There is no absence in a list: a message that is `None` is one, and says nothing.
+            // A list cannot omit values, so a `None` message is stored as null.
             body: body.unwrap_or(Value::Null),
         })
     }
 
-    /// What it says, as the type that was written, or one that is read from the same document.
+    /// Deserializes the content, as the written type or a compatible one.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when the message is of another form.
+    /// [`InvalidField`](ErrorKind::InvalidField) if the content does not match the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         from_value(Some(&self.body))
             .map_err(|reason| Error::invalid(OutboxRecord::SCHEMA.model, "message", &reason))
@@ -138,12 +138,12 @@ fn check_topic(topic: &str) -> Result<(), Invalid> {
     if !(1..=TOPIC_BYTES_MAX).contains(&topic.len()) {
         let bytes = topic.len();
         return Err(Invalid::new(format!(
-            "a topic has 1 to {TOPIC_BYTES_MAX} bytes: bytes={bytes}"
+            "a topic must have 1 to {TOPIC_BYTES_MAX} bytes: bytes={bytes}"
         )));
     }
     if topic.contains(char::is_control) {
         return Err(Invalid::new(format!(
-            "a topic has no control characters: topic={topic:?}"
+            "a topic must not contain control characters: topic={topic:?}"
         )));
     }
     Ok(())
@@ -182,14 +182,13 @@ impl Attribute for OutboxMessage {
 }
 
 impl Tx {
-    /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it is there if and
-    /// only if the transaction is committed, once, however often the body runs. Needs the table of
-    /// [`OutboxRecord`].
+    /// Writes a message into the [outbox](crate::changes::outbox), in the same commit: it exists if and only if the
+    /// transaction commits, once, however often the body runs. Needs the table of [`OutboxRecord`].
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the topic has not 1 to 255 bytes or has control
-    /// characters, or when the message has no form in the store: then the error tells the place in it.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the topic does not have 1 to 255 bytes or contains control
+    /// characters, or if the message cannot be stored; the error contains the path in the message.
     pub fn outbox<T: Serialize + ?Sized>(&self, topic: &str, message: &T) -> Result<()> {
         let message = OutboxMessage::new(topic, message)?;
         let session = self.session();
@@ -197,7 +196,7 @@ impl Tx {
     }
 }
 
-/// The messages of a run of a body, in their order.
+/// The messages of one run of a body, in order.
 #[derive(Default)]
 struct Messages(Vec<OutboxMessage>);
 
@@ -214,7 +213,7 @@ impl Changes for Messages {
     }
 }
 
-/// The share of the outbox in a commit: one record with all messages, of which the id of the commit is the key.
+/// The outbox's part of a commit: one record with all messages, keyed by the id of the commit.
 #[derive(Debug)]
 struct OutboxPart {
     messages: Vec<OutboxMessage>,
@@ -258,15 +257,15 @@ impl Part for OutboxPart {
         self.record.writes()
     }
 
-    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
-        self.record.refused(at, item)
+    fn condition_failed(&self, at: usize, item: Option<&Item>) -> Rejection {
+        self.record.condition_failed(at, item)
     }
 
     fn items(&self) -> Vec<ErrorItem> {
         self.record.items()
     }
 
-    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
-        self.record.send_alone(alone)
+    fn send_single<'a>(&'a mut self, alone: SinglePart<'a>) -> Option<SinglePartResult<'a>> {
+        self.record.send_single(alone)
     }
 }

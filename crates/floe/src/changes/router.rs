@@ -1,4 +1,4 @@
-//! The router: which handlers and sinks a change goes to.
+//! The router: selects the handlers and sinks of a change.
 //!
 //! ```
 //! use floe::changes::{Cause, Pattern, Removed, Router};
@@ -21,9 +21,8 @@
 //! # Ok::<(), floe::Error>(())
 //! ```
 //!
-//! Several handlers may want the same change. Each is done with it once: if one fails, it alone is tried again. Handlers
-//! have names, by which a parked change remembers which of them it waits for; a name that would be there twice gets a
-//! number, and [`named`](Router::named) gives another one.
+//! Several handlers may match a change. Each completes it once: if one fails, only that one is retried. Dead letters
+//! refer to handlers by name; a duplicate name gets a number, and [`named`](Router::named) sets another name.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,7 +33,7 @@ use floe_store::{BoxFuture, Item};
 
 use super::change::{Cause, Change};
 use super::envelope::Envelope;
-use super::handler::{Changed, Failure, Handled, Handler, Inserted, Removed};
+use super::handler::{Changed, Failure, Handler, HandlerResult, Inserted, Removed};
 use super::outbox::{Message, OutboxRecord, Topics};
 use super::pattern::Pattern;
 use super::sink::Sink;
@@ -43,42 +42,42 @@ use crate::delivery::{Timeout, guard};
 use crate::model::Model;
 use crate::watched::Watched;
 
-/// Where changes go: handlers by type, by pattern and by topic, and sinks.
+/// Routes changes to handlers by type, pattern and topic, and to sinks.
 ///
 /// Cheap to clone: copies share the handlers.
 #[derive(Clone, Default)]
-#[must_use = "a router does nothing until it is given changes"]
+#[must_use = "a router does nothing until it receives changes"]
 pub struct Router {
     pub(super) routes: Vec<Route>,
-    /// What patterns and sinks see as the source, if it is not the name of the table.
+    /// The source in envelopes, if it is not the table name.
     source: Option<Arc<str>>,
-    pub(super) outbox: OutboxEnd,
+    pub(super) outbox: OutboxRemoval,
 }
 
-/// What becomes of a record of the outbox when all its messages are delivered.
+/// What happens to an outbox record after all its messages are delivered.
 #[derive(Clone, Default)]
-pub(super) enum OutboxEnd {
-    /// Whoever runs the router removes it, if there is a database to do so.
+pub(super) enum OutboxRemoval {
+    /// The consumer or receiver removes it, if it has a database.
     #[default]
-    Removed,
-    /// It is removed from this database.
-    RemovedFrom(Db),
-    /// It stays.
+    ByConsumer,
+    /// The router removes it from this database.
+    From(Db),
+    /// The record stays.
     Kept,
 }
 
-/// A handler or sink, and what it is for.
+/// A handler or sink, and what it selects.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) name: String,
-    /// The table whose changes it wants, if it wants no others.
+    /// The only table whose changes it selects, if there is one.
     pub(super) table: Option<&'static str>,
-    /// Whether it needs the item before, and after the change.
+    /// The images it requires.
     pub(super) needs: Needs,
     pub(super) target: Target,
 }
 
-/// The images that a handler cannot do without.
+/// The images that a handler requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) old: bool,
@@ -86,7 +85,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// What a record of this kind tells of.
+    /// The images of a record of this kind.
     fn of(kind: ChangeKind) -> Self {
         Self {
             old: kind != ChangeKind::Insert,
@@ -97,36 +96,36 @@ impl Needs {
 
 #[derive(Clone)]
 pub(super) enum Target {
-    /// What takes changes, and which.
-    Change(Arc<dyn TakesChange>),
-    /// What takes messages of the outbox, and of which topics.
+    /// A target of changes.
+    Change(Arc<dyn ChangeTarget>),
+    /// A handler of outbox messages, with its topics.
     Outbox(Topics, Arc<dyn Handler<Message>>),
 }
 
-/// What takes changes.
-pub(super) trait TakesChange: Send + Sync {
-    /// Whether it wants a change.
-    fn wants(&self, envelope: &Envelope) -> bool;
+/// A target of changes.
+pub(super) trait ChangeTarget: Send + Sync {
+    /// Whether it selects a change.
+    fn matches(&self, envelope: &Envelope) -> bool;
 
-    /// Handles a change that it wants.
-    fn take(&self, envelope: &Envelope) -> BoxFuture<'_, Handled>;
+    /// Handles a change that it selects.
+    fn handle(&self, envelope: &Envelope) -> BoxFuture<'_, HandlerResult>;
 
-    /// Makes lasting what it has taken.
-    fn flush(&self) -> BoxFuture<'_, Handled> {
+    /// Makes everything handled durable.
+    fn flush(&self) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async { Ok(()) })
     }
 }
 
 impl Router {
-    /// A router to nowhere.
+    /// Creates a router without handlers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Calls the handler for each value of this type that is inserted.
+    /// Calls the handler for each inserted value of this type.
     pub fn on_inserted<T: Watched>(
         self,
-        handler: impl AsyncFn(Inserted<T>) -> Handled + Handler<Inserted<T>>,
+        handler: impl AsyncFn(Inserted<T>) -> HandlerResult + Handler<Inserted<T>>,
     ) -> Self {
         let read = |change: &Change| {
             Ok(Inserted {
@@ -138,10 +137,10 @@ impl Router {
         self.typed::<T, _>("inserted", kind, read, handler)
     }
 
-    /// Calls the handler for each value of this type that is changed.
+    /// Calls the handler for each changed value of this type.
     pub fn on_changed<T: Watched>(
         self,
-        handler: impl AsyncFn(Changed<T>) -> Handled + Handler<Changed<T>>,
+        handler: impl AsyncFn(Changed<T>) -> HandlerResult + Handler<Changed<T>>,
     ) -> Self {
         let read = |change: &Change| {
             Ok(Changed {
@@ -154,11 +153,11 @@ impl Router {
         self.typed::<T, _>("changed", kind, read, handler)
     }
 
-    /// Calls the handler for each value of this type that is removed, for this cause.
+    /// Calls the handler for each value of this type that is removed with this cause.
     pub fn on_removed<T: Watched>(
         self,
         cause: Cause,
-        handler: impl AsyncFn(Removed<T>) -> Handled + Handler<Removed<T>>,
+        handler: impl AsyncFn(Removed<T>) -> HandlerResult + Handler<Removed<T>>,
     ) -> Self {
         let read = |change: &Change| {
             Ok(Removed {
@@ -174,7 +173,7 @@ impl Router {
     pub fn matching(
         self,
         pattern: Pattern,
-        handler: impl AsyncFn(Change) -> Handled + Handler<Change>,
+        handler: impl AsyncFn(Change) -> HandlerResult + Handler<Change>,
     ) -> Self {
         let target = Target::Change(Arc::new(Matching { pattern, handler }));
         self.with("matching".to_owned(), None, Needs::default(), target)
@@ -186,12 +185,12 @@ impl Router {
         self.with("forward".to_owned(), None, Needs::default(), target)
     }
 
-    /// Calls the handler for each message of the [outbox](super::outbox) of these topics: one (`"player.joined"`), or all
-    /// that begin so (`"player.*"`).
+    /// Calls the handler for each [outbox](super::outbox) message of these topics: one topic (`"player.joined"`), or
+    /// all with a prefix (`"player.*"`).
     pub fn outbox(
         self,
         topics: impl Into<Topics>,
-        handler: impl AsyncFn(Message) -> Handled + Handler<Message>,
+        handler: impl AsyncFn(Message) -> HandlerResult + Handler<Message>,
     ) -> Self {
         let topics = topics.into();
         let name = format!("outbox {topics}");
@@ -205,44 +204,44 @@ impl Router {
         )
     }
 
-    /// Gives the handler that was added last another name. Names are stored with parked changes: who renames or removes a
-    /// handler cannot replay those.
+    /// Renames the handler that was added last. Names are stored in dead letters: after a handler is renamed or
+    /// removed, its dead letters cannot be replayed.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         if let Some(mut route) = self.routes.pop() {
-            route.name = self.free_name(name.into());
+            route.name = self.unique_name(name.into());
             self.routes.push(route);
         }
         self
     }
 
     setters! {
-        /// What patterns and sinks see as the source, instead of the name of the table.
+        /// The source that patterns and sinks see. Default: the name of the table.
         pub fn source(source: impl Into<Arc<str>>) => source = Some(source.into());
 
-        /// Removes each record of the outbox from this database when all its messages are delivered. A
-        /// [consumer](super::consumer) does so from its own without being told.
-        pub fn remove_outbox_from(db: &Db) => outbox = OutboxEnd::RemovedFrom(db.clone());
+        /// Removes each outbox record from this database after all its messages are delivered. A
+        /// [consumer](super::consumer) removes them from its own database by default.
+        pub fn remove_outbox_from(db: &Db) => outbox = OutboxRemoval::From(db.clone());
 
-        /// Leaves the records of the outbox where they are when they are delivered.
-        pub fn keep_outbox() => outbox = OutboxEnd::Kept;
+        /// Keeps outbox records after they are delivered.
+        pub fn keep_outbox() => outbox = OutboxRemoval::Kept;
     }
 
-    /// The names of the handlers and sinks, in their order.
+    /// The names of the handlers and sinks, in order.
     pub fn handlers(&self) -> impl Iterator<Item = &str> {
         self.routes.iter().map(|route| route.name.as_str())
     }
 
-    /// The tables whose changes are asked for by type or by topic.
+    /// The tables that handlers name by type or topic.
     pub fn tables(&self) -> BTreeSet<&'static str> {
         self.routes.iter().filter_map(|route| route.table).collect()
     }
 
-    /// Whether records of the outbox are removed once they are delivered.
+    /// Whether outbox records are removed after they are delivered.
     pub(crate) const fn removes_outbox(&self) -> bool {
-        !matches!(self.outbox, OutboxEnd::Kept)
+        !matches!(self.outbox, OutboxRemoval::Kept)
     }
 
-    /// The images that the handlers of a table's changes need.
+    /// The images that the handlers of a table require.
     pub(super) fn needs(&self, table: &str) -> Needs {
         let routes = self
             .routes
@@ -281,7 +280,7 @@ impl Router {
         needs: Needs,
         target: Target,
     ) -> Self {
-        let name = self.free_name(name);
+        let name = self.unique_name(name);
         self.routes.push(Route {
             name,
             table,
@@ -291,8 +290,8 @@ impl Router {
         self
     }
 
-    /// The name, with a number if it is taken.
-    fn free_name(&self, name: String) -> String {
+    /// Returns the name, with a number if it is in use.
+    fn unique_name(&self, name: String) -> String {
         let is_taken = |name: &str| self.handlers().any(|taken| taken == name);
         if !is_taken(&name) {
             return name;
@@ -301,14 +300,14 @@ impl Router {
         numbered.find(|name| !is_taken(name)).unwrap_or(name)
     }
 
-    /// The envelope in which patterns and sinks see a change.
+    /// The envelope of a change for patterns and sinks.
     pub(super) fn envelope(&self, change: &Change) -> Envelope {
         let source = self.source.as_ref().unwrap_or(change.table_name());
         Envelope::new(source.clone(), change.clone())
     }
 
-    /// Makes lasting what sinks have taken.
-    pub(super) async fn flush(&self, timeout: Option<Timeout<'_>>) -> Handled {
+    /// Makes everything that sinks received durable.
+    pub(super) async fn flush(&self, timeout: Option<Timeout<'_>>) -> HandlerResult {
         for route in &self.routes {
             if let Target::Change(target) = &route.target {
                 guard(timeout, async { target.flush().await }).await??;
@@ -327,12 +326,12 @@ impl fmt::Debug for Router {
     }
 }
 
-/// The value of an image. What cannot be read cannot be read the next time either.
+/// Decodes an image. A decoding failure is permanent.
 fn decode<T: Watched>(change: &Change, image: Option<&Item>) -> Result<T, Failure> {
     let image = image.ok_or_else(|| {
         let view = change.record().view.as_str();
         let message = format!(
-            "the change stream holds no image that the handler needs: table={} view={view}",
+            "the change stream lacks an image that the handler requires: table={} view={view}",
             change.table()
         );
         Failure::permanent(message)
@@ -340,7 +339,7 @@ fn decode<T: Watched>(change: &Change, image: Option<&Item>) -> Result<T, Failur
     T::decode(image).map_err(Failure::permanent)
 }
 
-/// A handler for the changes of a type.
+/// A handler of changes of a type.
 struct Typed<A, H> {
     table: &'static str,
     kind: ChangeKind,
@@ -350,17 +349,17 @@ struct Typed<A, H> {
     handler: H,
 }
 
-impl<A: Send + 'static, H: Handler<A>> TakesChange for Typed<A, H> {
-    fn wants(&self, envelope: &Envelope) -> bool {
+impl<A: Send + 'static, H: Handler<A>> ChangeTarget for Typed<A, H> {
+    fn matches(&self, envelope: &Envelope) -> bool {
         let change = envelope.change();
-        let is_meant = change.cause().is_none_or(|cause| self.cause.means(cause));
-        is_meant
+        let is_selected = change.cause().is_none_or(|cause| self.cause.selects(cause));
+        is_selected
             && change.kind() == self.kind
             && change.table() == self.table
             && (self.recognises)(change.item())
     }
 
-    fn take(&self, envelope: &Envelope) -> BoxFuture<'_, Handled> {
+    fn handle(&self, envelope: &Envelope) -> BoxFuture<'_, HandlerResult> {
         match (self.read)(envelope.change()) {
             Ok(arg) => self.handler.call(arg),
             Err(failure) => Box::pin(async { Err(failure) }),
@@ -368,38 +367,38 @@ impl<A: Send + 'static, H: Handler<A>> TakesChange for Typed<A, H> {
     }
 }
 
-/// A handler for what a pattern matches.
+/// A handler of changes that a pattern matches.
 struct Matching<H> {
     pattern: Pattern,
     handler: H,
 }
 
-impl<H: Handler<Change>> TakesChange for Matching<H> {
-    fn wants(&self, envelope: &Envelope) -> bool {
+impl<H: Handler<Change>> ChangeTarget for Matching<H> {
+    fn matches(&self, envelope: &Envelope) -> bool {
         self.pattern.matches(envelope)
     }
 
-    fn take(&self, envelope: &Envelope) -> BoxFuture<'_, Handled> {
+    fn handle(&self, envelope: &Envelope) -> BoxFuture<'_, HandlerResult> {
         self.handler.call(envelope.change().clone())
     }
 }
 
-/// A sink for what a pattern matches.
+/// A sink of changes that a pattern matches.
 struct Forwarded<S> {
     pattern: Pattern,
     sink: S,
 }
 
-impl<S: Sink> TakesChange for Forwarded<S> {
-    fn wants(&self, envelope: &Envelope) -> bool {
+impl<S: Sink> ChangeTarget for Forwarded<S> {
+    fn matches(&self, envelope: &Envelope) -> bool {
         self.pattern.matches(envelope)
     }
 
-    fn take(&self, envelope: &Envelope) -> BoxFuture<'_, Handled> {
+    fn handle(&self, envelope: &Envelope) -> BoxFuture<'_, HandlerResult> {
         self.sink.send(envelope.clone())
     }
 
-    fn flush(&self) -> BoxFuture<'_, Handled> {
+    fn flush(&self) -> BoxFuture<'_, HandlerResult> {
         self.sink.flush()
     }
 }

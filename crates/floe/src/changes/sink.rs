@@ -1,16 +1,17 @@
-//! Sinks: where changes are sent that no handler of the program is for.
+//! Sinks: destinations of changes outside the program.
 //!
-//! A sink takes the [envelope](super::Envelope) of each change that a pattern matches: [`JsonLines`] to a file or to standard
-//! output, `Webhook` to a server (with the feature `webhook`), [`ToBus`] to an event bus. By hand:
+//! A sink receives the [envelope](super::Envelope) of each change that a pattern matches: [`JsonLines`] writes to a
+//! file or to standard output, `Webhook` posts to a server (with the feature `webhook`), [`ToBus`] sends to an event
+//! bus. A custom sink:
 //!
 //! ```
-//! use floe::changes::{Envelope, Handled, Sink};
+//! use floe::changes::{Envelope, HandlerResult, Sink};
 //! use floe_store::BoxFuture;
 //!
 //! struct Print;
 //!
 //! impl Sink for Print {
-//!     fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled> {
+//!     fn send(&self, envelope: Envelope) -> BoxFuture<'_, HandlerResult> {
 //!         Box::pin(async move {
 //!             println!("{}", envelope.to_json());
 //!             Ok(())
@@ -31,15 +32,15 @@ pub use self::lines::JsonLines;
 #[cfg(feature = "webhook")]
 pub use self::webhook::Webhook;
 use super::envelope::Envelope;
-use super::handler::Handled;
+use super::handler::HandlerResult;
 
-/// Where changes are sent.
+/// A destination of changes.
 pub trait Sink: Send + Sync + 'static {
-    /// Sends a change. It comes again if this fails, and may come again if it does not.
-    fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled>;
+    /// Sends a change. It is sent again after a failure, and may be sent again after a success.
+    fn send(&self, envelope: Envelope) -> BoxFuture<'_, HandlerResult>;
 
-    /// Makes lasting what was sent. No checkpoint passes a change before this has succeeded after it.
-    fn flush(&self) -> BoxFuture<'_, Handled> {
+    /// Makes everything that was sent durable. No checkpoint passes a change before a later flush has succeeded.
+    fn flush(&self) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async { Ok(()) })
     }
 }

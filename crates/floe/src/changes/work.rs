@@ -1,7 +1,7 @@
-//! What is to be done about one change: by whom, in which order, and how far it is.
+//! The work of one change: its handlers, their order, and what is completed.
 //!
-//! Each handler is a lane of its own, so that one that fails holds no other. The messages of an outbox record are one
-//! lane: a message waits for the one before it, and the record is removed when all are done.
+//! Each handler has its own queue of steps, so a failure blocks no other handler. The messages of an outbox record
+//! share one queue: a message waits for the previous one, and the record is removed after the last.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,47 +10,47 @@ use floe_store::op::{ChangeKind, DeleteItem, WriteItem};
 
 use super::change::Change;
 use super::envelope::Envelope;
-use super::handler::{Failure, Handled};
+use super::handler::{Failure, HandlerResult};
 use super::outbox::{Message, OutboxRecord};
-use super::router::{OutboxEnd, Route, Router, Target};
+use super::router::{OutboxRemoval, Route, Router, Target};
 use crate::db::Db;
 use crate::delivery::{Timeout, guard};
 use crate::model::Model;
 
-/// What is left to be done about a change.
-pub(super) struct Work {
+/// The remaining work of a change.
+pub(super) struct ChangeWork {
     envelope: Envelope,
-    lanes: Vec<Lane>,
-    /// The messages, if it is about a record of the outbox.
+    queues: Vec<StepQueue>,
+    /// The messages of an outbox record.
     messages: Vec<Message>,
 }
 
-/// Steps of which each waits for the one before it.
+/// Steps that run one after another.
 #[derive(Debug)]
-struct Lane {
+struct StepQueue {
     steps: VecDeque<Step>,
-    /// Why it stands still.
+    /// Why the first step failed.
     failure: Option<Failure>,
-    /// What it is called, if it can never be gone.
-    lost: Option<String>,
+    /// The name of the queue, if it can never complete.
+    blocked: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The handler of this place takes the change.
-    Take(usize),
-    /// The handler of this place takes the message of this number.
+    /// Pass the change to the handler with this index.
+    Handle(usize),
+    /// Pass the message (second index) to the handler (first index).
     Message(usize, usize),
-    /// The record of the outbox is removed.
+    /// Remove the outbox record.
     Remove,
-    /// What cannot be done.
-    Never,
+    /// A step that cannot run.
+    Blocked,
 }
 
-/// A handler that is not done with a change.
+/// A handler that has not completed a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
-    /// What it is called, with the number of the message where there is one.
+    /// The name of the handler, with the number of the message, if any.
     pub(super) name: String,
     pub(super) failure: Failure,
 }
@@ -59,50 +59,51 @@ const OUTBOX: &str = "outbox";
 const REMOVE: &str = "outbox removal";
 
 impl Router {
-    /// What is to be done about a change; `None` if nobody wants it.
-    pub(super) fn work(&self, change: &Change) -> Option<Work> {
+    /// Returns the work for a change; `None` if no handler selects it.
+    pub(super) fn work(&self, change: &Change) -> Option<ChangeWork> {
         let envelope = self.envelope(change);
-        let takes = |(place, route): (usize, &Route)| match &route.target {
-            Target::Change(target) if target.wants(&envelope) => {
-                Some(Lane::of([Step::Take(place)]))
+        let select = |(index, route): (usize, &Route)| match &route.target {
+            Target::Change(target) if target.matches(&envelope) => {
+                Some(StepQueue::of([Step::Handle(index)]))
             }
             _ => None,
         };
-        let mut lanes: Vec<Lane> = self.routes.iter().enumerate().filter_map(takes).collect();
+        let mut queues: Vec<StepQueue> =
+            self.routes.iter().enumerate().filter_map(select).collect();
         let mut messages = Vec::new();
         if self.has_outbox() && is_outbox(change) {
-            lanes.extend(self.outbox_lane(change, &mut messages));
+            queues.extend(self.outbox_queue(change, &mut messages));
         }
-        (!lanes.is_empty()).then_some(Work {
+        (!queues.is_empty()).then_some(ChangeWork {
             envelope,
-            lanes,
+            queues,
             messages,
         })
     }
 
-    /// What is left to be done about a change of which these handlers are not done.
-    pub(super) fn work_left(&self, change: &Change, pending: &[String]) -> Option<Work> {
-        let mut work = self.work(change).unwrap_or_else(|| Work {
+    /// Returns the remaining work for a change that these handlers did not complete.
+    pub(super) fn remaining_work(&self, change: &Change, pending: &[String]) -> Option<ChangeWork> {
+        let mut work = self.work(change).unwrap_or_else(|| ChangeWork {
             envelope: self.envelope(change),
-            lanes: Vec::new(),
+            queues: Vec::new(),
             messages: Vec::new(),
         });
-        let mut lost: Vec<&String> = pending.iter().collect();
-        for lane in &mut work.lanes {
-            // Of a lane that was begun, the steps from the one that was left on.
-            let names = lane.steps.iter().map(|step| lane.name(self, *step));
+        let mut unknown: Vec<&String> = pending.iter().collect();
+        for queue in &mut work.queues {
+            // Of a started queue, keep the steps from the pending one.
+            let names = queue.steps.iter().map(|step| queue.name(self, *step));
             let names: Vec<String> = names.collect();
             let left = names.iter().position(|name| pending.contains(name));
-            let begun = left.unwrap_or(lane.steps.len());
-            lane.steps.drain(..begun);
-            lost.retain(|name| !names.contains(name));
+            let begun = left.unwrap_or(queue.steps.len());
+            queue.steps.drain(..begun);
+            unknown.retain(|name| !names.contains(name));
         }
-        work.lanes.retain(|lane| !lane.steps.is_empty());
-        work.lanes.extend(lost.into_iter().map(|name| {
+        work.queues.retain(|queue| !queue.steps.is_empty());
+        work.queues.extend(unknown.into_iter().map(|name| {
             let message = format!("the router has no such handler: handler={name:?}");
-            Lane::lost(name, Failure::permanent(message))
+            StepQueue::blocked(name, Failure::permanent(message))
         }));
-        (!work.lanes.is_empty()).then_some(work)
+        (!work.queues.is_empty()).then_some(work)
     }
 
     pub(super) fn has_outbox(&self) -> bool {
@@ -110,138 +111,141 @@ impl Router {
         self.routes.iter().any(is_outbox)
     }
 
-    fn outbox_lane(&self, change: &Change, messages: &mut Vec<Message>) -> Option<Lane> {
+    fn outbox_queue(&self, change: &Change, messages: &mut Vec<Message>) -> Option<StepQueue> {
         let record = match change.new_image().map(OutboxRecord::from_item) {
             Some(Ok(record)) => record,
-            Some(Err(error)) => return Some(Lane::lost(OUTBOX, Failure::permanent(error))),
+            Some(Err(error)) => return Some(StepQueue::blocked(OUTBOX, Failure::permanent(error))),
             None => {
-                let message = "the change stream of the outbox holds no new images";
-                return Some(Lane::lost(OUTBOX, Failure::permanent(message)));
+                let message = "the change stream of the outbox lacks new images";
+                return Some(StepQueue::blocked(OUTBOX, Failure::permanent(message)));
             }
         };
         *messages = Message::all_of(record);
         let (mut steps, mut has_all) = (VecDeque::new(), true);
         for (number, message) in messages.iter().enumerate() {
             let before = steps.len();
-            for (place, route) in self.routes.iter().enumerate() {
+            for (index, route) in self.routes.iter().enumerate() {
                 if let Target::Outbox(topics, _) = &route.target
                     && topics.has(&message.topic)
                 {
-                    steps.push_back(Step::Message(place, number));
+                    steps.push_back(Step::Message(index, number));
                 }
             }
             has_all &= steps.len() > before;
         }
-        // A message that nobody takes is not delivered, so its record stays.
+        // A message without a handler is undelivered, so its record stays.
         if has_all && self.removes_outbox() {
             steps.push_back(Step::Remove);
         }
-        (!steps.is_empty()).then(|| Lane::of(steps))
+        (!steps.is_empty()).then(|| StepQueue::of(steps))
     }
 
     fn step_name(&self, step: Step) -> String {
-        let route = |place: usize| self.routes.get(place).map_or("", |route| &route.name);
+        let route = |index: usize| self.routes.get(index).map_or("", |route| &route.name);
         match step {
-            Step::Take(place) => route(place).to_owned(),
-            Step::Message(place, number) => format!("{number}:{}", route(place)),
+            Step::Handle(index) => route(index).to_owned(),
+            Step::Message(index, number) => format!("{number}:{}", route(index)),
             Step::Remove => REMOVE.to_owned(),
-            Step::Never => OUTBOX.to_owned(),
+            Step::Blocked => OUTBOX.to_owned(),
         }
     }
 }
 
-/// Whether the change is a new record of the outbox.
+/// Whether the change is a new outbox record.
 fn is_outbox(change: &Change) -> bool {
     change.kind() == ChangeKind::Insert && change.table() == OutboxRecord::SCHEMA.table
 }
 
-impl Lane {
+impl StepQueue {
     fn of(steps: impl Into<VecDeque<Step>>) -> Self {
         Self {
             steps: steps.into(),
             failure: None,
-            lost: None,
+            blocked: None,
         }
     }
 
-    /// A lane that can never be gone.
-    fn lost(name: &str, failure: Failure) -> Self {
+    /// Creates a queue that can never complete.
+    fn blocked(name: &str, failure: Failure) -> Self {
         Self {
             failure: Some(failure),
-            lost: Some(name.to_owned()),
-            ..Self::of([Step::Never])
+            blocked: Some(name.to_owned()),
+            ..Self::of([Step::Blocked])
         }
     }
 
     fn name(&self, router: &Router, step: Step) -> String {
-        let lost = self.lost.clone();
-        lost.unwrap_or_else(|| router.step_name(step))
+        let blocked = self.blocked.clone();
+        blocked.unwrap_or_else(|| router.step_name(step))
     }
 
-    fn is_stuck(&self) -> bool {
+    fn is_permanent(&self) -> bool {
         self.failure.as_ref().is_some_and(Failure::is_permanent)
     }
 }
 
-impl Work {
+impl ChangeWork {
     pub(super) fn change(&self) -> &Change {
         self.envelope.change()
     }
 
-    /// Tries to do what is left, each handler once. `true` if all is done then.
+    /// Attempts the remaining steps, each handler once. Returns whether all work is done.
     pub(super) async fn attempt(
         &mut self,
         router: &Router,
         db: Option<&Db>,
         timeout: Option<Timeout<'_>>,
     ) -> bool {
-        for lane in &mut self.lanes {
-            if lane.is_stuck() {
+        for queue in &mut self.queues {
+            if queue.is_permanent() {
                 continue;
             }
-            lane.failure = None;
-            while let Some(step) = lane.steps.front() {
+            queue.failure = None;
+            while let Some(step) = queue.steps.front() {
                 let handled = run(*step, router, db, &self.envelope, &self.messages);
                 let handled = guard(timeout, handled).await;
                 if let Err(failure) = handled.unwrap_or_else(|cut| Err(cut.into())) {
-                    lane.failure = Some(failure);
+                    queue.failure = Some(failure);
                     break;
                 }
-                lane.steps.pop_front();
+                queue.steps.pop_front();
             }
         }
-        self.lanes.retain(|lane| lane.failure.is_some());
+        self.queues.retain(|queue| queue.failure.is_some());
         self.is_done()
     }
 
-    /// Whether nothing is left.
+    /// Whether no work remains.
     pub(super) fn is_done(&self) -> bool {
-        self.lanes.is_empty()
+        self.queues.is_empty()
     }
 
-    /// Whether trying again cannot help.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.lanes.iter().all(Lane::is_stuck)
+    /// Whether retries cannot help.
+    pub(super) fn is_permanent(&self) -> bool {
+        self.queues.iter().all(StepQueue::is_permanent)
     }
 
-    /// How long handlers have asked to be left alone.
+    /// The longest pause that handlers requested.
     pub(super) fn pause(&self) -> Option<Duration> {
-        let failures = self.lanes.iter().filter_map(|lane| lane.failure.as_ref());
+        let failures = self
+            .queues
+            .iter()
+            .filter_map(|queue| queue.failure.as_ref());
         failures.filter_map(Failure::pause).max()
     }
 
-    /// Who is not done, and why.
+    /// The pending handlers and their failures.
     pub(super) fn pending(&self, router: &Router) -> Vec<Pending> {
-        let lanes = self.lanes.iter();
-        lanes
-            .filter_map(|lane| {
-                let step = *lane.steps.front()?;
+        let queues = self.queues.iter();
+        queues
+            .filter_map(|queue| {
+                let step = *queue.steps.front()?;
                 Some(Pending {
-                    name: lane.name(router, step),
-                    failure: lane
+                    name: queue.name(router, step),
+                    failure: queue
                         .failure
                         .clone()
-                        .unwrap_or_else(|| Failure::new("it was not tried")),
+                        .unwrap_or_else(|| Failure::new("not attempted")),
                 })
             })
             .collect()
@@ -254,21 +258,21 @@ async fn run(
     db: Option<&Db>,
     envelope: &Envelope,
     messages: &[Message],
-) -> Handled {
-    let route = |place: usize| router.routes.get(place).map(|route| &route.target);
+) -> HandlerResult {
+    let route = |index: usize| router.routes.get(index).map(|route| &route.target);
     match step {
-        Step::Take(place) => match route(place) {
-            Some(Target::Change(target)) => target.take(envelope).await,
+        Step::Handle(index) => match route(index) {
+            Some(Target::Change(target)) => target.handle(envelope).await,
             _ => Ok(()),
         },
-        Step::Message(place, number) => match (route(place), messages.get(number)) {
+        Step::Message(index, number) => match (route(index), messages.get(number)) {
             (Some(Target::Outbox(_, handler)), Some(message)) => {
                 handler.call(message.clone()).await
             }
             _ => Ok(()),
         },
         Step::Remove => match (&router.outbox, db) {
-            (OutboxEnd::RemovedFrom(db), _) | (OutboxEnd::Removed, Some(db)) => {
+            (OutboxRemoval::From(db), _) | (OutboxRemoval::ByConsumer, Some(db)) => {
                 let change = envelope.change();
                 let delete = DeleteItem::new(change.table(), change.keys().clone());
                 db.engine().write_item(WriteItem::Delete(delete)).await?;
@@ -276,6 +280,6 @@ async fn run(
             }
             _ => Ok(()),
         },
-        Step::Never => Ok(()),
+        Step::Blocked => Ok(()),
     }
 }

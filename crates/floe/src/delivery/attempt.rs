@@ -1,4 +1,4 @@
-//! Attempts of handlers: a panic or a timeout is a failed attempt, and after a pause follows the next one.
+//! Attempts of handlers: a panic or a timeout is a failed attempt, followed by a pause and the next attempt.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +14,7 @@ use floe_store::env::Timer;
 use super::Host;
 use crate::error::{Error, ErrorKind};
 
-/// Why a handler did not return.
+/// Why a handler did not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
     /// It panicked with this message.
@@ -40,7 +40,7 @@ impl From<Interrupted> for Error {
     }
 }
 
-/// How long a handler may take.
+/// The time limit of a handler.
 #[derive(Clone, Copy)]
 pub(crate) struct Timeout<'t> {
     timer: &'t dyn Timer,
@@ -57,11 +57,11 @@ impl<'t> Timeout<'t> {
     }
 }
 
-/// Runs the future of a handler, which is dropped when it panics or times out.
+/// Runs the future of a handler. Drops it when it panics or times out.
 ///
 /// # Errors
 ///
-/// Why the handler did not return.
+/// The panic or timeout.
 pub(crate) async fn guard<T>(
     timeout: Option<Timeout<'_>>,
     handler: impl Future<Output = T>,
@@ -82,7 +82,7 @@ pub(crate) async fn guard<T>(
         else {
             return Poll::Pending;
         };
-        // Most handlers return before they are waited for, and need no timer.
+        // Most handlers return at the first poll and need no timer.
         let timer = timer.get_or_insert_with(|| clock.sleep(after));
         let has_passed = timer.as_mut().poll(context);
         has_passed.map(|()| Err(Interrupted::TimedOut(after)))
@@ -90,31 +90,31 @@ pub(crate) async fn guard<T>(
     .await
 }
 
-/// The message that a panic carries.
+/// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }
 
-/// The attempts at one piece of work.
+/// The attempts of one task.
 pub(crate) struct Attempts<'h> {
     host: &'h dyn Host,
     failed: u32,
 }
 
 impl<'h> Attempts<'h> {
-    /// Before the first attempt.
+    /// Starts without failed attempts.
     pub(crate) const fn new(host: &'h dyn Host) -> Self {
         Self { host, failed: 0 }
     }
 
-    /// Attempts that have failed since there was progress.
+    /// Number of failed attempts since the last progress.
     pub(crate) const fn failed(&self) -> u32 {
         self.failed
     }
 
-    /// An attempt has done a part of the work: the count starts over.
+    /// Resets the count after an attempt that made progress.
     pub(crate) const fn progressed(&mut self) {
         self.failed = 0;
     }

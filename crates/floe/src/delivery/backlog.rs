@@ -1,21 +1,23 @@
-//! Records that were read and are not done: the queue of each key, and up to where everything is done.
+//! Records that were read but not processed: a queue for each key, and the checkpoint up to which everything is
+//! processed.
 //!
-//! Each key has a queue, and one turn at a time takes from it. A batch is done when all of its records are; its mark is
-//! passed when all batches before it are done as well. So a slow key holds the checkpoint, and no other key.
+//! Each key has a queue, and at most one turn takes from it. A batch is complete when all its records are processed;
+//! its checkpoint is reached when all earlier batches are complete too. A slow key thus delays the checkpoint, but no
+//! other key.
 //!
-//! Nothing here reads, writes or waits.
+//! This module does no I/O and never waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// What a record takes of the bounds of memory.
+/// How much of the memory bounds a record uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) records: u64,
     pub(crate) bytes: usize,
 }
 
-/// A record of a batch, under the key that it is ordered by.
+/// A record of a batch, with the key that orders it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry<K, W> {
     pub(crate) key: K,
@@ -23,48 +25,48 @@ pub(crate) struct Entry<K, W> {
     pub(crate) size: Size,
 }
 
-/// Records that a read of a source has found.
+/// The records of one read of a source.
 #[derive(Debug)]
 pub(crate) struct Batch<K, W, M> {
     pub(crate) entries: Vec<Entry<K, W>>,
-    /// How far the source is done when all of them are, if that is worth storing.
-    pub(crate) mark: Option<M>,
-    /// Whether nothing was found.
+    /// The checkpoint of the source after all of them, if it is worth storing.
+    pub(crate) checkpoint: Option<M>,
+    /// Whether the read found nothing.
     pub(crate) is_idle: bool,
 }
 
-/// How much of a source may be read and not done.
+/// Limits of a backlog.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct BacklogLimits {
     pub(crate) batches_max: usize,
     pub(crate) records_max: u64,
     pub(crate) bytes_max: usize,
 }
 
-/// How much is read and not done.
+/// The size of a backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct BacklogSize {
     pub(crate) batches: usize,
     pub(crate) size: Size,
 }
 
-impl Load {
+impl BacklogSize {
     /// Whether there is room for more.
-    pub(super) const fn has_room(&self, limits: Limits) -> bool {
+    pub(super) const fn has_room(&self, limits: BacklogLimits) -> bool {
         self.batches < limits.batches_max
             && self.size.records < limits.records_max
             && self.size.bytes < limits.bytes_max
     }
 }
 
-/// The records of a source that are not done.
+/// The unprocessed records of a source.
 #[derive(Debug)]
 pub(crate) struct Backlog<K, W, M> {
     queues: HashMap<K, Queue<W>>,
-    /// The keys whose next turn can begin, the one that has waited longest first.
+    /// The keys whose next turn can start, longest waiting first.
     ready: VecDeque<K>,
-    batches: VecDeque<Pending<M>>,
-    /// The number of the first of the batches: they are counted from 0.
+    batches: VecDeque<OpenBatch<M>>,
+    /// The number of the first open batch. Batches are numbered from 0.
     first: u64,
     size: Size,
 }
@@ -72,29 +74,29 @@ pub(crate) struct Backlog<K, W, M> {
 /// The records of a key.
 #[derive(Debug)]
 struct Queue<W> {
-    waiting: VecDeque<Waiting<W>>,
-    /// Of the records that are being handled.
-    begun: Vec<Place>,
+    waiting: VecDeque<QueuedEntry<W>>,
+    /// The records of the current turn.
+    begun: Vec<EntryMeta>,
     is_busy: bool,
 }
 
 #[derive(Debug)]
-struct Waiting<W> {
+struct QueuedEntry<W> {
     work: W,
-    place: Place,
+    meta: EntryMeta,
 }
 
-/// The size of a record, and the number of its batch if it is of one.
+/// The size of a record, and the number of its batch, if any.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EntryMeta {
     batch: Option<u64>,
     size: Size,
 }
 
 #[derive(Debug)]
-struct Pending<M> {
-    mark: M,
-    /// How many of its records are not done.
+struct OpenBatch<M> {
+    checkpoint: M,
+    /// Number of unprocessed records.
     left: usize,
 }
 
@@ -121,34 +123,34 @@ impl<W> Default for Queue<W> {
 }
 
 impl<K: Clone + Eq + Hash, W, M> Backlog<K, W, M> {
-    /// Adds a batch: its records, and the mark that is passed when all of them are done.
-    pub(crate) fn push(&mut self, mark: M, entries: Vec<Entry<K, W>>) {
+    /// Adds a batch: its records, and the checkpoint that is reached when all of them are processed.
+    pub(crate) fn push(&mut self, checkpoint: M, entries: Vec<Entry<K, W>>) {
         let batch = self.first + self.batches.len() as u64;
         let left = entries.len();
-        self.batches.push_back(Pending { mark, left });
+        self.batches.push_back(OpenBatch { checkpoint, left });
         for Entry { key, work, size } in entries {
             self.size.records += size.records;
             self.size.bytes += size.bytes;
-            let place = Place {
+            let meta = EntryMeta {
                 batch: Some(batch),
                 size,
             };
             let queue = self.queue(key);
-            queue.waiting.push_back(Waiting { work, place });
+            queue.waiting.push_back(QueuedEntry { work, meta });
         }
     }
 
-    /// Adds work that comes before everything that waits under its key. No mark depends on it.
+    /// Adds work in front of the queue of a key. It belongs to no batch, so no checkpoint depends on it.
     pub(crate) fn push_front(&mut self, key: K, work: W) {
-        let place = Place {
+        let meta = EntryMeta {
             batch: None,
             size: Size::default(),
         };
         let queue = self.queue(key);
-        queue.waiting.push_front(Waiting { work, place });
+        queue.waiting.push_front(QueuedEntry { work, meta });
     }
 
-    /// The queue of a key to which a record is about to be added.
+    /// The queue of a key, for adding a record.
     fn queue(&mut self, key: K) -> &mut Queue<W> {
         let queue = self.queues.entry(key.clone()).or_default();
         if queue.waiting.is_empty() && !queue.is_busy {
@@ -157,44 +159,45 @@ impl<K: Clone + Eq + Hash, W, M> Backlog<K, W, M> {
         queue
     }
 
-    /// How much is not done.
-    pub(crate) fn load(&self) -> Load {
-        Load {
+    /// Returns the size of the backlog.
+    pub(crate) fn size(&self) -> BacklogSize {
+        BacklogSize {
             batches: self.batches.len(),
             size: self.size,
         }
     }
 
-    /// Begins a turn of the key that has waited longest: takes its first entry, and those after it up to so many records.
+    /// Starts a turn of the longest waiting key: takes its first entry, and further entries up to `records_max`
+    /// records.
     pub(crate) fn begin(&mut self, records_max: u64) -> Option<(K, Vec<W>)> {
         let key = self.ready.pop_front()?;
         let queue = self.queues.get_mut(&key)?;
         queue.is_busy = true;
-        let (mut works, mut records) = (Vec::new(), 0);
+        let (mut work, mut records) = (Vec::new(), 0);
         while let Some(next) = queue.waiting.front() {
-            records += next.place.size.records;
-            if !works.is_empty() && records > records_max {
+            records += next.meta.size.records;
+            if !work.is_empty() && records > records_max {
                 break;
             }
             if let Some(next) = queue.waiting.pop_front() {
-                queue.begun.push(next.place);
-                works.push(next.work);
+                queue.begun.push(next.meta);
+                work.push(next.work);
             }
         }
-        Some((key, works))
+        Some((key, work))
     }
 
-    /// Ends the turn of a key: everything that it took is done.
+    /// Ends the turn of a key: everything it took is processed.
     pub(crate) fn end(&mut self, key: &K) {
         let Some(queue) = self.queues.get_mut(key) else {
             return;
         };
         queue.is_busy = false;
-        for Place { batch, size } in std::mem::take(&mut queue.begun) {
+        for EntryMeta { batch, size } in std::mem::take(&mut queue.begun) {
             self.size.records -= size.records;
             self.size.bytes -= size.bytes;
-            let place = batch.and_then(|batch| usize::try_from(batch - self.first).ok());
-            if let Some(batch) = place.and_then(|place| self.batches.get_mut(place)) {
+            let index = batch.and_then(|batch| usize::try_from(batch - self.first).ok());
+            if let Some(batch) = index.and_then(|index| self.batches.get_mut(index)) {
                 batch.left -= 1;
             }
         }
@@ -205,11 +208,11 @@ impl<K: Clone + Eq + Hash, W, M> Backlog<K, W, M> {
         }
     }
 
-    /// Forgets the batches that are done, up to the first that is not. Returns the mark of the last of them.
+    /// Removes the complete batches before the first incomplete one. Returns the checkpoint of the last of them.
     pub(crate) fn pass_done(&mut self) -> Option<M> {
         let mut passed = None;
         while self.batches.front().is_some_and(|batch| batch.left == 0) {
-            passed = self.batches.pop_front().map(|batch| batch.mark);
+            passed = self.batches.pop_front().map(|batch| batch.checkpoint);
             self.first += 1;
         }
         passed
@@ -232,19 +235,19 @@ mod tests {
         Entry { key, work, size }
     }
 
-    fn load(batches: usize, records: u64) -> Load {
+    fn backlog_size(batches: usize, records: u64) -> BacklogSize {
         let bytes = 3 * records as usize;
         let size = Size { records, bytes };
-        Load { batches, size }
+        BacklogSize { batches, size }
     }
 
     #[test]
-    fn slow_key_holds_the_mark_and_no_other_key() {
+    fn slow_key_delays_only_the_checkpoint() {
         let mut backlog: Backlog<u64, u64, u64> = Backlog::default();
         backlog.push(1, vec![entry(1, 10, 1), entry(2, 20, 1)]);
         backlog.push(2, vec![]);
         backlog.push(3, vec![entry(2, 21, 1), entry(2, 22, 1)]);
-        assert_eq!(backlog.load(), load(3, 4));
+        assert_eq!(backlog.size(), backlog_size(3, 4));
         assert_eq!(backlog.begin(9), Some((1, vec![10])));
         assert_eq!(backlog.begin(2), Some((2, vec![20, 21])));
         assert_eq!(backlog.begin(9), None);
@@ -254,12 +257,12 @@ mod tests {
         backlog.end(&2);
         backlog.end(&1);
         assert_eq!(backlog.pass_done(), Some(3));
-        assert_eq!(backlog.load(), Load::default());
+        assert_eq!(backlog.size(), BacklogSize::default());
         assert!(backlog.queues.is_empty() && backlog.ready.is_empty());
     }
 
     #[test]
-    fn turn_takes_an_entry_however_large_and_then_up_to_the_maximum() {
+    fn turn_takes_at_least_one_entry() {
         let mut backlog: Backlog<u64, u64, u64> = Backlog::default();
         backlog.push(1, vec![entry(1, 10, 7), entry(1, 11, 1), entry(1, 12, 2)]);
         assert_eq!(backlog.begin(3), Some((1, vec![10])));
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn urgent_work_comes_first_and_holds_no_mark() {
+    fn urgent_work_comes_first_and_delays_no_checkpoint() {
         let mut backlog: Backlog<u64, u64, u64> = Backlog::default();
         backlog.push(1, vec![entry(1, 10, 1)]);
         backlog.push_front(1, 9);
@@ -281,19 +284,19 @@ mod tests {
         assert_eq!(backlog.begin(9), Some((1, vec![8])));
         backlog.end(&1);
         backlog.end(&2);
-        assert_eq!(backlog.load(), Load::default());
+        assert_eq!(backlog.size(), BacklogSize::default());
         assert!(backlog.queues.is_empty() && backlog.ready.is_empty());
     }
 
-    /// Turns end in any order: the records of a key are begun in their order, one turn at a time, and no mark is passed
-    /// before everything up to it is done.
+    /// Turns end in any order: the records of a key start in order, one turn at a time, and no checkpoint is reached
+    /// before everything up to it is processed.
     #[test]
-    fn no_mark_is_passed_before_everything_up_to_it_is_done() {
+    fn checkpoint_waits_for_all_earlier_records() {
         for seed in 0..300 {
             let random = SeededRandom::new(seed);
             let mut backlog: Backlog<u64, u64, u64> = Backlog::default();
             let (mut read, mut done) = ([0_u64; 5], [0_u64; 5]);
-            let mut marks: Vec<[u64; 5]> = Vec::new();
+            let mut checkpoints: Vec<[u64; 5]> = Vec::new();
             let mut running: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
             let mut passed = 0;
             for _ in 0..200 {
@@ -305,30 +308,33 @@ mod tests {
                             entries.push(entry(key, read[key as usize], 1));
                             read[key as usize] += 1;
                         }
-                        marks.push(read);
-                        backlog.push(marks.len() as u64, entries);
+                        checkpoints.push(read);
+                        backlog.push(checkpoints.len() as u64, entries);
                     }
                     1 => {
-                        if let Some((key, works)) = backlog.begin(1 + random.below(3)) {
-                            assert_eq!(works[0], done[key as usize]);
-                            assert!(works.is_sorted());
-                            assert_eq!(running.insert(key, works), None);
+                        if let Some((key, work)) = backlog.begin(1 + random.below(3)) {
+                            assert_eq!(work[0], done[key as usize]);
+                            assert!(work.is_sorted());
+                            assert_eq!(running.insert(key, work), None);
                         }
                     }
                     _ => {
-                        if let Some((key, works)) = running.pop_last() {
-                            done[key as usize] += works.len() as u64;
+                        if let Some((key, work)) = running.pop_last() {
+                            done[key as usize] += work.len() as u64;
                             backlog.end(&key);
                         }
                     }
                 }
-                if let Some(mark) = backlog.pass_done() {
-                    passed = mark as usize;
+                if let Some(checkpoint) = backlog.pass_done() {
+                    passed = checkpoint as usize;
                 }
                 let is_done = |read: &&[u64; 5]| read.iter().zip(&done).all(|(a, b)| a <= b);
-                assert_eq!(marks.iter().take_while(is_done).count(), passed);
+                assert_eq!(checkpoints.iter().take_while(is_done).count(), passed);
                 let left: u64 = read.iter().zip(&done).map(|(read, done)| read - done).sum();
-                assert_eq!(backlog.load(), load(marks.len() - passed, left));
+                assert_eq!(
+                    backlog.size(),
+                    backlog_size(checkpoints.len() - passed, left)
+                );
             }
         }
     }

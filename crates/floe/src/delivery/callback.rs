@@ -1,9 +1,9 @@
-//! Functions that a caller has given, or not.
+//! Optional functions set by the caller.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A function that a caller has given, or none.
+/// An optional function set by the caller.
 pub(crate) struct Callback<F: ?Sized>(pub(crate) Option<Arc<F>>);
 
 impl<F: ?Sized> Clone for Callback<F> {

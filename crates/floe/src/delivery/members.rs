@@ -1,76 +1,82 @@
-//! Which member of a group holds the lease of which partition.
+//! Members of a group and their leases of partitions.
 //!
-//! A heartbeat says that a member is alive, gives back what it gave up, and takes what is free up to a fair share. All
-//! members see the same state, so all come to the same shares.
+//! A heartbeat proves that a member is alive, releases the leases it gave up, and acquires free ones up to a fair
+//! share. All members compute the shares from the same state, so they agree.
 //!
-//! No clock is compared with another one. A member is gone when another has seen its count of heartbeats unchanged for as
-//! long as a lease lasts, by its own timer; and a member whose heartbeats failed for so long knows that it may be taken for
-//! gone. What keeps a member from doing harm that does not know it is the term of the lease, the fencing token: it grows
-//! each time that the lease is taken, and everything that a member stores is refused under an older one.
+//! Clocks of different machines are never compared. A member counts as failed when another member sees its heartbeat
+//! count unchanged for the duration of a lease by its own timer; a member whose heartbeats fail for as long assumes
+//! that it lost its leases. A member that stalls unnoticed is fenced by the term of the lease, the fencing token: it
+//! grows with each acquisition, and writes under an older term are rejected.
 //!
-//! Nothing here reads, writes or waits. The pattern stores the state, and says under which names.
+//! This module does no I/O and never waits. The pattern stores the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The members of a group, and the leases that they hold.
+/// The members of a group and their leases.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Members {
-    /// The count of heartbeats of each.
-    pub(crate) beats: BTreeMap<String, u64>,
-    /// The lease of each partition that was ever taken.
+    /// The heartbeat count of each member.
+    pub(crate) heartbeats: BTreeMap<String, u64>,
+    /// The lease of each partition that was ever acquired.
     pub(crate) leases: BTreeMap<u32, Lease>,
 }
 
 /// The lease of a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Lease {
-    /// The member that holds it, if one does.
+    /// The lease holder, if any.
     pub(crate) holder: Option<String>,
-    /// How often it was taken.
+    /// How often the lease was acquired.
     pub(crate) term: u64,
 }
 
-/// A lease as its holder presents it: it is valid as long as the stored lease has the same member and term.
+/// Proof of a lease. Valid while the stored lease has the same member and term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) member: String,
     pub(crate) term: u64,
 }
 
-/// What a member says with a heartbeat.
+/// A heartbeat of a member.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beat {
+pub(crate) struct Heartbeat {
     /// The member.
     pub(crate) member: String,
-    /// The partitions that it gives back. Those within its share it takes anew, under a higher term.
-    pub(crate) given_back: BTreeSet<u32>,
-    /// Members that are gone if their count of heartbeats is still this.
-    pub(crate) gone: Vec<(String, u64)>,
+    /// The partitions that it releases. It acquires those within its share again, under a higher term.
+    pub(crate) released: BTreeSet<u32>,
+    /// Members to remove if their heartbeat count is still this.
+    pub(crate) suspects: Vec<(String, u64)>,
 }
 
 impl Members {
-    /// The state after a heartbeat; of so many partitions, if their number is known.
-    pub(crate) fn after(&self, beat: &Beat, partitions: Option<u32>) -> Self {
+    /// Returns the state after a heartbeat. Leases are acquired only if the number of partitions is known.
+    pub(crate) fn after_heartbeat(&self, heartbeat: &Heartbeat, partitions: Option<u32>) -> Self {
         let mut after = self.clone();
-        *after.beats.entry(beat.member.clone()).or_default() += 1;
-        for (member, beats) in &beat.gone {
-            if after.beats.get(member) == Some(beats) && *member != beat.member {
+        *after
+            .heartbeats
+            .entry(heartbeat.member.clone())
+            .or_default() += 1;
+        for (member, heartbeats) in &heartbeat.suspects {
+            if after.heartbeats.get(member) == Some(heartbeats) && *member != heartbeat.member {
                 after.remove(member);
             }
         }
-        after.free(&beat.member, |number| beat.given_back.contains(&number));
-        after.take(&beat.member, partitions.unwrap_or_default());
+        after.release(&heartbeat.member, |number| {
+            heartbeat.released.contains(&number)
+        });
+        after.acquire(&heartbeat.member, partitions.unwrap_or_default());
         after
     }
 
-    /// The state without a member.
+    /// Returns the state without a member.
     pub(crate) fn without(&self, member: &str) -> Self {
         let mut after = self.clone();
         after.remove(member);
         after
     }
 
-    /// The state in which the holder of a partition must start over; `None` if there is no holder.
+    /// Returns the state with a new term of a partition, which makes its holder start over. `None` if there is no
+    /// holder.
     pub(crate) fn restarted(&self, partition: u32) -> Option<Self> {
         let mut after = self.clone();
         let lease = after.leases.get_mut(&partition)?;
@@ -79,7 +85,7 @@ impl Members {
         Some(after)
     }
 
-    /// The partitions that a member holds, and the term of each.
+    /// Returns the partitions that a member holds, with their terms.
     pub(crate) fn held(&self, member: &str) -> BTreeMap<u32, u64> {
         let leases = self.leases.iter();
         leases
@@ -88,21 +94,21 @@ impl Members {
             .collect()
     }
 
-    /// The partitions that a member holds beyond its share: the last ones.
+    /// Returns the partitions beyond a member's share: the last ones.
     pub(super) fn surplus(&self, member: &str, partitions: u32) -> Vec<u32> {
         let held = self.held(member).into_keys();
         held.skip(self.share(member, partitions)).collect()
     }
 
-    /// How many partitions a member is to hold. What does not divide evenly goes to those that hold most, so that as little
-    /// as possible changes hands.
+    /// Returns the fair share of a member. Members that hold the most get the remainder, so that as few leases as
+    /// possible move.
     fn share(&self, member: &str, partitions: u32) -> usize {
-        let (count, members) = (partitions as usize, self.beats.len().max(1));
-        let names = self.beats.keys();
+        let (count, members) = (partitions as usize, self.heartbeats.len().max(1));
+        let names = self.heartbeats.keys();
         let mut order: Vec<(usize, &String)> = names.map(|key| (self.count(key), key)).collect();
         order.sort_by(|(one, name), (other, next)| other.cmp(one).then(name.cmp(next)));
-        let place = order.iter().position(|(_, name)| *name == member);
-        let has_more = place.is_some_and(|place| place < count % members);
+        let rank = order.iter().position(|(_, name)| *name == member);
+        let has_more = rank.is_some_and(|rank| rank < count % members);
         count / members + usize::from(has_more)
     }
 
@@ -111,8 +117,8 @@ impl Members {
         holders.filter(|holder| *holder == Some(member)).count()
     }
 
-    /// Takes what is free, up to the share.
-    fn take(&mut self, member: &str, partitions: u32) {
+    /// Acquires free leases up to the share.
+    fn acquire(&mut self, member: &str, partitions: u32) {
         for number in 0..partitions {
             if self.count(member) >= self.share(member, partitions) {
                 return;
@@ -126,12 +132,12 @@ impl Members {
     }
 
     fn remove(&mut self, member: &str) {
-        self.beats.remove(member);
-        self.free(member, |_| true);
+        self.heartbeats.remove(member);
+        self.release(member, |_| true);
     }
 
-    /// The term stays: the next holder has a higher one.
-    fn free(&mut self, member: &str, is_free: impl Fn(u32) -> bool) {
+    /// Releases leases of a member. The term stays, so that the next holder gets a higher one.
+    fn release(&mut self, member: &str, is_free: impl Fn(u32) -> bool) {
         for (number, lease) in &mut self.leases {
             if lease.holder.as_deref() == Some(member) && is_free(*number) {
                 lease.holder = None;
@@ -146,68 +152,68 @@ mod tests {
 
     use super::*;
 
-    fn beat(member: &str) -> Beat {
-        Beat {
+    fn heartbeat(member: &str) -> Heartbeat {
+        Heartbeat {
             member: member.to_owned(),
-            ..Beat::default()
+            ..Heartbeat::default()
         }
     }
 
-    fn beaten(members: &Members, member: &str, count: u32) -> Members {
-        members.after(&beat(member), Some(count))
+    fn after_heartbeat_of(members: &Members, member: &str, count: u32) -> Members {
+        members.after_heartbeat(&heartbeat(member), Some(count))
     }
 
-    /// A heartbeat that also gives back what is too much, as a member does that has nothing under way.
+    /// A heartbeat that also releases the surplus, as from a member without running turns.
     fn settle(members: &Members, member: &str, count: u32) -> Members {
-        let after = beaten(members, member, count);
-        let given_back = after.surplus(member, count).into_iter().collect();
-        let beat = Beat {
-            given_back,
-            ..beat(member)
+        let after = after_heartbeat_of(members, member, count);
+        let released = after.surplus(member, count).into_iter().collect();
+        let heartbeat = Heartbeat {
+            released,
+            ..heartbeat(member)
         };
-        after.after(&beat, Some(count))
+        after.after_heartbeat(&heartbeat, Some(count))
     }
 
     fn counts(members: &Members) -> Vec<usize> {
-        let names = members.beats.keys();
+        let names = members.heartbeats.keys();
         names.map(|member| members.count(member)).collect()
     }
 
     #[test]
-    fn member_is_gone_only_if_it_has_not_beaten_since() {
-        let members = beaten(&Members::default(), "a", 2);
-        let gone = |beats| Beat {
-            gone: vec![("a".to_owned(), beats)],
-            ..beat("b")
+    fn member_is_removed_only_without_new_heartbeats() {
+        let members = after_heartbeat_of(&Members::default(), "a", 2);
+        let suspects = |heartbeats| Heartbeat {
+            suspects: vec![("a".to_owned(), heartbeats)],
+            ..heartbeat("b")
         };
-        let alive = beaten(&members, "a", 2);
-        let alive = alive.after(&gone(1), Some(2));
+        let alive = after_heartbeat_of(&members, "a", 2);
+        let alive = alive.after_heartbeat(&suspects(1), Some(2));
         assert_eq!(counts(&alive), [2, 0]);
-        let dead = members.after(&gone(1), Some(2));
+        let dead = members.after_heartbeat(&suspects(1), Some(2));
         assert_eq!(counts(&dead), [2]);
         assert_eq!(dead.held("b"), [(0, 2), (1, 2)].into());
     }
 
     #[test]
-    fn lease_that_is_given_back_within_the_share_is_taken_anew() {
-        let members = beaten(&Members::default(), "a", 2);
-        let one = Beat {
-            given_back: [1].into(),
-            ..beat("a")
+    fn released_lease_within_the_share_gets_a_new_term() {
+        let members = after_heartbeat_of(&Members::default(), "a", 2);
+        let one = Heartbeat {
+            released: [1].into(),
+            ..heartbeat("a")
         };
-        let after = members.after(&one, Some(2));
+        let after = members.after_heartbeat(&one, Some(2));
         assert_eq!(after.held("a"), [(0, 1), (1, 2)].into());
-        let shared = beaten(&members, "b", 2).after(&one, Some(2));
+        let shared = after_heartbeat_of(&members, "b", 2).after_heartbeat(&one, Some(2));
         assert_eq!(shared.held("a"), [(0, 1)].into());
-        // A member that does not know the number of partitions takes none, and keeps what it has.
-        let blind = members.after(&beat("a"), None);
+        // A member that does not know the number of partitions acquires none and keeps its own.
+        let blind = members.after_heartbeat(&heartbeat("a"), None);
         assert_eq!(blind.leases, members.leases);
     }
 
-    /// However members come, go and beat, the shares are fair once all have beaten a few times; no partition has two
-    /// holders, and terms never go back.
+    /// Shares become fair after a few heartbeats of all members, whatever happened before; no partition has two
+    /// holders, and terms never decrease.
     #[test]
-    fn shares_become_fair_and_then_stay() {
+    fn shares_become_fair_and_stay_stable() {
         for seed in 0..200 {
             let random = SeededRandom::new(seed);
             let count = 1 + random.below(12) as u32;
@@ -217,7 +223,7 @@ mod tests {
                 let before = members.clone();
                 members = match random.below(5) {
                     0 => members.without(&member),
-                    1 => beaten(&members, &member, count),
+                    1 => after_heartbeat_of(&members, &member, count),
                     _ => settle(&members, &member, count),
                 };
                 for (number, lease) in &before.leases {
@@ -228,8 +234,8 @@ mod tests {
                     assert_eq!(is_new, after.term > lease.term);
                 }
             }
-            members = beaten(&members, "0", count);
-            let names: Vec<String> = members.beats.keys().cloned().collect();
+            members = after_heartbeat_of(&members, "0", count);
+            let names: Vec<String> = members.heartbeats.keys().cloned().collect();
             for _ in 0..3 {
                 for member in &names {
                     members = settle(&members, member, count);

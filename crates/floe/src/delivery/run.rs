@@ -1,8 +1,8 @@
-//! The run over a partition: reading, handling and storing, beside each other in one task.
+//! A run over a partition: reading, handling and storing concurrently in one task.
 //!
-//! Sources are read ahead into their [backlogs](super::backlog), as far as there is room. What is stored is up to where
-//! everything is done or among the dead letters, so a worker that takes over misses nothing, and is given again what was
-//! handled beyond.
+//! Sources are read ahead into their [backlogs](super::backlog), as far as there is room. The stored checkpoint never
+//! passes a record that is neither processed nor a dead letter, so a worker that takes over misses nothing and
+//! repeats what was handled beyond it.
 
 use std::future::Future;
 use std::hash::Hash;
@@ -11,145 +11,149 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 use tokio::sync::watch;
 
-use super::backlog::{Backlog, Batch, Limits, Load};
-use super::worker::End;
-use super::{Host, Orders, Signal, StoreRetry, outlast};
+use super::backlog::{Backlog, BacklogLimits, BacklogSize, Batch};
+use super::worker::RunOutcome;
+use super::{Host, RunContext, Signal, StoreRetry, retry_store};
+use crate::concurrent::task_set::{TaskHandle, TaskSet};
 use crate::error::Result;
-use crate::side_by_side::crowd::{Crowd, Ticket};
 
-/// What a pattern does in a run over a partition.
+/// The pattern's side of a run over a partition.
 pub(crate) trait Consume: Sized + Send + Sync {
-    /// Reads records, from a position on.
+    /// Reads records from a position.
     type Source: Send;
-    /// What records are ordered by: those of one key are handled one after the other.
+    /// The key that orders records: those of one key are handled one at a time.
     type Key: Clone + Eq + Hash + Send + Sync;
-    /// A record to handle, or several.
+    /// One or more records to handle.
     type Work: Send;
-    /// How far a source is done. Stored, it is a checkpoint.
-    type Mark: Send + Sync;
+    /// The position up to which a source is processed.
+    type Checkpoint: Send + Sync;
 
-    /// How much of all sources may be read and not done.
-    const LIMITS: Limits;
-    /// Reads in a row that find nothing before a source has caught up.
+    /// Limits of the backlogs of all sources together.
+    const LIMITS: BacklogLimits;
+    /// Consecutive empty reads after which a source has caught up.
     const EMPTY_READS: u32;
 
-    /// What it runs for.
+    /// The environment of the run.
     fn host(&self) -> &dyn Host;
 
-    /// Maximum records of a turn, except that an entry is never split.
+    /// Maximum number of records in a turn. Entries are never split.
     fn turn_records_max(&self) -> u64;
 
-    /// Reads on. A read that fails can be repeated.
+    /// Reads the next records. A failed read can be repeated.
     fn read(
         &self,
         number: usize,
         source: &mut Self::Source,
     ) -> impl Future<Output = Result<BatchOf<Self>>> + Send;
 
-    /// Handles records of a key in their order. What cannot be handled becomes a dead letter.
+    /// Handles records of a key in order. Records that cannot be handled become dead letters.
     fn turn(
         &self,
         number: usize,
         key: &Self::Key,
-        works: Vec<Self::Work>,
-    ) -> impl Future<Output = Result<End>> + Send;
+        work: Vec<Self::Work>,
+    ) -> impl Future<Output = Result<RunOutcome>> + Send;
 
-    /// Whether there are dead letters that are stored with a checkpoint.
+    /// Whether dead letters wait to be stored with a checkpoint.
     fn has_unstored(&self) -> bool {
         false
     }
 
-    /// Stores how far sources are done. Can be repeated when it fails.
-    fn store(&self, marks: &[(usize, Self::Mark)]) -> impl Future<Output = Result<End>> + Send;
+    /// Stores checkpoints of sources. Can be repeated after a failure.
+    fn store(
+        &self,
+        checkpoints: &[(usize, Self::Checkpoint)],
+    ) -> impl Future<Output = Result<RunOutcome>> + Send;
 
-    /// A checkpoint is stored, and so much is not done.
-    fn stored(&self, _: Load) {}
+    /// Called after a checkpoint was stored, with the remaining backlog.
+    fn stored(&self, _: BacklogSize) {}
 
-    /// The dead letters that are to be handled again.
+    /// Returns the dead letters to replay.
     fn replays(&self) -> impl Future<Output = Result<Replays<Self>>> + Send {
         async { Ok(Vec::new()) }
     }
 }
 
-/// Records that a read has found.
-pub(crate) type BatchOf<C> = Batch<<C as Consume>::Key, <C as Consume>::Work, <C as Consume>::Mark>;
+/// The records of one read.
+pub(crate) type BatchOf<C> =
+    Batch<<C as Consume>::Key, <C as Consume>::Work, <C as Consume>::Checkpoint>;
 
-/// Work on dead letters: the number of the source, the key, and what is to be done.
+/// Dead letters to replay: the number of the source, the key, and the work.
 pub(crate) type Replays<C> = Vec<(usize, <C as Consume>::Key, <C as Consume>::Work)>;
 
-/// A source, and what was read of it.
+/// A source and its backlog.
 struct Lane<C: Consume> {
-    /// Absent while it reads.
+    /// `None` while a read is running.
     source: Option<C::Source>,
-    backlog: Backlog<C::Key, C::Work, C::Mark>,
-    /// Reads in a row that have found nothing.
-    idle: u32,
-    /// Whether it waits for something new.
-    waits: bool,
+    backlog: Backlog<C::Key, C::Work, C::Checkpoint>,
+    /// Consecutive empty reads.
+    empty_reads: u32,
+    /// Whether it pauses before the next read.
+    is_paused: bool,
 }
 
-/// What has come to its end.
-enum Done<C: Consume> {
+/// An event in a run.
+enum RunEvent<C: Consume> {
     Read(usize, C::Source, Result<BatchOf<C>>),
-    Turned(usize, C::Key, Result<End>),
-    Stored(Result<End>),
-    Looked(Result<Replays<C>>),
-    Waited(usize),
+    TurnEnded(usize, C::Key, Result<RunOutcome>),
+    Stored(Result<RunOutcome>),
+    DeadLettersRead(Result<Replays<C>>),
+    PollDue(usize),
     Signaled(watch::Receiver<Signal>, Signal),
-    GraceOver,
+    GraceExpired,
 }
 
 /// A run over a partition.
 pub(crate) struct Run<'c, C: Consume> {
     consume: &'c C,
-    crowd: Crowd<'c, Done<C>>,
+    tasks: TaskSet<'c, RunEvent<C>>,
     follows: bool,
-    is_patient: bool,
-    /// How often the group was asked to look at its dead letters.
-    asked: u64,
-    /// How many looks are under way, and whether one is over.
-    looking: u32,
-    has_looked: bool,
+    retries_forever: bool,
+    /// The latest number of replay requests.
+    replay_requests: u64,
+    /// Running reads of the dead letters, and whether one has completed.
+    dead_letter_reads: u32,
+    knows_dead_letters: bool,
     lanes: Vec<Lane<C>>,
-    turns: Vec<(usize, C::Key, Ticket)>,
+    turns: Vec<(usize, C::Key, TaskHandle)>,
     is_storing: bool,
     is_stopping: bool,
 }
 
 impl<'c, C: Consume> Run<'c, C> {
-    /// A run over these sources, each with how far it is done if that is to be stored.
+    /// Creates a run over sources, each with a checkpoint to store first, if any.
     pub(crate) fn new(
         consume: &'c C,
-        orders: Orders,
-        sources: Vec<(C::Source, Option<C::Mark>)>,
+        context: RunContext,
+        sources: Vec<(C::Source, Option<C::Checkpoint>)>,
     ) -> Self {
-        let lanes = sources.into_iter().map(|(source, mark)| {
+        let lanes = sources.into_iter().map(|(source, checkpoint)| {
             let mut backlog = Backlog::default();
-            if let Some(mark) = mark {
-                backlog.push(mark, Vec::new());
+            if let Some(checkpoint) = checkpoint {
+                backlog.push(checkpoint, Vec::new());
             }
             Lane {
                 source: Some(source),
                 backlog,
-                idle: 0,
-                waits: false,
+                empty_reads: 0,
+                is_paused: false,
             }
         });
         let mut run = Self {
             consume,
-            crowd: Crowd::new(),
-            follows: orders.follows,
-            is_patient: orders.is_patient,
-            asked: 0,
-            looking: 0,
-            has_looked: false,
+            tasks: TaskSet::new(),
+            follows: context.follows,
+            retries_forever: context.retries_forever,
+            replay_requests: 0,
+            dead_letter_reads: 0,
+            knows_dead_letters: false,
             lanes: lanes.collect(),
             turns: Vec::new(),
             is_storing: false,
             is_stopping: false,
         };
-        if let Some(signals) = orders.signals {
-            run.asked = signals.borrow().asked;
+        if let Some(signals) = context.signals {
+            run.replay_requests = signals.borrow().replay_requests;
             run.is_stopping = signals.borrow().stop;
             run.await_signal(signals);
         }
@@ -160,88 +164,92 @@ impl<'c, C: Consume> Run<'c, C> {
     ///
     /// # Errors
     ///
-    /// The first error of reading, handling or storing that does not pass.
-    pub(crate) async fn finish(mut self) -> Result<End> {
-        self.look();
+    /// The first permanent error of reading, handling or storing.
+    pub(crate) async fn finish(mut self) -> Result<RunOutcome> {
+        self.read_dead_letters();
         loop {
-            self.begin_to_read();
-            self.begin_turns();
-            self.begin_to_store();
+            self.start_reads();
+            self.start_turns();
+            self.start_store();
             if self.has_ended() {
-                return Ok(End::Done);
+                return Ok(RunOutcome::Completed);
             }
-            let done = self.crowd.next().await;
-            if self.take_in(done)? == End::Fenced {
-                return Ok(End::Fenced);
+            let event = self.tasks.next().await;
+            if self.apply(event)? == RunOutcome::Fenced {
+                return Ok(RunOutcome::Fenced);
             }
         }
     }
 
-    fn take_in(&mut self, done: Done<C>) -> Result<End> {
-        match done {
-            Done::Read(number, source, batch) => self.take_batch(number, source, batch?),
-            Done::Turned(number, key, end) => {
+    fn apply(&mut self, event: RunEvent<C>) -> Result<RunOutcome> {
+        match event {
+            RunEvent::Read(number, source, batch) => self.take_batch(number, source, batch?),
+            RunEvent::TurnEnded(number, key, outcome) => {
                 self.turns
                     .retain(|(lane, other, _)| *lane != number || *other != key);
                 if let Some(lane) = self.lanes.get_mut(number) {
                     lane.backlog.end(&key);
                 }
-                return end;
+                return outcome;
             }
-            Done::Stored(end) => {
+            RunEvent::Stored(outcome) => {
                 self.is_storing = false;
-                let end = end?;
-                if end == End::Done {
-                    self.consume.stored(self.load());
+                let outcome = outcome?;
+                if outcome == RunOutcome::Completed {
+                    self.consume.stored(self.backlog_size());
                 }
-                return Ok(end);
+                return Ok(outcome);
             }
-            Done::Looked(replays) => {
-                (self.looking, self.has_looked) = (self.looking - 1, true);
+            RunEvent::DeadLettersRead(replays) => {
+                (self.dead_letter_reads, self.knows_dead_letters) =
+                    (self.dead_letter_reads - 1, true);
                 for (number, key, work) in replays? {
                     if let Some(lane) = self.lanes.get_mut(number) {
                         lane.backlog.push_front(key, work);
                     }
                 }
             }
-            Done::Waited(number) => {
+            RunEvent::PollDue(number) => {
                 if let Some(lane) = self.lanes.get_mut(number) {
-                    lane.waits = false;
+                    lane.is_paused = false;
                 }
             }
-            Done::Signaled(signals, signal) => {
-                if std::mem::replace(&mut self.asked, signal.asked) != signal.asked {
-                    self.look();
+            RunEvent::Signaled(signals, signal) => {
+                if std::mem::replace(&mut self.replay_requests, signal.replay_requests)
+                    != signal.replay_requests
+                {
+                    self.read_dead_letters();
                 }
                 if signal.stop {
                     self.is_stopping = true;
                     let grace = self.consume.host().options().grace;
-                    self.join_after(grace, Done::GraceOver);
+                    self.emit_after(grace, RunEvent::GraceExpired);
                 } else {
                     self.await_signal(signals);
                 }
             }
-            Done::GraceOver => {
-                for (_, _, ticket) in self.turns.drain(..) {
-                    self.crowd.leave(ticket);
+            RunEvent::GraceExpired => {
+                for (_, _, handle) in self.turns.drain(..) {
+                    self.tasks.cancel(handle);
                 }
             }
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
     fn has_ended(&self) -> bool {
-        let is_busy = self.is_storing || self.looking > 0 || !self.turns.is_empty();
+        let is_busy = self.is_storing || self.dead_letter_reads > 0 || !self.turns.is_empty();
         let mut lanes = self.lanes.iter();
-        let has_caught_up = lanes.all(|lane| lane.idle >= C::EMPTY_READS && lane.source.is_some());
+        let has_caught_up =
+            lanes.all(|lane| lane.empty_reads >= C::EMPTY_READS && lane.source.is_some());
         let reads_no_more = self.is_stopping || !self.follows && has_caught_up;
         reads_no_more && !is_busy
     }
 
-    fn load(&self) -> Load {
-        let mut all = Load::default();
+    fn backlog_size(&self) -> BacklogSize {
+        let mut all = BacklogSize::default();
         for lane in &self.lanes {
-            let Load { batches, size } = lane.backlog.load();
+            let BacklogSize { batches, size } = lane.backlog.size();
             all.batches += batches;
             all.size.records += size.records;
             all.size.bytes += size.bytes;
@@ -249,42 +257,42 @@ impl<'c, C: Consume> Run<'c, C> {
         all
     }
 
-    /// Looks at the dead letters.
-    fn look(&mut self) {
-        self.looking += 1;
-        let (consume, is_patient) = (self.consume, self.is_patient);
-        self.crowd.join(Box::pin(async move {
+    /// Reads the dead letters.
+    fn read_dead_letters(&mut self) {
+        self.dead_letter_reads += 1;
+        let (consume, retries_forever) = (self.consume, self.retries_forever);
+        self.tasks.add(Box::pin(async move {
             let look = || Box::pin(consume.replays()) as BoxFuture<'_, _>;
-            Done::Looked(outlast(consume.host(), is_patient, look).await)
+            RunEvent::DeadLettersRead(retry_store(consume.host(), retries_forever, look).await)
         }));
     }
 
-    fn begin_to_read(&mut self) {
-        if self.is_stopping || !self.load().has_room(C::LIMITS) {
+    fn start_reads(&mut self) {
+        if self.is_stopping || !self.backlog_size().has_room(C::LIMITS) {
             return;
         }
         for number in 0..self.lanes.len() {
-            let mut retry = StoreRetry::new(self.consume.host(), self.is_patient);
+            let mut retry = StoreRetry::new(self.consume.host(), self.retries_forever);
             let Some(lane) = self.lanes.get_mut(number) else {
                 return;
             };
-            if lane.waits || !self.follows && lane.idle >= C::EMPTY_READS {
+            if lane.is_paused || !self.follows && lane.empty_reads >= C::EMPTY_READS {
                 continue;
             }
             if let Some(mut source) = lane.source.take() {
                 let consume = self.consume;
-                self.crowd.join(Box::pin(async move {
+                self.tasks.add(Box::pin(async move {
                     let batch = loop {
                         match consume.read(number, &mut source).await {
                             Ok(batch) => break Ok(batch),
                             Err(error) => {
-                                if let Err(error) = retry.outlast(error).await {
+                                if let Err(error) = retry.wait_if_transient(error).await {
                                     break Err(error);
                                 }
                             }
                         }
                     };
-                    Done::Read(number, source, batch)
+                    RunEvent::Read(number, source, batch)
                 }));
             }
         }
@@ -295,76 +303,78 @@ impl<'c, C: Consume> Run<'c, C> {
             return;
         };
         lane.source = Some(source);
-        if let Some(mark) = batch.mark {
-            lane.backlog.push(mark, batch.entries);
+        if let Some(checkpoint) = batch.checkpoint {
+            lane.backlog.push(checkpoint, batch.entries);
         }
         if !batch.is_idle {
-            lane.idle = 0;
+            lane.empty_reads = 0;
             return;
         }
-        lane.idle += 1;
+        lane.empty_reads += 1;
         if self.follows {
-            lane.waits = true;
+            lane.is_paused = true;
             let poll = self.consume.host().options().poll;
-            self.join_after(poll, Done::Waited(number));
+            self.emit_after(poll, RunEvent::PollDue(number));
         }
     }
 
-    fn begin_turns(&mut self) {
+    fn start_turns(&mut self) {
         let turns_max = self.consume.host().options().concurrency_max.max(1);
         let records_max = self.consume.turn_records_max();
         for (number, lane) in self.lanes.iter_mut().enumerate() {
-            // Before it knows the dead letters, it does not know what must wait behind them.
-            while self.has_looked && !self.is_stopping && self.turns.len() < turns_max {
-                let Some((key, works)) = lane.backlog.begin(records_max) else {
+            // Turns wait until the dead letters are known: later records of their keys must queue behind them.
+            while self.knows_dead_letters && !self.is_stopping && self.turns.len() < turns_max {
+                let Some((key, work)) = lane.backlog.begin(records_max) else {
                     break;
                 };
                 let (consume, of) = (self.consume, key.clone());
-                let ticket = self.crowd.join(Box::pin(async move {
-                    let end = consume.turn(number, &of, works).await;
-                    Done::Turned(number, of, end)
+                let handle = self.tasks.add(Box::pin(async move {
+                    let outcome = consume.turn(number, &of, work).await;
+                    RunEvent::TurnEnded(number, of, outcome)
                 }));
-                self.turns.push((number, key, ticket));
+                self.turns.push((number, key, handle));
             }
         }
     }
 
-    fn begin_to_store(&mut self) {
+    fn start_store(&mut self) {
         if self.is_storing {
             return;
         }
         let lanes = self.lanes.iter_mut().enumerate();
-        let marks = lanes.filter_map(|(number, lane)| Some((number, lane.backlog.pass_done()?)));
-        let marks: Vec<(usize, C::Mark)> = marks.collect();
-        if marks.is_empty() && !self.consume.has_unstored() {
+        let checkpoints =
+            lanes.filter_map(|(number, lane)| Some((number, lane.backlog.pass_done()?)));
+        let checkpoints: Vec<(usize, C::Checkpoint)> = checkpoints.collect();
+        if checkpoints.is_empty() && !self.consume.has_unstored() {
             return;
         }
         self.is_storing = true;
-        let (consume, is_patient) = (self.consume, self.is_patient);
-        self.crowd.join(Box::pin(async move {
-            let store = || Box::pin(consume.store(&marks)) as BoxFuture<'_, _>;
-            Done::Stored(outlast(consume.host(), is_patient, store).await)
+        let (consume, retries_forever) = (self.consume, self.retries_forever);
+        self.tasks.add(Box::pin(async move {
+            let store = || Box::pin(consume.store(&checkpoints)) as BoxFuture<'_, _>;
+            RunEvent::Stored(retry_store(consume.host(), retries_forever, store).await)
         }));
     }
 
-    fn join_after(&mut self, pause: Duration, done: Done<C>)
+    fn emit_after(&mut self, pause: Duration, event: RunEvent<C>)
     where
         C: 'c,
     {
         let sleep: BoxFuture<'c, ()> = self.consume.host().db().timer().sleep(pause);
-        self.crowd.join(Box::pin(async move {
+        self.tasks.add(Box::pin(async move {
             sleep.await;
-            done
+            event
         }));
     }
 
-    /// Waits for what the worker says next. A worker that is gone says nothing more, and this run is dropped with it.
+    /// Waits for the next signal of the worker. If the worker is gone, there are no more signals: this run is dropped
+    /// with it.
     fn await_signal(&mut self, mut signals: watch::Receiver<Signal>) {
-        self.crowd.join(Box::pin(async move {
+        self.tasks.add(Box::pin(async move {
             let is_gone = signals.changed().await.is_err();
             let signal = *signals.borrow_and_update();
             let stop = signal.stop || is_gone;
-            Done::Signaled(signals, Signal { stop, ..signal })
+            RunEvent::Signaled(signals, Signal { stop, ..signal })
         }));
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the change streams of a table, whoever acts on them: the feed of events, or a router.
+//! Reading the change streams of a table, for the feed and for routers.
 
 mod position;
 mod shards;
@@ -6,13 +6,13 @@ mod shards;
 use floe_store::Error as StoreError;
 
 #[cfg(test)]
-pub(crate) use self::position::Place;
-pub(crate) use self::position::Positions;
-pub(crate) use self::shards::{Round, Shards, hold, release};
+pub(crate) use self::position::ShardPosition;
+pub(crate) use self::position::ShardPositions;
+pub(crate) use self::shards::{ShardRecords, Shards, hold_changes, release_holds};
 use crate::error::{Error, ErrorKind};
 
-/// Whether it may go better the next time.
-pub(crate) fn passes(error: &Error) -> bool {
+/// Whether a retry may succeed.
+pub(crate) fn is_transient(error: &Error) -> bool {
     let kinds = [
         ErrorKind::OutcomeUnknown,
         ErrorKind::MaxResyncsExhausted,

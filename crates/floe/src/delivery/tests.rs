@@ -1,5 +1,5 @@
-//! The runtime on a pattern made up for it: workers are killed at any poll, stall, are stopped, and meet faults of the
-//! store, while handlers fail, panic and hang. Time is tokio's, and stands still until all wait.
+//! Tests the runtime with a test pattern: workers are killed at any poll, stall, are stopped, and meet store faults,
+//! while handlers fail, panic and hang. Time is tokio's paused clock.
 
 mod world;
 
@@ -19,7 +19,7 @@ use super::*;
 use crate::db::TokioTimer;
 use crate::error::ErrorKind;
 
-/// Drops a future after so many polls.
+/// Drops a future after this many polls.
 async fn killed_after(polls: u64, future: impl Future<Output = Result<()>>) {
     let (mut future, mut left) = (Box::pin(future), polls);
     poll_fn(|context| {
@@ -63,7 +63,7 @@ async fn kill_with(seed: u64) {
         world.is_flaky.store(true, Ordering::Relaxed);
         world.faults.resume();
         if round % 2 == 1 {
-            world.asked.fetch_add(1, Ordering::Relaxed);
+            world.replay_requests.fetch_add(1, Ordering::Relaxed);
         }
         let workers: Vec<_> = (0..=world.random.below(3))
             .map(|_| {
@@ -81,8 +81,8 @@ async fn kill_with(seed: u64) {
     world.finish(seed).await;
 }
 
-/// Workers are dropped at any poll, and others go on: records come at least once and in the order of their key, no checkpoint
-/// passes one that is not done, no run begins twice under one term, and what is read ahead is bounded.
+/// Workers are dropped at any poll, and others continue: records are delivered at least once and in the order of
+/// their key, no checkpoint passes an unprocessed record, no term has two runs, and read-ahead is bounded.
 #[tokio::test(start_paused = true)]
 async fn killed_workers_lose_nothing() {
     for seed in 0..60 {
@@ -90,7 +90,7 @@ async fn killed_workers_lose_nothing() {
     }
 }
 
-/// A worker stalls for longer than its lease, wherever it stands. When it goes on, it stores nothing under its old term.
+/// A worker stalls at any point for longer than its lease. When it continues, it stores nothing under its old term.
 #[tokio::test(start_paused = true)]
 async fn stalled_worker_is_fenced() {
     for seed in 0..40 {
@@ -120,16 +120,16 @@ async fn stalled_worker_is_fenced() {
     }
 }
 
-/// A handler that hangs fails by its timeout and becomes a dead letter; meanwhile it holds its key alone.
+/// A hung handler times out and becomes a dead letter; meanwhile it blocks only its key.
 #[tokio::test(start_paused = true)]
-async fn hung_handler_holds_its_key_alone() {
+async fn hung_handler_blocks_only_its_key() {
     let world = World::new(1, Faults::seeded(1)).await;
     world.append(0, [0, 1, 2, 1, 2]);
     world.behave(Handlers::Hung);
     let working = world.clone();
     let worker = tokio::spawn(async move { working.work(true, pending()).await.unwrap() });
     world.sleep(Duration::from_secs(59)).await;
-    assert_eq!(world.books().calls, 4, "the others are done");
+    assert_eq!(world.books().calls, 4, "records of other keys are handled");
     assert_eq!(world.books().positions.get(&0), None);
     // Four attempts of a minute each, with pauses between them.
     world.sleep(Duration::from_secs(4 * 60)).await;
@@ -139,51 +139,53 @@ async fn hung_handler_holds_its_key_alone() {
     worker.abort();
 }
 
-/// A worker that is told to stop lets its handlers end, stores how far it has come, and gives its leases back; one that
-/// begins then need not wait.
+/// A worker that is asked to stop lets its handlers finish, stores its checkpoints and releases its leases, so that
+/// the next worker starts without waiting.
 #[tokio::test(start_paused = true)]
-async fn stopped_worker_leaves_nothing_undone() {
+async fn stopped_worker_finishes_and_releases_its_leases() {
     let world = World::new(2, Faults::seeded(2)).await;
     for partition in 0..PARTITIONS {
         world.append(partition, [1, 2, 3, 1]);
     }
-    let (tell, told) = oneshot::channel::<()>();
+    let (stop, stopped) = oneshot::channel::<()>();
     let working = world.clone();
-    let worker = tokio::spawn(async move { working.work(true, async { drop(told.await) }).await });
+    let worker =
+        tokio::spawn(async move { working.work(true, async { drop(stopped.await) }).await });
     world.sleep(Duration::from_secs(1)).await;
-    drop(tell);
+    drop(stop);
     worker.await.unwrap().unwrap();
     assert_eq!(world.books().positions, [(0, 4), (1, 4), (2, 4)].into());
     let notices = std::mem::take(&mut *world.notices.lock().unwrap());
-    let all = (0..PARTITIONS).map(super::Notice::Taken);
-    let all = all.chain((0..PARTITIONS).map(super::Notice::GivenBack));
+    let all = (0..PARTITIONS).map(super::LeaseNotice::Acquired);
+    let all = all.chain((0..PARTITIONS).map(super::LeaseNotice::Released));
     assert_eq!(notices, all.collect::<Vec<_>>());
     let (begun, calls) = (tokio::time::Instant::now(), world.books().calls);
     world.work(false, pending()).await.unwrap();
     assert!(begun.elapsed() < LEASE);
-    assert_eq!(world.books().calls, calls, "nothing came twice");
+    assert_eq!(world.books().calls, calls, "nothing is delivered twice");
 }
 
 /// Handlers under way are dropped when the grace period is over.
 #[tokio::test(start_paused = true)]
-async fn stopped_worker_does_not_wait_forever() {
+async fn stopped_worker_drops_hung_handlers_after_the_grace_period() {
     let world = World::new(3, Faults::seeded(3)).await;
     world.append(0, [1, 0, 1]);
     world.behave(Handlers::Hung);
-    let (tell, told) = oneshot::channel::<()>();
+    let (stop, stopped) = oneshot::channel::<()>();
     let working = world.clone();
-    let worker = tokio::spawn(async move { working.work(true, async { drop(told.await) }).await });
+    let worker =
+        tokio::spawn(async move { working.work(true, async { drop(stopped.await) }).await });
     world.sleep(Duration::from_secs(1)).await;
-    drop(tell);
+    drop(stop);
     let begun = tokio::time::Instant::now();
     worker.await.unwrap().unwrap();
     assert_eq!(begun.elapsed().as_secs(), 5);
     world.finish(3).await;
 }
 
-/// An error that does not pass ends the worker, which gives its leases back.
+/// A permanent error ends the worker, which releases its leases.
 #[tokio::test(start_paused = true)]
-async fn error_that_does_not_pass_ends_the_worker() {
+async fn permanent_error_ends_the_worker() {
     let world = World::new(4, Faults::seeded(4)).await;
     world.append(0, [1]);
     let elsewhere = Db::with_parts(
@@ -196,5 +198,5 @@ async fn error_that_does_not_pass_ends_the_worker() {
     let error = world.work(true, pending()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Store);
     let members = world.members.lock().unwrap();
-    assert!(members.held("").is_empty() && members.beats.is_empty());
+    assert!(members.held("").is_empty() && members.heartbeats.is_empty());
 }

@@ -1,8 +1,8 @@
-//! The worker: takes leases, runs over the partitions that it holds, and gives them back.
+//! The worker: acquires leases, runs over the partitions it holds, and releases them.
 //!
-//! It sends heartbeats: that it is alive, which leases it gives back and which members are gone. From the answer it learns
-//! which leases it holds. Beside that it runs over each of its partitions. All of it is one future: if it is dropped,
-//! everything ends.
+//! Its heartbeats prove that it is alive and state which leases it releases and which members failed. The response
+//! lists the leases it holds. Meanwhile it runs over each of its partitions. All of it is one future: dropping it
+//! ends everything.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,158 +11,159 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 use tokio::sync::watch;
 
-use super::members::{Beat, Members, Token};
-use super::options::{BEATS_PER_LEASE, LEAVE_ATTEMPTS, StoreRetry};
-use super::stream::passes;
-use super::{Host, Orders, Signal};
+use super::members::{Heartbeat, Members, Token};
+use super::options::{HEARTBEATS_PER_LEASE, LEAVE_ATTEMPTS, StoreRetry};
+use super::stream::is_transient;
+use super::{Host, RunContext, Signal};
+use crate::concurrent::task_set::{TaskHandle, TaskSet};
 use crate::error::{Error, Result};
-use crate::side_by_side::crowd::{Crowd, Ticket};
 
 /// A group whose members share partitions.
 pub(crate) trait Group: Send + Sync {
-    /// Its options, and what it reports to.
+    /// The environment of the group.
     fn host(&self) -> &dyn Host;
 
-    /// Stores a heartbeat, and returns the state after it.
-    fn beat(&self, beat: Beat) -> impl Future<Output = Result<Standing>> + Send;
+    /// Stores a heartbeat. Returns the state after it.
+    fn heartbeat(&self, heartbeat: Heartbeat) -> impl Future<Output = Result<GroupState>> + Send;
 
-    /// Removes a member, so that its leases are free at once.
+    /// Removes a member, which frees its leases at once.
     fn leave(&self, member: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Runs over a partition, up to where the orders say.
-    fn run(&self, orders: Orders) -> impl Future<Output = Result<End>> + Send;
+    /// Runs over a partition.
+    fn run(&self, context: RunContext) -> impl Future<Output = Result<RunOutcome>> + Send;
 
-    /// What happens to leases.
-    fn noticed(&self, notice: Notice);
+    /// Reports a change of a lease.
+    fn noticed(&self, notice: LeaseNotice);
 
-    /// Measures how far the partitions are behind, if that is worth it.
+    /// Measures the lag of the partitions, if it is worth it.
     fn measure(&self, _: Vec<u32>) -> impl Future<Output = ()> + Send {
         async {}
     }
 }
 
-/// What a heartbeat has brought.
+/// The state of a group after a heartbeat.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct GroupState {
     pub(crate) members: Members,
-    /// The number of partitions, if it is known.
+    /// The number of partitions, if known.
     pub(crate) partitions: Option<u32>,
-    /// How often the group was asked to look at its dead letters.
-    pub(crate) asked: u64,
+    /// How often a replay of dead letters was requested.
+    pub(crate) replay_requests: u64,
 }
 
-/// Why a run over a partition has ended.
+/// How a run over a partition ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It was told to stop, or has caught up.
-    Done,
-    /// Another worker has taken over, or the checkpoint was moved.
+pub(crate) enum RunOutcome {
+    /// It was stopped or has caught up.
+    Completed,
+    /// Another worker took over, or the checkpoint was moved.
     Fenced,
 }
 
-/// What happens to leases.
+/// A change of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// The worker has taken a partition.
-    Taken(u32),
-    /// The worker has given a partition back.
-    GivenBack(u32),
-    /// The partition is not the worker's any more, or it cannot know that it is.
+pub(crate) enum LeaseNotice {
+    /// The worker acquired a partition.
+    Acquired(u32),
+    /// The worker released a partition.
+    Released(u32),
+    /// The worker lost a partition, or cannot know whether it still holds it.
     Lost(u32),
     /// Other members hold all partitions.
-    Waits,
+    Waiting,
 }
 
 /// A worker of a group.
 pub(crate) struct Worker<'w, G> {
     group: &'w G,
-    crowd: Crowd<'w, Heard<'w>>,
-    /// Whether it goes on at the tail.
+    tasks: TaskSet<'w, WorkerEvent<'w>>,
+    /// Whether it continues at the tail.
     follows: bool,
-    /// Whether it waits for a store that fails.
-    is_patient: bool,
+    /// Whether failures of the store are retried without limit.
+    retries_forever: bool,
     /// Its name among the members.
     member: String,
-    held: BTreeMap<u32, Held>,
-    /// The partitions that it has given back or lost, and the term of each, until a heartbeat has said so. Until then it
-    /// begins no run: there are never two under one term.
-    left: BTreeMap<u32, u64>,
-    others: BTreeMap<String, Other>,
-    /// Whether a heartbeat was answered.
-    is_known: bool,
-    /// Whether it was reported that it waits.
-    waits: bool,
-    asked: u64,
-    /// How many rounds of its timer have passed. A round lasts from one heartbeat to the next.
+    held: BTreeMap<u32, HeldPartition>,
+    /// Released or lost partitions with their terms, until a heartbeat confirms it. Until then no run starts over
+    /// them: a term never has two runs.
+    released: BTreeMap<u32, u64>,
+    peers: BTreeMap<String, Peer>,
+    /// Whether a heartbeat has succeeded.
+    has_state: bool,
+    /// Whether the wait for a lease was reported.
+    has_reported_waiting: bool,
+    replay_requests: u64,
+    /// Completed rounds of its timer. A round is the interval between heartbeats.
     rounds: u32,
-    beating: Beating,
-    lease_end: Option<Ticket>,
+    heartbeat_state: HeartbeatState,
+    lease_end: Option<TaskHandle>,
     is_measuring: bool,
     is_stopping: bool,
     failed: Option<Error>,
 }
 
-/// A partition that it holds.
-struct Held {
+/// A partition held by the worker.
+struct HeldPartition {
     term: u64,
     signal: watch::Sender<Signal>,
-    /// Its run; `None` if it has ended.
-    run: Option<Ticket>,
+    /// Its run; `None` after it ended.
+    run: Option<TaskHandle>,
 }
 
-/// Another member, as it was seen last.
-struct Other {
-    beats: u64,
-    /// The round in which it was first seen with this count of heartbeats.
+/// Another member, as last seen.
+struct Peer {
+    heartbeats: u64,
+    /// The round in which this heartbeat count was first seen.
     since: u32,
-    /// Whether it was seen to beat.
+    /// Whether its heartbeat count was seen to change.
     is_alive: bool,
 }
 
 #[derive(PartialEq, Eq)]
-enum Beating {
-    Not,
-    Now,
-    /// And once more, for what has come up since.
-    NowAndAgain,
+enum HeartbeatState {
+    Idle,
+    InFlight,
+    /// In flight, and another one is due.
+    InFlightAndDue,
 }
 
-/// What a worker hears.
-enum Heard<'w> {
-    /// The answer to a heartbeat, and the end of the lease that it brings.
-    Beaten(Result<Standing>, BoxFuture<'w, ()>),
+/// An event of a worker.
+enum WorkerEvent<'w> {
+    /// A heartbeat has completed; the future ends with the lease that it renews.
+    HeartbeatDone(Result<GroupState>, BoxFuture<'w, ()>),
     /// A round of the timer has passed.
-    Round,
+    RoundPassed,
     /// A run over a partition has ended.
-    Ended(u32, Result<End>),
-    /// No heartbeat was answered for as long as a lease lasts.
-    LeaseEnded,
+    RunEnded(u32, Result<RunOutcome>),
+    /// No heartbeat succeeded for the duration of a lease.
+    LeaseExpired,
     Measured,
     Stop,
 }
 
 impl<'w, G: Group> Worker<'w, G> {
-    /// A worker that goes on at the tail, or ends there; and that waits for a store that fails, or ends.
+    /// Creates a worker that continues at the tail or ends there, and that retries failures of the store or ends with
+    /// them.
     ///
     /// # Errors
     ///
     /// As for [`Options::check`](super::Options::check).
-    pub(crate) fn new(group: &'w G, follows: bool, is_patient: bool) -> Result<Self> {
+    pub(crate) fn new(group: &'w G, follows: bool, retries_forever: bool) -> Result<Self> {
         group.host().options().check()?;
         Ok(Self {
             group,
-            crowd: Crowd::new(),
+            tasks: TaskSet::new(),
             follows,
-            is_patient,
+            retries_forever,
             member: group.host().db().env().uuid(),
             held: BTreeMap::new(),
-            left: BTreeMap::new(),
-            others: BTreeMap::new(),
-            is_known: false,
-            waits: false,
-            asked: 0,
+            released: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            has_state: false,
+            has_reported_waiting: false,
+            replay_requests: 0,
             rounds: 0,
-            beating: Beating::Not,
+            heartbeat_state: HeartbeatState::Idle,
             lease_end: None,
             is_measuring: false,
             is_stopping: false,
@@ -170,59 +171,62 @@ impl<'w, G: Group> Worker<'w, G> {
         })
     }
 
-    /// Works until `stop` is done, or until it has caught up.
+    /// Runs until `stop` completes, or until it has caught up.
     ///
     /// # Errors
     ///
-    /// What a run or a heartbeat fails with.
+    /// The error of a run or a heartbeat.
     pub(crate) async fn run(mut self, stop: BoxFuture<'w, ()>) -> Result<()> {
-        self.crowd.join(Box::pin(async move {
+        self.tasks.add(Box::pin(async move {
             stop.await;
-            Heard::Stop
+            WorkerEvent::Stop
         }));
-        self.wait_for_round();
-        self.beat();
+        self.start_round();
+        self.send_heartbeat();
         while !self.has_ended() {
-            match self.crowd.next().await {
-                Heard::Beaten(answer, lease_end) => self.beaten(answer, lease_end),
-                Heard::Round => {
+            match self.tasks.next().await {
+                WorkerEvent::HeartbeatDone(result, lease_end) => {
+                    self.heartbeat_done(result, lease_end)
+                }
+                WorkerEvent::RoundPassed => {
                     self.rounds = self.rounds.saturating_add(1);
-                    self.wait_for_round();
-                    self.beat();
+                    self.start_round();
+                    self.send_heartbeat();
                     self.measure();
                 }
-                Heard::Measured => self.is_measuring = false,
-                Heard::Ended(partition, end) => self.ended(partition, end),
-                Heard::LeaseEnded => self.lose_all(),
-                Heard::Stop => self.stop(),
+                WorkerEvent::Measured => self.is_measuring = false,
+                WorkerEvent::RunEnded(partition, outcome) => self.run_ended(partition, outcome),
+                WorkerEvent::LeaseExpired => self.lose_all(),
+                WorkerEvent::Stop => self.stop(),
             }
         }
-        self.crowd = Crowd::new();
+        self.tasks = TaskSet::new();
         self.leave().await;
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Whether nothing is left to do. A heartbeat that is under way is waited for: what it takes must be given back.
+    /// Whether nothing is left to do. Waits for a heartbeat in flight, because the leases that it acquires must be
+    /// released.
     fn has_ended(&self) -> bool {
         let is_running = self.held.values().any(|held| held.run.is_some());
-        if self.beating != Beating::Not || is_running {
+        if self.heartbeat_state != HeartbeatState::Idle || is_running {
             return false;
         }
         self.is_stopping || !self.follows && self.has_caught_up()
     }
 
-    /// Whether it is done with all that it can have. A member that was not seen to beat may be gone, and what it holds is
-    /// free then.
+    /// Whether it is done with everything it can get. A member without new heartbeats may have failed, which frees
+    /// its leases.
     fn has_caught_up(&self) -> bool {
-        let are_alive = self.others.values().all(|other| other.is_alive);
-        self.is_known && are_alive && self.left.is_empty()
+        let are_alive = self.peers.values().all(|peer| peer.is_alive);
+        self.has_state && are_alive && self.released.is_empty()
     }
 
-    fn wait_for_round(&mut self) {
-        let round = self.sleep(self.group.host().options().beat());
-        self.crowd.join(Box::pin(async move {
+    fn start_round(&mut self) {
+        let round = self.sleep(self.group.host().options().heartbeat_interval());
+        self.tasks.add(Box::pin(async move {
             round.await;
-            Heard::Round
+            WorkerEvent::RoundPassed
         }));
     }
 
@@ -236,144 +240,151 @@ impl<'w, G: Group> Worker<'w, G> {
         }
         self.is_measuring = true;
         let (group, held) = (self.group, self.held.keys().copied().collect());
-        self.crowd.join(Box::pin(async move {
+        self.tasks.add(Box::pin(async move {
             group.measure(held).await;
-            Heard::Measured
+            WorkerEvent::Measured
         }));
     }
 
     /// Sends a heartbeat.
-    fn beat(&mut self) {
-        if self.beating != Beating::Not {
-            self.beating = Beating::NowAndAgain;
+    fn send_heartbeat(&mut self) {
+        if self.heartbeat_state != HeartbeatState::Idle {
+            self.heartbeat_state = HeartbeatState::InFlightAndDue;
             return;
         }
-        self.beating = Beating::Now;
-        // A round may have been nearly over when the other was seen, so it does not count.
-        let is_gone = |other: &Other| self.rounds - other.since > BEATS_PER_LEASE;
-        let gone = self.others.iter().filter(|(_, other)| is_gone(other));
-        let beat = Beat {
+        self.heartbeat_state = HeartbeatState::InFlight;
+        // The peer may have been seen near the end of a round, so the first round does not count.
+        let is_gone = |peer: &Peer| self.rounds - peer.since > HEARTBEATS_PER_LEASE;
+        let gone = self.peers.iter().filter(|(_, peer)| is_gone(peer));
+        let heartbeat = Heartbeat {
             member: self.member.clone(),
-            given_back: self.left.keys().copied().collect(),
-            gone: gone
-                .map(|(member, other)| (member.clone(), other.beats))
+            released: self.released.keys().copied().collect(),
+            suspects: gone
+                .map(|(member, peer)| (member.clone(), peer.heartbeats))
                 .collect(),
         };
-        // It counts from before the heartbeat is sent, and for others from when they see it: they wait longer.
+        // Starts before the heartbeat is sent; other members measure from when they see it, so they wait longer.
         let (group, lease_end) = (self.group, self.sleep(self.group.host().options().lease));
-        self.crowd.join(Box::pin(async move {
-            Heard::Beaten(group.beat(beat).await, lease_end)
+        self.tasks.add(Box::pin(async move {
+            WorkerEvent::HeartbeatDone(group.heartbeat(heartbeat).await, lease_end)
         }));
     }
 
-    fn beaten(&mut self, answer: Result<Standing>, lease_end: BoxFuture<'w, ()>) {
-        let again = std::mem::replace(&mut self.beating, Beating::Not) == Beating::NowAndAgain;
-        match answer {
-            Ok(standing) => {
+    fn heartbeat_done(&mut self, result: Result<GroupState>, lease_end: BoxFuture<'w, ()>) {
+        let again = std::mem::replace(&mut self.heartbeat_state, HeartbeatState::Idle)
+            == HeartbeatState::InFlightAndDue;
+        match result {
+            Ok(state) => {
                 if let Some(old) = self.lease_end.take() {
-                    self.crowd.leave(old);
+                    self.tasks.cancel(old);
                 }
-                self.lease_end = Some(self.crowd.join(Box::pin(async move {
+                self.lease_end = Some(self.tasks.add(Box::pin(async move {
                     lease_end.await;
-                    Heard::LeaseEnded
+                    WorkerEvent::LeaseExpired
                 })));
-                self.learn(&standing);
+                self.apply(&state);
             }
-            // The next round tries again.
-            Err(error) if self.is_patient && passes(&error) => {
+            // The next round retries.
+            Err(error) if self.retries_forever && is_transient(&error) => {
                 self.group.host().store_failed(&error, Duration::ZERO);
             }
             Err(error) => self.fail(error),
         }
         if again && !self.is_stopping {
-            self.beat();
+            self.send_heartbeat();
         }
     }
 
-    /// Learns which leases it holds.
-    fn learn(&mut self, standing: &Standing) {
-        let members = &standing.members;
-        self.is_known = true;
+    /// Updates the leases it holds.
+    fn apply(&mut self, state: &GroupState) {
+        let members = &state.members;
+        self.has_state = true;
         self.observe(members);
         let held = members.held(&self.member);
-        let is_lost = |(partition, mine): (&u32, &Held)| {
+        let is_lost = |(partition, mine): (&u32, &HeldPartition)| {
             (held.get(partition) != Some(&mine.term)).then_some(*partition)
         };
         let lost: Vec<u32> = self.held.iter().filter_map(is_lost).collect();
         for partition in lost {
             self.lose(partition);
         }
-        self.left
+        self.released
             .retain(|partition, term| held.get(partition) == Some(term));
-        self.asked = standing.asked;
+        self.replay_requests = state.replay_requests;
         for held in self.held.values() {
-            held.signal(|signal| signal.asked = standing.asked);
+            held.signal(|signal| signal.replay_requests = state.replay_requests);
         }
         for (partition, term) in held {
-            let is_known = self.held.contains_key(&partition) || self.left.contains_key(&partition);
+            let is_known =
+                self.held.contains_key(&partition) || self.released.contains_key(&partition);
             if !is_known && !self.is_stopping {
-                self.begin(partition, term);
+                self.start_run(partition, term);
             }
         }
-        if let Some(partitions) = standing.partitions {
+        if let Some(partitions) = state.partitions {
             for partition in members.surplus(&self.member, partitions) {
-                self.give_back(partition);
+                self.release(partition);
             }
         }
-        if self.held.is_empty() && !self.others.is_empty() && !self.is_stopping && !self.waits {
-            self.waits = true;
-            self.group.noticed(Notice::Waits);
+        if self.held.is_empty()
+            && !self.peers.is_empty()
+            && !self.is_stopping
+            && !self.has_reported_waiting
+        {
+            self.has_reported_waiting = true;
+            self.group.noticed(LeaseNotice::Waiting);
         }
     }
 
-    /// Notes which of the others have beaten since they were last seen.
+    /// Records which peers sent heartbeats since they were last seen.
     fn observe(&mut self, members: &Members) {
-        let mut others = BTreeMap::new();
-        for (member, beats) in &members.beats {
+        let mut peers = BTreeMap::new();
+        for (member, heartbeats) in &members.heartbeats {
             if *member == self.member {
                 continue;
             }
-            let other = match self.others.remove(member) {
-                Some(known) if known.beats == *beats => known,
-                known => Other {
-                    beats: *beats,
+            let peer = match self.peers.remove(member) {
+                Some(known) if known.heartbeats == *heartbeats => known,
+                known => Peer {
+                    heartbeats: *heartbeats,
                     since: self.rounds,
                     is_alive: known.is_some(),
                 },
             };
-            others.insert(member.clone(), other);
+            peers.insert(member.clone(), peer);
         }
-        self.others = others;
+        self.peers = peers;
     }
 
-    /// Begins to run over a partition.
-    fn begin(&mut self, partition: u32, term: u64) {
+    /// Starts a run over a partition.
+    fn start_run(&mut self, partition: u32, term: u64) {
         let (signal, signals) = watch::channel(Signal {
             stop: false,
-            asked: self.asked,
+            replay_requests: self.replay_requests,
         });
-        let orders = Orders {
+        let context = RunContext {
             partition,
             lease: Some(Token {
                 member: self.member.clone(),
                 term,
             }),
             follows: self.follows,
-            is_patient: self.is_patient,
+            retries_forever: self.retries_forever,
             signals: Some(signals),
         };
-        self.waits = false;
-        self.group.noticed(Notice::Taken(partition));
+        self.has_reported_waiting = false;
+        self.group.noticed(LeaseNotice::Acquired(partition));
         let group = self.group;
-        let run = self.crowd.join(Box::pin(async move {
-            Heard::Ended(partition, group.run(orders).await)
+        let run = self.tasks.add(Box::pin(async move {
+            WorkerEvent::RunEnded(partition, group.run(context).await)
         }));
         let run = Some(run);
-        self.held.insert(partition, Held { term, signal, run });
+        self.held
+            .insert(partition, HeldPartition { term, signal, run });
     }
 
-    /// Gives a partition back once nothing runs over it any more.
-    fn give_back(&mut self, partition: u32) {
+    /// Releases a partition after its run has ended.
+    fn release(&mut self, partition: u32) {
         let Some(held) = self.held.get(&partition) else {
             return;
         };
@@ -381,41 +392,43 @@ impl<'w, G: Group> Worker<'w, G> {
             held.signal(|signal| signal.stop = true);
             return;
         }
-        self.left.insert(partition, held.term);
+        self.released.insert(partition, held.term);
         self.held.remove(&partition);
-        self.group.noticed(Notice::GivenBack(partition));
-        self.beat();
+        self.group.noticed(LeaseNotice::Released(partition));
+        self.send_heartbeat();
     }
 
-    fn ended(&mut self, partition: u32, end: Result<End>) {
+    fn run_ended(&mut self, partition: u32, outcome: Result<RunOutcome>) {
         let Some(held) = self.held.get_mut(&partition) else {
             return;
         };
         held.run = None;
-        let was_told = held.signal.borrow().stop;
-        match end {
+        let stop_was_requested = held.signal.borrow().stop;
+        match outcome {
             Err(error) => self.fail(error),
-            Ok(End::Fenced) => {
+            Ok(RunOutcome::Fenced) => {
                 self.lose(partition);
-                // Whether it still holds the partition is known by the next heartbeat.
+                // The next heartbeat shows whether it still holds the partition.
                 if !self.is_stopping {
-                    self.beat();
+                    self.send_heartbeat();
                 }
             }
-            Ok(End::Done) if was_told && !self.is_stopping => self.give_back(partition),
-            Ok(End::Done) => {}
+            Ok(RunOutcome::Completed) if stop_was_requested && !self.is_stopping => {
+                self.release(partition)
+            }
+            Ok(RunOutcome::Completed) => {}
         }
     }
 
-    /// A partition is not its own any more.
+    /// Handles the loss of a partition.
     fn lose(&mut self, partition: u32) {
         if let Some(held) = self.held.remove(&partition) {
             if let Some(run) = held.run {
-                self.crowd.leave(run);
+                self.tasks.cancel(run);
             }
-            self.left.insert(partition, held.term);
-            self.waits = true;
-            self.group.noticed(Notice::Lost(partition));
+            self.released.insert(partition, held.term);
+            self.has_reported_waiting = true;
+            self.group.noticed(LeaseNotice::Lost(partition));
         }
     }
 
@@ -438,27 +451,27 @@ impl<'w, G: Group> Worker<'w, G> {
         self.stop();
     }
 
-    /// Gives everything back. If that does not work, the leases run out.
+    /// Releases everything. If that fails, the leases expire.
     async fn leave(&mut self) {
         let mut retry = StoreRetry::new(self.group.host(), true);
         for _ in 0..LEAVE_ATTEMPTS {
             match self.group.leave(&self.member).await {
                 Ok(()) => break,
                 Err(error) => {
-                    if retry.outlast(error).await.is_err() {
+                    if retry.wait_if_transient(error).await.is_err() {
                         return;
                     }
                 }
             }
         }
         for partition in self.held.keys() {
-            self.group.noticed(Notice::GivenBack(*partition));
+            self.group.noticed(LeaseNotice::Released(*partition));
         }
     }
 }
 
-impl Held {
-    /// Tells its run something, unless it knows.
+impl HeldPartition {
+    /// Sends a signal to its run, if it changes anything.
     fn signal(&self, change: impl FnOnce(&mut Signal)) {
         self.signal.send_if_modified(|signal| {
             let before = *signal;

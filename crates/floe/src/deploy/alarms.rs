@@ -1,28 +1,28 @@
-//! The alarms of a function: it fails, it falls behind, something was given up.
+//! The alarms of a function: it fails, it falls behind, changes were given up.
 
 use super::function::Function;
 use super::resources::{FAILURES, attribute, reference, resource};
 use crate::tables::node::Node;
 
-/// Changes are kept for a day: who is an hour behind has time to be helped.
+/// Maximum age of a change. Streams retain changes for a day, so an hour of delay leaves time to react.
 const BEHIND_MS: i64 = 3_600_000;
 
-/// How long a figure is gathered.
+/// The period of a metric.
 const PERIOD_SECONDS: i64 = 300;
 
-/// The topic that alarms are told to.
+/// The topic that alarms notify.
 const TOPIC: &str = "Alarms";
 
-/// What is watched.
+/// The definition of an alarm.
 struct Alarm {
     suffix: &'static str,
     about: &'static str,
     namespace: &'static str,
     metric: &'static str,
     statistic: &'static str,
-    /// More than this is too much.
+    /// Values above this raise the alarm.
     threshold: i64,
-    /// For so many periods one after the other.
+    /// For this many consecutive periods.
     periods: i64,
 }
 
@@ -56,7 +56,7 @@ const ALARMS: [Alarm; 3] = [
     },
 ];
 
-/// The topic that all alarms are told to, for those who subscribe to it.
+/// The topic that all alarms notify.
 pub(super) fn topic() -> (String, Node) {
     let topic = Node::map([("Type", Node::text("AWS::SNS::Topic"))]);
     (TOPIC.to_owned(), topic)

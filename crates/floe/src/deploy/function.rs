@@ -1,4 +1,4 @@
-//! A function of AWS Lambda that follows the changes of tables: what it follows, and what it may do.
+//! An AWS Lambda function that processes the changes of tables: its tables and its permissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ const OPERATIONS: [&str; 9] = [
     "UpdateItem",
 ];
 
-/// What the indexer does with the table of the feed.
+/// The operations of the indexer on the table of the feed.
 const INDEXER_OPERATIONS: [&str; 5] = [
     "ConditionCheckItem",
     "GetItem",
@@ -31,14 +31,14 @@ const INDEXER_OPERATIONS: [&str; 5] = [
     "UpdateItem",
 ];
 
-/// How often a router's change is tried again before Lambda gives it up.
+/// Default maximum retries of a change before Lambda gives it up.
 const ROUTER_RETRIES: i64 = 10;
 
-/// A function that follows the changes of tables.
+/// A Lambda function that processes the changes of tables.
 ///
-/// It runs on `provided.al2023` with 64-bit Arm processors: a zip with a program called `bootstrap`.
+/// It runs on `provided.al2023` on 64-bit Arm; its code is a zip with a program called `bootstrap`.
 #[derive(Clone, Debug)]
-#[must_use = "a function does nothing until a deployment has it"]
+#[must_use = "a function does nothing until it is added to a deployment"]
 pub struct Function {
     pub(super) name: String,
     pub(super) follows: BTreeSet<String>,
@@ -47,14 +47,14 @@ pub struct Function {
     pub(super) memory_mb: i64,
     pub(super) timeout_seconds: i64,
     pub(super) batch_max: i64,
-    /// `-1` is for ever, which is as long as the stream has the change.
+    /// `-1` retries until the stream no longer has the change.
     pub(super) retries: i64,
 }
 
 impl Function {
     /// A function with this name: letters and digits.
     ///
-    /// A change that fails is tried 10 times, and then given up.
+    /// A change that fails is retried 10 times, and then given up.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -68,8 +68,8 @@ impl Function {
         }
     }
 
-    /// The program `floe`, which brings what is appended to this store to its feed, in one partition unless
-    /// `FLOE_PARTITIONS` says otherwise. It never gives a change up.
+    /// The program `floe` as the indexer of an event store: it writes appended events to the feed, in one partition unless
+    /// the variable `FLOE_PARTITIONS` is changed. It never gives up a change.
     pub fn indexer(store: &EventStore) -> Self {
         let table = store.options().table.as_str();
         let index = store.feed_index();
@@ -84,9 +84,9 @@ impl Function {
             .retries(-1)
     }
 
-    /// A program that runs this router, with `changes::lambda::run`. It follows the tables of the types and topics that
-    /// the router has handlers for; those of patterns are to be [named](Self::follow). If it has handlers of the outbox, it
-    /// may remove what is delivered.
+    /// A program that runs this router with `changes::lambda::run`. It follows the tables of all types and topics with
+    /// handlers; add the tables of pattern handlers with [`follow`](Self::follow). If the router has outbox handlers, the
+    /// function may delete delivered messages.
     pub fn router(name: impl Into<String>, router: &Router) -> Self {
         let tables = router.tables();
         let outbox = OutboxRecord::SCHEMA.table;
@@ -98,14 +98,14 @@ impl Function {
         function
     }
 
-    /// Gives it the changes of this table.
+    /// Lets it process the changes of this table.
     pub fn follow(mut self, table: impl Into<String>) -> Self {
         self.follows.insert(table.into());
         self
     }
 
-    /// Lets it do these operations on this table and its indexes: `GetItem`, `Query` and so on. Transactions have no name
-    /// of their own: what is in them is `GetItem`, `PutItem`, `UpdateItem`, `DeleteItem` and `ConditionCheckItem`.
+    /// Grants operations on this table and its indexes: `GetItem`, `Query` and so on. Transactions have no operation
+    /// names: grant `GetItem`, `PutItem`, `UpdateItem`, `DeleteItem` and `ConditionCheckItem` for their parts.
     pub fn grant<'a>(
         mut self,
         table: impl Into<String>,
@@ -116,38 +116,38 @@ impl Function {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.insert(name.into(), value.into());
         self
     }
 
-    /// How much memory it has, and with it how much of a processor: 256 MB unless something else is said.
+    /// Memory in MB, which also determines the share of a CPU. Default: 256.
     pub const fn memory_mb(mut self, megabytes: u16) -> Self {
         self.memory_mb = megabytes as i64;
         self
     }
 
-    /// How long it may take over an event: a minute unless something else is said.
+    /// Timeout of an invocation in seconds. Default: 60.
     pub const fn timeout_seconds(mut self, seconds: u16) -> Self {
         self.timeout_seconds = seconds as i64;
         self
     }
 
-    /// How many changes an event has at most: 100 unless something else is said.
+    /// Maximum changes per invocation. Default: 100.
     pub const fn batch_max(mut self, changes: u16) -> Self {
         self.batch_max = changes as i64;
         self
     }
 
-    /// How often a change that fails is tried again before it is given up: at most 10,000 times. `-1` is for as long as the
-    /// stream has it, which is a day; those behind it wait.
+    /// Maximum retries of a failed change before it is given up, at most 10,000. `-1` retries until the stream no longer
+    /// has the change, which is a day; later changes wait. Default: 10.
     pub const fn retries(mut self, retries: i16) -> Self {
         self.retries = retries as i64;
         self
     }
 
-    /// Refuses what cannot be deployed beside these tables.
+    /// Validates the function against the tables of the deployment.
     pub(super) fn check(&self, tables: &Tables<'_>) -> Result<()> {
         let name = &self.name;
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
@@ -157,11 +157,11 @@ impl Function {
         };
         let mut needed = self.follows.iter().chain(self.granted.keys());
         let missing = needed.find(|table| !tables.contains_key(table.as_str()));
-        let silent = self.follows.iter().find(|table| !has_stream(table));
+        let without_stream = self.follows.iter().find(|table| !has_stream(table));
         let mut granted = self.granted.values().flatten();
         let unknown = granted.find(|operation| !OPERATIONS.contains(&operation.as_str()));
         let (kind, what, facts) = if !is_name {
-            let what = "a function is called with letters and digits";
+            let what = "the name of a function must consist of letters and digits";
             (ErrorKind::InvalidUse, what, String::new())
         } else if self.follows.is_empty() {
             let what = "a function follows no table";
@@ -169,11 +169,11 @@ impl Function {
         } else if let Some(table) = missing {
             let what = "a function needs a table that is not deployed";
             (ErrorKind::Table, what, format!(" table={table}"))
-        } else if let Some(table) = silent {
+        } else if let Some(table) = without_stream {
             let what = "a function follows a table that has no stream";
             (ErrorKind::Table, what, format!(" table={table}"))
         } else if let Some(operation) = unknown {
-            let what = "no operation on items that can be granted";
+            let what = "a function can only be granted operations on items";
             (
                 ErrorKind::InvalidUse,
                 what,

@@ -1,4 +1,4 @@
-//! The resources of a function: its role, its log, the queue of what is given up, the code, and a mapping for each stream.
+//! The resources of a function: role, log group, queue of given-up changes, code, and a mapping for each stream.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::tables::cloudformation::of_type;
 use crate::tables::node::Node;
 use crate::tables::resource_name::logical_id;
 
-/// What reading a stream takes.
+/// The actions needed to read a stream.
 const STREAM_ACTIONS: [&str; 3] = [
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",
@@ -19,19 +19,19 @@ const STREAM_ACTIONS: [&str; 3] = [
 
 const LOG_ACTIONS: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
 
-/// The suffix of the queue of what is given up.
+/// The suffix of the queue of given-up changes.
 pub(super) const FAILURES: &str = "Failures";
 
-/// What becomes of a resource that goes with the stack.
-const PASSING: Option<&str> = Some("Delete");
+/// The deletion policy of resources that are deleted with the stack.
+const DELETE_WITH_STACK: Option<&str> = Some("Delete");
 
-/// How long logs are kept.
+/// Retention of logs.
 const LOG_DAYS: i64 = 30;
 
-/// How long the queue keeps what it is told: the most there is.
+/// Retention of the queue: the maximum of SQS.
 const QUEUE_SECONDS: i64 = 14 * 86_400;
 
-/// What a template asks for: where the code is.
+/// The parameters of the template: the location of the code.
 pub(super) fn parameters(functions: &[Function]) -> Node {
     let text = |description: &str, default: Option<String>| {
         let mut parameter = vec![
@@ -53,7 +53,7 @@ pub(super) fn parameters(functions: &[Function]) -> Node {
     Node::map(parameters)
 }
 
-/// The resources of a function but for its alarms.
+/// The resources of a function, without its alarms.
 pub(super) fn of(function: &Function, tables: &Tables<'_>) -> Vec<(String, Node)> {
     let mut resources = vec![
         (function.id("Logs"), log_group()),
@@ -77,17 +77,17 @@ pub(super) fn resource<'a>(
     of_type(kind, None, properties)
 }
 
-/// What another resource is called.
+/// A reference to another resource.
 pub(super) fn reference(id: impl Into<String>) -> Node {
     Node::map([("Ref", Node::text(id))])
 }
 
-/// What another resource tells of itself.
+/// A reference to an attribute of another resource.
 pub(super) fn attribute(id: &str, attribute: &str) -> Node {
     Node::map([("Fn::GetAtt", Node::texts([id, attribute]))])
 }
 
-/// What lies below the resource name of a table.
+/// The ARN of something below a table.
 fn below_table(table: &str, rest: &str) -> Node {
     let table = logical_id(table);
     Node::map([("Fn::Sub", Node::text(format!("${{{table}.Arn}}{rest}")))])
@@ -95,13 +95,13 @@ fn below_table(table: &str, rest: &str) -> Node {
 
 fn log_group() -> Node {
     let retention = ("RetentionInDays", Node::Number(LOG_DAYS));
-    of_type("AWS::Logs::LogGroup", PASSING, [retention])
+    of_type("AWS::Logs::LogGroup", DELETE_WITH_STACK, [retention])
 }
 
 fn queue() -> Node {
     of_type(
         "AWS::SQS::Queue",
-        PASSING,
+        DELETE_WITH_STACK,
         [
             ("MessageRetentionPeriod", Node::Number(QUEUE_SECONDS)),
             ("SqsManagedSseEnabled", Node::Flag(true)),
@@ -136,7 +136,7 @@ fn document(statements: Vec<Node>) -> Node {
     ])
 }
 
-/// All that a function may do.
+/// The policy statements of a function.
 fn statements(function: &Function, tables: &Tables<'_>) -> Vec<Node> {
     let arn = |suffix: &str| attribute(&function.id(suffix), "Arn");
     let mut statements = vec![
@@ -158,19 +158,19 @@ fn statements(function: &Function, tables: &Tables<'_>) -> Vec<Node> {
 
 fn granted(table: &TableDef, operations: &BTreeSet<String>) -> Node {
     let mut resource = attribute(&logical_id(&table.name), "Arn");
-    let looks_in_indexes = operations.contains("Query") || operations.contains("Scan");
-    if looks_in_indexes && !table.indexes.is_empty() {
+    let reads_indexes = operations.contains("Query") || operations.contains("Scan");
+    if reads_indexes && !table.indexes.is_empty() {
         resource = Node::List(vec![resource, below_table(&table.name, "/index/*")]);
     }
     let actions = operations.iter().map(|name| format!("dynamodb:{name}"));
     allow(actions, resource)
 }
 
-/// A statement that allows these actions. One action stands alone, as the tools of AWS write it.
+/// A statement that allows these actions. A single action is not a list, as in the output of AWS tools.
 fn allow<T: Into<String>>(actions: impl IntoIterator<Item = T>, resource: Node) -> Node {
     let actions: Vec<Node> = actions.into_iter().map(Node::text).collect();
     let action = match actions.as_slice() {
-        [alone] => alone.clone(),
+        [single] => single.clone(),
         _ => Node::List(actions),
     };
     Node::map([
@@ -205,7 +205,7 @@ fn code(function: &Function) -> Node {
     resource("AWS::Lambda::Function", properties)
 }
 
-/// What brings the changes of a table to a function.
+/// The event source mapping from the stream of a table to a function.
 fn mapping(function: &Function, table: &str) -> Node {
     let failures = attribute(&function.id(FAILURES), "Arn");
     let destination = Node::map([("OnFailure", Node::map([("Destination", failures)]))]);

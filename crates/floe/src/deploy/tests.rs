@@ -1,4 +1,4 @@
-//! What is in a template, and what is refused.
+//! Tests of templates and of the validation of deployments.
 
 use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
@@ -38,9 +38,9 @@ fn statements<'a>(template: &'a Value, role: &str) -> &'a Vec<Value> {
     statements.as_array().unwrap()
 }
 
-/// The actions of a role, each with what it may be done to.
-fn rights(template: &Value, role: &str) -> Vec<String> {
-    let mut rights = Vec::new();
+/// The allowed actions of a role, each with its resource.
+fn permissions(template: &Value, role: &str) -> Vec<String> {
+    let mut permissions = Vec::new();
     for statement in statements(template, role) {
         assert_eq!(statement["Effect"], "Allow");
         let actions = match &statement["Action"] {
@@ -52,13 +52,13 @@ fn rights(template: &Value, role: &str) -> Vec<String> {
         let actions = actions
             .iter()
             .map(|a| format!("{} {resource}", a.as_str().unwrap()));
-        rights.extend(actions);
+        permissions.extend(actions);
     }
-    rights
+    permissions
 }
 
 #[test]
-fn a_function_may_do_what_it_is_for_and_nothing_else() {
+fn function_has_only_the_permissions_it_needs() {
     let function = Function::new("Audit")
         .follow("orders")
         .grant("log", ["PutItem", "Query"])
@@ -79,11 +79,11 @@ fn a_function_may_do_what_it_is_for_and_nothing_else() {
         r#"dynamodb:GetItem [{"Fn::GetAtt":["usersTable","Arn"]},{"Fn::Sub":"${usersTable.Arn}/index/*"}]"#,
         r#"dynamodb:Query [{"Fn::GetAtt":["usersTable","Arn"]},{"Fn::Sub":"${usersTable.Arn}/index/*"}]"#,
     ];
-    assert_eq!(rights(&template(&deployment), "AuditRole"), expected);
+    assert_eq!(permissions(&template(&deployment), "AuditRole"), expected);
 }
 
 #[test]
-fn a_function_comes_with_its_mappings_and_alarms() {
+fn function_has_mappings_and_alarms() {
     let function = Function::new("Audit").follow("users").follow("orders");
     let deployment = Deployment::new("Audit")
         .tables([followed("users"), followed("orders")])
@@ -119,34 +119,34 @@ fn a_function_comes_with_its_mappings_and_alarms() {
     let behind = &resources["AuditBehind"]["Properties"];
     assert_eq!(behind["MetricName"], "IteratorAge");
     let parameters = template["Parameters"].as_object().unwrap();
-    let asked: Vec<&String> = parameters.keys().collect();
-    assert_eq!(asked, ["AuditCode", "CodeBucket"]);
+    let names: Vec<&String> = parameters.keys().collect();
+    assert_eq!(names, ["AuditCode", "CodeBucket"]);
 }
 
-/// The router says what is followed, and whether records of the outbox are removed.
+/// The router determines the followed tables, and whether outbox records are deleted.
 #[test]
-fn a_router_says_what_its_function_follows() {
+fn router_function_follows_tables_of_its_handlers() {
     let outbox = OutboxRecord::SCHEMA.table;
     let tables = || table_definitions(&[OutboxRecord::SCHEMA]).unwrap();
     let router = || Router::new().outbox("order.*", async |_: Message| Ok(()));
     let removes = |router: &Router| {
         let deployment = Deployment::new("Router").tables(tables());
         let deployment = deployment.function(Function::router("Router", router));
-        let rights = rights(&template(&deployment), "RouterRole");
-        let is_followed = rights
+        let permissions = permissions(&template(&deployment), "RouterRole");
+        let is_followed = permissions
             .iter()
-            .any(|right| right.starts_with("dynamodb:GetRecords"));
+            .any(|permission| permission.starts_with("dynamodb:GetRecords"));
         assert!(is_followed, "{outbox}");
-        rights
+        permissions
             .iter()
-            .any(|right| right.starts_with("dynamodb:DeleteItem"))
+            .any(|permission| permission.starts_with("dynamodb:DeleteItem"))
     };
     assert!(removes(&router()));
     assert!(!removes(&router().keep_outbox()));
 }
 
 #[test]
-fn the_indexer_follows_its_store_and_gives_nothing_up() {
+fn indexer_follows_its_store_and_retries_forever() {
     let store = Db::memory().unwrap().events();
     let deployment = Deployment::new("Feed")
         .tables([store.table().unwrap(), store.feed_table().unwrap()])
@@ -159,10 +159,10 @@ fn the_indexer_follows_its_store_and_gives_nothing_up() {
         "FLOE_TABLE": "events", "FLOE_PARTITIONS": "1", "FLOE_REPORT_BATCH_ITEM_FAILURES": "true",
     });
     assert_eq!(*variables, expected);
-    let own: Vec<_> = rights(&template, "IndexerRole")
+    let own: Vec<_> = permissions(&template, "IndexerRole")
         .into_iter()
-        .filter(|right| right.contains("eventsindexTable"))
-        .map(|right| right.split(' ').next().unwrap_or_default().to_owned())
+        .filter(|permission| permission.contains("eventsindexTable"))
+        .map(|permission| permission.split(' ').next().unwrap_or_default().to_owned())
         .collect();
     let expected = [
         "ConditionCheckItem",
@@ -175,7 +175,7 @@ fn the_indexer_follows_its_store_and_gives_nothing_up() {
 }
 
 #[test]
-fn what_cannot_be_deployed_is_told() {
+fn invalid_deployments_are_rejected() {
     let check = |function: Function, expected: &str| {
         let tables = [table("log", None), followed("orders")];
         let deployment = Deployment::new("x").tables(tables).function(function);
@@ -184,7 +184,7 @@ fn what_cannot_be_deployed_is_told() {
     let function = || Function::new("Audit").follow("orders");
     check(
         Function::new("audit-log").follow("orders"),
-        "a function is called with letters and digits: function=audit-log",
+        "the name of a function must consist of letters and digits: function=audit-log",
     );
     check(
         Function::new("Audit"),
@@ -204,14 +204,14 @@ fn what_cannot_be_deployed_is_told() {
     );
     check(
         function().grant("log", ["DeleteTable"]),
-        "no operation on items that can be granted: function=Audit operation=DeleteTable",
+        "a function can only be granted operations on items: function=Audit operation=DeleteTable",
     );
     let twice = Deployment::new("x").tables([followed("orders")]);
     let twice = twice.function(function()).function(function());
     let error = twice.template().unwrap_err().to_string();
     assert_eq!(
         error,
-        "two resources come to the same name: resource=AuditLogs"
+        "two resources have the same name: resource=AuditLogs"
     );
     let same = Deployment::new("x").tables([table("log", None), followed("log")]);
     let error = same.template().unwrap_err();

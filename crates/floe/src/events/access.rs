@@ -1,24 +1,23 @@
-//! How the state of a stream is found: from all of its events, or from something kept beside them.
+//! Access strategies: how the state of a stream is loaded, from all events or from an unfold.
 //!
-//! | strategy | what is kept beside the events | what loading takes |
+//! | strategy | unfolds | read to load |
 //! |---|---|---|
 //! | `Unoptimized` | nothing | all events, by Query |
 //! | `LatestKnownEvent` | the last event | the Tip |
-//! | `Snapshot` | a state, as an event | the Tip |
-//! | `MultiSnapshot` | a state, as several events or in several forms | the Tip |
-//! | `RollingState` | a state; events are not kept at all | the Tip |
-//! | `Custom` | whatever is asked for | as far back as an origin is found |
+//! | `Snapshot` | the state, as an event | the Tip |
+//! | `MultiSnapshot` | the state, as several events or in several formats | the Tip |
+//! | `RollingState` | the state; events are not stored | the Tip |
+//! | `Custom` | anything | back to an origin event |
 //!
-//! A strategy can be exchanged for another on streams that are there: what is not found in the Tip is looked for in the
-//! events, and written with the next append. `RollingState` leaves the version as it is, so that who keeps a state of a
-//! strategy other than `RollingState` and `Custom` in memory does not notice its writes: exchange it for those while no
-//! states are kept.
+//! A strategy can be replaced by another on existing streams: what is missing in the Tip is loaded from the events,
+//! and written with the next append. `RollingState` does not change the version, so cached states of strategies other
+//! than `RollingState` and `Custom` do not notice its writes: switch to it while no states are cached.
 
 use super::changes::Guard;
 use super::decider::{Access, Decider};
 
 impl<D: Decider + ?Sized> Access<D> {
-    /// Whether nothing before the event counts.
+    /// Whether earlier events are irrelevant.
     pub(super) fn is_origin(&self, event: &D::Event) -> bool {
         match self {
             Self::Unoptimized => false,
@@ -29,12 +28,12 @@ impl<D: Decider + ?Sized> Access<D> {
         }
     }
 
-    /// Whether there may be unfolds that count.
+    /// Whether unfolds may be relevant.
     pub(super) const fn looks_at_unfolds(&self) -> bool {
         !matches!(self, Self::Unoptimized)
     }
 
-    /// What must not have changed for an append.
+    /// What an append requires to be unchanged.
     pub(super) const fn guard(&self) -> Guard {
         match self {
             Self::RollingState { .. } | Self::Custom { .. } => Guard::Etag,
@@ -47,7 +46,7 @@ impl<D: Decider + ?Sized> Access<D>
 where
     D::Event: Clone,
 {
-    /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
+    /// Returns the events to append and the unfolds to store, from the decided events and the state after them.
     pub(super) fn parts(
         &self,
         events: Vec<D::Event>,

@@ -1,11 +1,11 @@
-//! Archiving: events that are pruned go into another table before.
+//! Archiving: events are copied into another table before they are pruned.
 //!
-//! Whatever a prune may delete is copied first: whole batches as they are, and of the Tip what is before the index, as a
-//! batch of its own. Then the stream is pruned up to what was copied.
+//! Everything that a prune may delete is copied first: whole batches unchanged, and the events of the Tip before the
+//! index as a separate batch. Then the stream is pruned up to what was copied.
 //!
-//! A copy is put where there is none. If there is one, it must hold the same events: fewer if an archiving was
-//! interrupted before and the stream has grown since, and then the longer one takes its place. The batches of an archive
-//! may so overlap, and who reads them passes over what it has seen.
+//! A copy is written if there is none. An existing copy must contain the same events: possibly fewer, if an earlier
+//! archiving was interrupted and the stream has grown since; then the longer copy replaces it. Batches of an archive
+//! may therefore overlap, and readers skip what they have seen.
 
 use floe_store::Value;
 use floe_store::expr::{Condition, Path};
@@ -22,8 +22,8 @@ use super::stored::{Batch, Events, NEXT, STREAM, key};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {
-    /// Moves the events of a stream before an index into the archive: as [`prune`](Self::prune), and whatever is deleted
-    /// is in the archive before. The archive is a table like that of the events.
+    /// Moves the events of a stream before an index into the archive. Like [`prune`](Self::prune), but everything
+    /// that is deleted was copied to the archive. The archive is a table like that of the events.
     ///
     /// ```
     /// use floe::events::{EventData, EventStoreOptions, Expected, StreamName};
@@ -50,9 +50,9 @@ impl EventStore {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the store has no archive, [`InvalidEvent`](ErrorKind::InvalidEvent)
-    /// when the archive holds other events in the same place, and as for [`prune`](Self::prune). Nothing is deleted that
-    /// is not in the archive.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the store has no archive, [`InvalidEvent`](ErrorKind::InvalidEvent)
+    /// if the archive contains other events at the same index, and as for [`prune`](Self::prune). Nothing is deleted
+    /// that is not in the archive.
     pub async fn archive(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
         let Some(archive) = &self.options().archive else {
             let message = format!("the store has no archive: table={}", self.options().table);
@@ -65,7 +65,7 @@ impl EventStore {
         self.prune(stream, copied).await
     }
 
-    /// Copies the events before an index, as far as a prune may delete them. Tells the index up to which it may.
+    /// Copies the events that a prune before this index may delete. Returns the index up to which it may prune.
     async fn copy(&self, archive: &str, tip: &Batch, before: u64) -> Result<u64> {
         let (base, before) = (tip.base(), before.min(tip.next));
         let options = EventStoreOptions {
@@ -96,10 +96,10 @@ impl EventStore {
         Ok(before)
     }
 
-    /// Puts a batch into the archive, unless its events are there.
+    /// Writes a batch into the archive, unless its events are already there.
     async fn keep_copy(&self, archive: &str, batch: &Batch) -> Result<()> {
         let mut there: Option<Batch> = None;
-        // Others may archive the same stream, and have more of it each time.
+        // Concurrent archivers of the same stream may copy more of it each time.
         for _ in 0..ANY_ATTEMPTS_MAX {
             let condition = match &there {
                 None => Condition::attribute_not_exists(Path::attribute(STREAM)),
@@ -132,7 +132,7 @@ impl EventStore {
     }
 }
 
-/// Whether two batches hold the same events, as far as both go.
+/// Whether two batches contain the same events, up to the end of the shorter one.
 fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
     let (ones, others) = (one.events.since(0)?, other.events.since(0)?);
     let mut both = ones.iter().zip(&others);
@@ -142,6 +142,6 @@ fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
 fn differs(archive: &str, batch: &Batch) -> Error {
     let Batch { stream, index, .. } = batch;
     let message =
-        format!("the archive holds other events: archive={archive} stream={stream} i={index}");
+        format!("the archive contains other events: archive={archive} stream={stream} i={index}");
     Error::new(ErrorKind::InvalidEvent, message)
 }

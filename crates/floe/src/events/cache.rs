@@ -1,9 +1,8 @@
-//! States that are kept in memory, so that loading a stream again reads only what is new.
+//! Cached states, so that loading a stream again reads only new events.
 //!
-//! What is kept is bounded in bytes. All of it stands in a queue; where room is needed, the first in it makes room, unless
-//! it was used since it was queued: then it is queued again. So a use costs no more than a note of it, and what was used
-//! longest ago goes first, about. While a stream is being loaded for one caller, others who want the same stream wait
-//! for it instead of loading it too.
+//! The cache is bounded in bytes. Eviction takes the head of a queue, unless it was used since it was queued: then it
+//! is queued again. A use therefore only records a number, and eviction is approximately least recently used. While
+//! one caller loads a stream, other callers of the same stream wait for it instead of loading it too.
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
@@ -16,26 +15,26 @@ use super::keys::StreamName;
 use super::position::Position;
 use crate::lock::lock;
 
-/// How long states are kept.
+/// How long states stay in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caching {
-    /// As long after they were used last.
+    /// This long after the last use.
     Sliding(Duration),
-    /// As long after they were loaded first.
+    /// This long after they were first loaded.
     Fixed(Duration),
 }
 
-/// What a state takes besides the events in the Tip, where nobody knows better.
+/// Estimated size of a state besides the events of the Tip.
 const STATE_BYTES: usize = 512;
 
-/// So many entries more than are needed may be there before they are looked for.
+/// Number of surplus entries that triggers a sweep.
 const SWEEP_ENTRIES: usize = 64;
 
-/// Which state of which stream.
+/// Identifies a state: its decider and its stream.
 type Key = (TypeId, StreamName);
 
-/// States of streams, shared by those who load them.
+/// A cache of stream states.
 #[derive(Debug)]
 pub(crate) struct StateCache {
     caching: Caching,
@@ -46,12 +45,12 @@ pub(crate) struct StateCache {
 #[derive(Debug, Default)]
 struct State {
     entries: HashMap<Key, Entry>,
-    /// What is kept, and when it was queued. What its entry does not say of itself is passed over.
+    /// Queued entries with the number of their queueing. Entries with another number are stale and skipped.
     queue: VecDeque<(u64, Key)>,
-    /// Counts what was done, to tell what was before what.
+    /// Counts operations, to order them.
     clock: u64,
     bytes: usize,
-    /// With how many entries those are looked for that nobody needs.
+    /// Number of entries at which unneeded ones are removed.
     sweep_at: usize,
 }
 
@@ -59,9 +58,9 @@ struct State {
 struct Entry {
     kept: Option<Kept>,
     used: u64,
-    /// When it was queued, if it is.
+    /// The number of its queueing, if it is queued.
     queued: Option<u64>,
-    /// Held by who loads the stream.
+    /// Held while a caller loads the stream.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -72,27 +71,27 @@ struct Kept {
     begun: Timestamp,
     refreshed: Timestamp,
     used: Timestamp,
-    /// Which of all that was done kept it.
+    /// The number of the operation that stored it.
     number: u64,
     bytes: usize,
 }
 
-/// A state that was kept.
+/// A cached state.
 #[derive(Debug)]
 pub(crate) struct Cached<S> {
     pub(crate) state: Arc<S>,
     pub(crate) position: Position,
-    /// When it was seen to be the present state.
+    /// When it was last known to be current.
     pub(crate) refreshed: Timestamp,
-    /// Which of all that was done kept it.
+    /// The number of the operation that stored it.
     pub(crate) number: u64,
 }
 
-/// The turn of whoever loads a stream.
+/// The turn to load a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     pub(crate) lock: Arc<tokio::sync::Mutex<()>>,
-    /// Which of all that was done asked for it: what is kept by a greater number was kept while others waited.
+    /// The number of the request: states with a larger number were stored while the caller waited.
     pub(crate) number: u64,
 }
 
@@ -105,7 +104,7 @@ impl StateCache {
         }
     }
 
-    /// The turn of whoever loads this stream.
+    /// Requests the turn to load this stream.
     pub(crate) fn turn<D: 'static>(&self, stream: &StreamName) -> Turn {
         let mut state = lock(&self.state);
         let clock = state.tick();
@@ -116,7 +115,7 @@ impl StateCache {
         }
     }
 
-    /// Forgets a stream that is not there.
+    /// Removes a stream that does not exist.
     pub(crate) fn forget<D: 'static>(&self, stream: &StreamName) {
         let mut state = lock(&self.state);
         let entry = state.entries.remove(&key::<D>(stream));
@@ -124,7 +123,7 @@ impl StateCache {
         state.bytes -= freed.map_or(0, |kept| kept.bytes);
     }
 
-    /// What is kept of a stream, unless it is too old.
+    /// Returns the cached state of a stream, unless it has expired.
     pub(crate) fn get<D: 'static, S: Send + Sync + 'static>(
         &self,
         stream: &StreamName,
@@ -154,7 +153,7 @@ impl StateCache {
         Some(cached)
     }
 
-    /// Keeps a state, unless a later one is kept.
+    /// Stores a state, unless a newer one is stored.
     pub(crate) fn put<D: 'static, S: Send + Sync + 'static>(
         &self,
         stream: &StreamName,
@@ -191,7 +190,7 @@ impl StateCache {
         self.make_room(&mut state);
     }
 
-    /// Forgets what was not used for long, until there is room.
+    /// Evicts the least recently used states until there is room.
     fn make_room(&self, state: &mut State) {
         while state.bytes > self.bytes_max {
             let Some((queued, key)) = state.queue.pop_front() else {
@@ -223,8 +222,8 @@ impl State {
         self.clock
     }
 
-    /// Puts an entry at the end of the queue. What was forgotten is left out from time to time, so that the queue stays as
-    /// long as there are entries, about.
+    /// Queues an entry. Stale queue entries are removed from time to time, so that the queue stays proportional to
+    /// the entries.
     fn enqueue(&mut self, clock: u64, key: Key) {
         if self.queue.len() >= self.entries.len() * 2 + SWEEP_ENTRIES {
             let entries = &self.entries;
@@ -236,10 +235,10 @@ impl State {
         self.queue.push_back((clock, key));
     }
 
-    /// The entry of a stream, which is made if there is none.
+    /// Returns the entry of a stream, creating it if necessary.
     fn entry(&mut self, key: Key, clock: u64) -> &mut Entry {
         if self.entries.len() >= self.sweep_at {
-            // Of a stream that could not be loaded, or whose state has become too old, only the turn is left.
+            // Entries without a state are needed only while a caller holds their turn.
             let is_needed =
                 |entry: &Entry| entry.kept.is_some() || Arc::strong_count(&entry.turn) > 1;
             self.entries.retain(|_, entry| is_needed(entry));
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_kept_as_long_as_it_is_used_or_as_long_as_it_may_be() {
+    fn state_expires_by_sliding_or_fixed_window() {
         for (caching, at_50, at_70) in [
             (Caching::Sliding(Duration::from_secs(30)), Some(2), Some(2)),
             (Caching::Fixed(Duration::from_secs(60)), Some(2), None),
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_state_takes_the_place_of_none_that_is_newer() {
+    fn older_state_does_not_replace_a_newer_one() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(5), seconds(0));
         cache.put::<Cart, u32>(&name(1), Arc::new(6), at(4), seconds(0));
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn those_used_longest_ago_make_room() {
+    fn least_recently_used_states_are_evicted() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 3000);
         for id in 0..4 {
             cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(0));
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_again_stays_in_its_place_and_counts_as_used() {
+    fn replaced_state_keeps_its_queue_position_and_counts_as_used() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 3000);
         let put = |id, version| {
             cache.put::<Cart, u32>(&name(id), Arc::new(7), at(version), seconds(0));
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_too_old_and_is_kept_again_makes_room_like_the_others() {
+    fn expired_and_stored_again_state_is_evictable() {
         let cache = StateCache::new(Caching::Fixed(Duration::from_secs(30)), 3000);
         let put = |id, now| cache.put::<Cart, u32>(&name(id), Arc::new(7), at(1), seconds(now));
         put(0, 0);
@@ -364,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_no_longer_than_it_must_be() {
+    fn queue_stays_proportional_to_the_entries() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         for round in 0..1000 {
             for id in 0..10 {
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_are_not_there_are_not_remembered() {
+    fn missing_streams_are_not_remembered() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         for id in 0..10 {
             cache.turn::<Cart>(&name(id));
@@ -401,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_while_others_wait_for_their_turn_has_a_greater_number() {
+    fn state_stored_while_waiting_has_a_larger_number() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         let number = || cache.get::<Cart, u32>(&name(1), seconds(0)).unwrap().number;
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn of_streams_without_a_state_nothing_stays_but_turns_that_are_held() {
+    fn entries_without_state_are_removed_unless_their_turn_is_held() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         let held = cache.turn::<Cart>(&name(0));
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_fold_the_same_stream_differently_do_not_meet() {
+    fn deciders_do_not_share_states() {
         struct Other;
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));

@@ -1,4 +1,4 @@
-//! What a program wants of a stream: events to append, and in a transaction the streams that its body has loaded.
+//! Appends to a stream, and in a transaction the streams that its body has loaded.
 
 use floe_store::Text;
 
@@ -8,26 +8,26 @@ use super::position::Position;
 use super::stored::{StoredEvent, StoredUnfold};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What shall be written.
+/// An append.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) events: Vec<StoredEvent>,
-    /// What stands beside the events from then on, instead of what stood there.
+    /// The unfolds that replace the stored ones.
     pub(crate) unfolds: Vec<StoredUnfold>,
-    /// What must not have changed.
+    /// What must be unchanged.
     pub(crate) guard: Guard,
 }
 
-/// What must not have changed since a stream was read.
+/// What must be unchanged since a stream was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Its version.
     Version,
-    /// Anything: what is written depends on the unfolds.
+    /// The whole Tip, because the append depends on the unfolds.
     Etag,
 }
 
-/// The streams that a run of a body has loaded, in their order; none where loading has failed.
+/// The streams loaded by a run of a body, in order; `None` where loading failed.
 #[derive(Default)]
 pub(super) struct StreamChanges(pub(super) Vec<Option<StreamEntry>>);
 
@@ -36,19 +36,19 @@ impl StreamChanges {
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been loaded before.
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) if it was loaded before.
     pub(super) fn enter(&mut self, entry: StreamEntry) -> Result<usize> {
         let is_known = |known: &StreamEntry| known.name == entry.name && known.table == entry.table;
         if self.0.iter().flatten().any(is_known) {
             let name = &entry.name;
-            let message = format!("the transaction has loaded this stream before: stream={name}");
+            let message = format!("the transaction has already loaded this stream: stream={name}");
             return Err(Error::new(ErrorKind::FetchedTwice, message));
         }
         self.0.push(Some(entry));
         Ok(self.0.len() - 1)
     }
 
-    /// Records where a stream stands.
+    /// Records the position of a loaded stream.
     pub(super) fn loaded(&mut self, slot: usize, position: Option<Position>) {
         if let Some(Some(stream)) = self.0.get_mut(slot) {
             stream.position = position;
@@ -56,14 +56,14 @@ impl StreamChanges {
         }
     }
 
-    /// Forgets a stream that was not loaded after all, so that it can be loaded again.
+    /// Removes a stream that was not loaded after all, so that it can be loaded again.
     pub(super) fn forget(&mut self, slot: usize) {
         if let Some(stream) = self.0.get_mut(slot) {
             stream.take_if(|stream| !stream.is_loaded);
         }
     }
 
-    /// Records what is appended to a stream, in place of what was recorded before.
+    /// Records an append to a stream, replacing an earlier one.
     pub(super) fn change(&mut self, slot: usize, change: Change) {
         if let Some(Some(stream)) = self.0.get_mut(slot) {
             stream.change = Some(change);
@@ -71,7 +71,7 @@ impl StreamChanges {
     }
 }
 
-/// A stream that a body has loaded.
+/// A stream loaded by a body.
 #[derive(Debug)]
 pub(super) struct StreamEntry {
     pub(super) table: String,
@@ -80,8 +80,8 @@ pub(super) struct StreamEntry {
     pub(super) guard: Guard,
     pub(super) position: Option<Position>,
     pub(super) change: Option<Change>,
-    /// Whether it is known where the stream stood.
+    /// Whether loading has completed.
     pub(super) is_loaded: bool,
-    /// The id of the commit, once there is one.
+    /// The id of the commit, after it is assigned.
     pub(super) etag: Option<Text>,
 }

@@ -1,15 +1,15 @@
-//! Coalescing: appends to one stream that come at the same time are sent as one.
+//! Coalescing: concurrent appends to one stream are sent as one request.
 //!
-//! Callers stand in a line, one line for each stream. One of them has the turn and sends what all of them want to
-//! append, as far as it fits; then each is told where its own events are. Whoever is still in line takes the next turn.
+//! Callers join a queue, one queue per stream. One caller takes the turn and sends the events of all queued callers
+//! that fit into a request; then each receives the indexes of its events. A caller that is still queued takes the
+//! next turn.
 //!
-//! What is being sent belongs to the line and not to the caller whose turn it is. So a caller may go away at any time:
-//! the next one goes on with the very request that was under way, and nothing is lost or appended twice. Only when all
-//! callers of a stream have gone away, what was under way is given up, as with any append that nobody waits for.
+//! The request in flight belongs to the queue, not to the caller with the turn. A caller can therefore be cancelled
+//! at any time: the next one continues the same request, and nothing is lost or appended twice. Only when all callers
+//! of a stream are cancelled, the request in flight is dropped, as for any cancelled append.
 //!
-//! Where a stream stands is remembered from one append to the next, so that nothing is read in between. If somebody else
-//! has written meanwhile, the Tip that comes back with the refusal tells it. The guard is the etag, so that a stream that
-//! was pruned meanwhile is noticed too.
+//! The position of a stream is remembered between appends, so that nothing is read in between. After a conflict, the
+//! Tip in the response has the new position. The guard is the etag, so that pruning is noticed too.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -32,10 +32,10 @@ use super::stored::StoredEvent;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
 
-/// Appends to streams, together what comes at the same time. Cheap to clone: copies share the lines.
+/// Coalesces concurrent appends to streams. Cheap to clone: copies share the queues.
 ///
-/// For streams that many append to without deciding anything, such as logs. The order of two appends is the order in
-/// which they were called; whatever version the stream has will do.
+/// For streams to which many callers append without decisions, such as logs. Appends are ordered by their calls, and
+/// accept any version of the stream.
 ///
 /// ```
 /// use std::time::Duration;
@@ -67,8 +67,8 @@ struct Shared {
 }
 
 impl Appender {
-    /// Appends to the streams of this store. Before a request is sent, others are waited for so long; not at all if that
-    /// is zero, and then only those come together who come while another request is under way.
+    /// Creates an appender for the streams of this store. `linger` is the pause before a request, in which further
+    /// appends can join; with zero, only appends during a request in flight are coalesced.
     pub fn new(store: EventStore, linger: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -79,26 +79,26 @@ impl Appender {
         }
     }
 
-    /// Appends events to a stream, all or none, one after the other. Tells the indexes that they have.
+    /// Appends events to a stream, atomically and adjacent. Returns their indexes.
     ///
-    /// A call that is given up may have appended its events or not. One that has begun is to be polled or dropped: while
-    /// it has the turn, others wait for it.
+    /// A cancelled call may have appended its events or not. A started call must be polled or dropped: while it has
+    /// the turn, other callers wait for it.
     ///
     /// # Errors
     ///
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others were always faster,
-    /// [`TooLarge`](ErrorKind::TooLarge) when the events do not fit into an item,
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are none, [`Store`](ErrorKind::Store) when the store cannot
-    /// answer. An error of the request is told to all whose events were in it.
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) after too many conflicts,
+    /// [`TooLarge`](ErrorKind::TooLarge) if the events do not fit into an item, [`InvalidUse`](ErrorKind::InvalidUse)
+    /// if there are none, [`Store`](ErrorKind::Store) if the store fails. An error of a request is returned to all
+    /// callers whose events were in it.
     pub async fn append(&self, stream: &StreamName, events: Vec<EventData>) -> Result<Range<u64>> {
         if events.is_empty() {
-            let message = format!("there is nothing to append: stream={stream} events=0");
+            let message = format!("no events to append: stream={stream}");
             return Err(Error::new(ErrorKind::InvalidUse, message));
         }
         let seat = self.shared.sit(stream);
         let line = &seat.line;
         let mut answer = line.join(self.shared.store.stored(events)?);
-        // The one that has the answer leaves the turn to others.
+        // A caller that receives its result first leaves the turn to others.
         let mut turn = match select(&mut answer, pin!(line.turn.lock())).await {
             Either::Left((told, _)) => return told.unwrap_or_else(|_| Err(forsaken(stream))),
             Either::Right((turn, _)) => turn,
@@ -110,7 +110,7 @@ impl Appender {
             *turn = None;
             match answer.try_recv() {
                 Ok(told) => return told,
-                // The others filled the request.
+                // The request was full before this caller's turn in the queue.
                 Err(oneshot::error::TryRecvError::Empty) => {}
                 Err(oneshot::error::TryRecvError::Closed) => return Err(forsaken(stream)),
             }
@@ -127,25 +127,25 @@ impl fmt::Debug for Appender {
     }
 }
 
-/// Nobody tells an answer any more, which takes a panic of who should.
+/// The error after the sender of the result was dropped, which happens only after a panic.
 fn forsaken(stream: &StreamName) -> Error {
-    let message = format!("nobody can know whether the append was applied: stream={stream}");
+    let message = format!("append outcome unknown: stream={stream}");
     Error::new(ErrorKind::OutcomeUnknown, message)
 }
 
 type Answer = oneshot::Receiver<Result<Range<u64>>>;
 
-/// Those who append to one stream.
+/// The callers that append to one stream.
 struct Line {
     stream: StreamName,
     waiting: Mutex<VecDeque<Waiting>>,
-    /// Where the stream stands, as far as is known.
+    /// The position of the stream, if known.
     position: Mutex<Option<Position>>,
-    /// Held by whose turn it is, with what is being sent.
+    /// Held by the caller with the turn, with the request in flight.
     turn: tokio::sync::Mutex<Option<BoxFuture<'static, ()>>>,
 }
 
-/// A caller in line.
+/// A queued caller.
 struct Waiting {
     events: Vec<StoredEvent>,
     bytes: usize,
@@ -162,7 +162,7 @@ impl Line {
         }
     }
 
-    /// Goes to the end of the line.
+    /// Joins the end of the queue.
     fn join(&self, events: Vec<StoredEvent>) -> Answer {
         let (answer, told) = oneshot::channel();
         lock(&self.waiting).push_back(Waiting {
@@ -173,7 +173,7 @@ impl Line {
         told
     }
 
-    /// Waits for others, and sends what is there then.
+    /// Lingers, and sends what is queued then.
     async fn round(self: Arc<Self>, store: EventStore, linger: Duration) {
         if !linger.is_zero() {
             store.db().timer().sleep(linger).await;
@@ -187,7 +187,7 @@ impl Line {
         tell(group, told);
     }
 
-    /// Takes from the line whom one request has room for, and at least one. Who has gone away is passed over.
+    /// Takes the callers that fit into one request, at least one. Skips cancelled callers.
     fn take(&self) -> Vec<Waiting> {
         let mut waiting = lock(&self.waiting);
         let mut group: Vec<Waiting> = Vec::new();
@@ -208,9 +208,9 @@ impl Line {
         group
     }
 
-    /// Appends to the stream, wherever it stands. Tells the index of the first event.
+    /// Appends to the stream at its current position. Returns the index of the first event.
     async fn append(&self, store: &EventStore, events: Vec<StoredEvent>) -> Result<u64> {
-        // Until it is known where the stream stands then, nobody knows.
+        // The position is unknown until the append succeeds.
         let mut position = lock(&self.position).take();
         if position.is_none() {
             let tip = store.tip(&self.stream, true).await?;
@@ -227,40 +227,40 @@ impl Line {
     }
 }
 
-/// Tells everyone the indexes of their own events, or what went wrong.
+/// Sends each caller the indexes of its events, or the error.
 fn tell(group: Vec<Waiting>, told: Result<u64>) {
     let mut start = told;
     for one in group {
         let end = start.clone().map(|start| start + one.events.len() as u64);
         let range = start.and_then(|start| Ok(start..end.clone()?));
-        // Who has gone away does not want to know.
+        // A cancelled caller needs no result.
         drop(one.answer.send(range));
         start = end;
     }
 }
 
-/// The lines of all streams that are appended to, and of some that were.
+/// The queues of all streams with callers, and of some idle ones.
 #[derive(Default)]
 struct Lines {
     by_stream: HashMap<StreamName, Place>,
-    /// The streams that nobody appends to, the one that has been so for longest first.
+    /// Streams without callers, longest idle first.
     idle: BTreeMap<u64, StreamName>,
     idle_bytes: usize,
-    /// Counts how often a stream became idle.
+    /// Counts how often streams became idle.
     clock: u64,
 }
 
-/// A line and who is in it.
+/// A queue and its number of callers.
 struct Place {
     line: Arc<Line>,
     callers: usize,
-    /// Since when it is idle.
+    /// The count at which it became idle.
     since: u64,
-    /// What is remembered of it while it is idle.
+    /// Size of its position while it is idle.
     bytes: usize,
 }
 
-/// A caller's place in a line, which is left when it is dropped.
+/// A caller's membership in a queue, which ends when it is dropped.
 struct Seat {
     shared: Arc<Shared>,
     line: Arc<Line>,
@@ -295,13 +295,13 @@ impl Shared {
 impl Drop for Seat {
     fn drop(&mut self) {
         let abandoned = lock(&self.shared.lines).leave(&self.line);
-        // What was under way may hold anything, so it ends where no lock is held.
+        // The request in flight may hold any resource, so it is dropped without holding the lock.
         drop(abandoned);
     }
 }
 
 impl Lines {
-    /// One caller less. Gives back what was under way if it was the last.
+    /// Removes a caller. Returns the request in flight if it was the last caller.
     fn leave(&mut self, line: &Line) -> Option<BoxFuture<'static, ()>> {
         let place = self.by_stream.get_mut(&line.stream)?;
         place.callers -= 1;
@@ -322,7 +322,7 @@ impl Lines {
         abandoned
     }
 
-    /// Forgets what has been idle for longest, until there is room.
+    /// Removes the longest idle queues until there is room.
     fn make_room(&mut self) {
         while self.idle.len() > IDLE_STREAMS_MAX || self.idle_bytes > IDLE_BYTES_MAX {
             let Some((_, stream)) = self.idle.pop_first() else {

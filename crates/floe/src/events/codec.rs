@@ -1,11 +1,11 @@
-//! Bodies of events as they are stored: as they are, or smaller.
+//! Encodings of stored event bodies, uncompressed or compressed.
 //!
-//! | number | encoding | written | read |
+//! | number | encoding | write | read |
 //! |---|---|---|---|
-//! | absent, 0 | as it is | yes | yes |
-//! | 1 | raw DEFLATE, which may lack its end | never | yes |
-//! | 2 | Brotli | if asked for | yes |
-//! | 3 | zstd, which is ours: no other program reads it | if asked for, with the feature `zstd` | with the feature `zstd` |
+//! | absent, 0 | uncompressed | yes | yes |
+//! | 1 | raw DEFLATE, possibly without its end | never | yes |
+//! | 2 | Brotli | on request | yes |
+//! | 3 | zstd, a Floe extension: no other program reads it | on request, with the feature `zstd` | with the feature `zstd` |
 
 use std::io::Read;
 
@@ -14,32 +14,32 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Smaller bodies are stored as they are.
+/// Smaller bodies are stored uncompressed.
 const COMPRESS_BYTES_MIN: usize = 48;
 
-/// The most bytes that a stored body may come to: an item holds 400 KB, so more than that is an attack.
+/// Maximum size of a decoded body. An item holds 400 KB, so a larger body is an attack.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Whether bodies are made smaller before they are stored.
+/// Compression of event bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// They are stored as they are.
+    /// No compression.
     #[default]
     None,
-    /// Bodies of 48 bytes and more are compressed with Brotli, and stored so if that is smaller.
+    /// Bodies of at least 48 bytes are stored compressed with Brotli if that is smaller.
     Brotli,
-    /// As [`Brotli`](Self::Brotli), for bodies of so many bytes and more: for streams of small events among which a few
-    /// would not fit into an item.
+    /// Like [`Brotli`](Self::Brotli), for bodies of at least this many bytes: for streams of small events with a few
+    /// that would not fit into an item.
     BrotliFrom(usize),
-    /// Bodies of 48 bytes and more are compressed with zstd, and stored so if that is smaller. It is faster than Brotli
-    /// and compresses less. Equinox cannot read it, nor a program that was built without the feature.
+    /// Bodies of at least 48 bytes are stored compressed with zstd if that is smaller. Faster than Brotli with less
+    /// compression. Neither Equinox nor a program built without the feature can read it.
     #[cfg(feature = "zstd")]
     Zstd,
 }
 
 impl Compression {
-    /// How a body of so many bytes is tried to be made smaller.
+    /// The encoding to try for a body of this size.
     fn of_body(self, bytes: usize) -> Encoding {
         match self {
             _ if bytes < COMPRESS_BYTES_MIN => Encoding::Raw,
@@ -74,7 +74,7 @@ impl Encoding {
     }
 }
 
-/// A body as it is stored.
+/// An encoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Body {
     pub(crate) encoding: Encoding,
@@ -82,7 +82,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// Stores these bytes.
+    /// Encodes a body.
     pub(crate) fn encode(bytes: Vec<u8>, compression: Compression) -> Self {
         let encoding = compression.of_body(bytes.len());
         let smaller = match encoding {
@@ -123,12 +123,12 @@ const fn zstd(_: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The bytes that were stored.
+/// Decodes a stored body.
 ///
 /// # Errors
 ///
-/// [`InvalidEvent`](ErrorKind::InvalidEvent) when they are damaged or too many, [`Unsupported`](ErrorKind::Unsupported)
-/// when the program was built without what reads them.
+/// [`InvalidEvent`](ErrorKind::InvalidEvent) if it is damaged or too large, [`Unsupported`](ErrorKind::Unsupported)
+/// if the program was built without its encoding.
 pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
     let decoded = match encoding {
         Encoding::Raw => Some(stored.to_vec()),
@@ -141,7 +141,7 @@ pub(crate) fn decode(encoding: Encoding, stored: &[u8]) -> Result<Vec<u8>> {
     };
     decoded.ok_or_else(|| {
         let (encoding, bytes) = (encoding.number(), stored.len());
-        let message = format!("a body cannot be read: encoding={encoding} bytes={bytes}");
+        let message = format!("cannot read an event body: encoding={encoding} bytes={bytes}");
         Error::new(ErrorKind::InvalidEvent, message)
     })
 }
@@ -162,11 +162,11 @@ fn unzstd(stored: &[u8]) -> Option<Vec<u8>> {
 fn without_zstd() -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        "a body is compressed with zstd, which takes the feature `zstd` of floe: encoding=3",
+        "the event body is compressed with zstd, which requires the feature `zstd` of floe: encoding=3",
     )
 }
 
-/// Reads raw DEFLATE. Some writers flush without ending the last block: what was there until then counts.
+/// Decodes raw DEFLATE. Some writers flush without ending the last block, so a missing end is accepted.
 fn inflate(stored: &[u8]) -> Option<Vec<u8>> {
     let mut state = DecompressorOxide::new();
     let mut out = vec![0; (stored.len() * 4).clamp(64, BODY_BYTES_MAX)];
@@ -229,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn large_bodies_alone_can_be_compressed() {
+    fn only_large_bodies_can_be_compressed() {
         let compression = Compression::BrotliFrom(1000);
         assert_eq!(round_trip(&[b'a'; 999], compression).0, Encoding::Raw);
         assert_eq!(round_trip(&[b'a'; 1000], compression).0, Encoding::Brotli);
     }
 
     #[test]
-    fn every_encoding_has_its_number_and_others_have_none() {
+    fn encodings_have_unique_numbers() {
         for number in 0..4 {
             let encoding = Encoding::of_number(number).unwrap();
             assert_eq!(u64::from(encoding.number()), number);
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(Encoding::of_number(4), None);
     }
 
-    /// A frame of the zstd program, version 1.5.4, of 300 times the letter a.
+    /// A frame of 300 letters `a`, written by the zstd program, version 1.5.4.
     const ZSTD_FRAME: [u8; 18] = [
         0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58, 0x4d, 0x00, 0x00, 0x10, 0x61, 0x61, 0x01, 0x00, 0x27,
         0x2a, 0xc0, 0x02,
@@ -252,13 +252,13 @@ mod tests {
 
     #[cfg(feature = "zstd")]
     #[test]
-    fn what_other_programs_compress_is_read() {
+    fn zstd_frames_of_other_programs_are_read() {
         assert_eq!(decode(Encoding::Zstd, &ZSTD_FRAME).unwrap(), [b'a'; 300]);
     }
 
     #[cfg(not(feature = "zstd"))]
     #[test]
-    fn without_the_feature_zstd_is_an_error_that_names_it() {
+    fn zstd_without_the_feature_is_an_error() {
         let error = decode(Encoding::Zstd, &ZSTD_FRAME).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("feature `zstd`"), "{error}");
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_told() {
+    fn damaged_bodies_are_rejected() {
         for encoding in [
             Encoding::Deflate,
             Encoding::Brotli,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_grows_beyond_all_bounds_is_refused() {
+    fn decompression_bombs_are_rejected() {
         let bomb = miniz_oxide::deflate::compress_to_vec(&vec![0; BODY_BYTES_MAX + 1], 9);
         assert!(decode(Encoding::Deflate, &bomb).is_err());
         let mut out = Vec::new();

@@ -1,14 +1,15 @@
-//! Appending: from events to the one request that adds them to a stream.
+//! Appending: compiles events into the single request that adds them to a stream.
 //!
 //! ```text
-//! no stream yet                  PutItem of the Tip, if there is none
+//! no stream yet                  PutItem of the Tip, if it does not exist
 //! the Tip has room               UpdateItem of the Tip, if it is as expected
-//! the Tip is full                TransactWriteItems: PutItem of a calf with the events of the Tip, if there is none,
-//!                                and UpdateItem of the Tip, which holds the new events alone
+//! the Tip is full                TransactWriteItems: PutItem of a calf with the events of the Tip, if it does not
+//! exist,
+//!                                and UpdateItem of the Tip, which then holds only the new events
 //! ```
 //!
-//! The request carries a new etag. When the answer is lost, the request is sent again; if it then fails, the Tip that
-//! comes back tells whether it had been applied: by the etag, or by the very events at the expected index.
+//! The request has a new etag. If the response is lost, the request is sent again; if that fails, the Tip in the
+//! response shows whether the first one was applied: by the etag, or by the same events at the expected index.
 
 mod outcome;
 mod part;
@@ -35,29 +36,29 @@ use crate::tx::part::PartWrite;
 
 pub(crate) use outcome::Synced;
 
-/// One append, of which is known what it comes to.
+/// One append with its size.
 #[derive(Debug)]
 pub(crate) struct Sync<'a> {
     table: &'a str,
     stream: &'a StreamName,
-    /// Where the stream stood; `None` if it is not there yet.
+    /// The position of the stream before; `None` if it does not exist.
     before: Option<&'a Position>,
     change: &'a Change,
-    /// Whether the events of the Tip make room.
+    /// Whether the events of the Tip are calved.
     calves: bool,
-    /// Where the stream stands once it is applied.
+    /// The position of the stream afterwards.
     pub(crate) after: Position,
-    /// Size of the Tip once it is applied.
+    /// Size of the Tip afterwards.
     bytes: usize,
 }
 
 impl<'a> Sync<'a> {
-    /// The append of this change to a stream that stands there, or is not there yet.
+    /// Compiles an append to a stream at a position, or to a new stream.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item,
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when what is in the Tip cannot be weighed.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the Tip would not fit into an item,
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if the Tip cannot be read.
     pub(crate) fn new(
         table: &'a str,
         stream: &'a StreamName,
@@ -104,13 +105,13 @@ impl<'a> Sync<'a> {
         })
     }
 
-    /// What is written, in the order in which it is written.
+    /// The writes, in order.
     pub(crate) fn writes(&self) -> Vec<TransactWrite> {
         let tip = self.write_tip().into();
         self.put_calf().into_iter().chain([tip]).collect()
     }
 
-    /// What is written, with the size of each item.
+    /// The writes, with the size of each item.
     pub(crate) fn weighed_writes(&self) -> Vec<PartWrite> {
         let tip = PartWrite {
             write: self.write_tip().into(),
@@ -152,7 +153,7 @@ impl<'a> Sync<'a> {
         tip.into_item()
     }
 
-    /// The events of the Tip as a batch that never changes, if they make room.
+    /// The events of the Tip as a calf, if they are calved.
     fn put_calf(&self) -> Option<TransactWrite> {
         let position = self.before.filter(|_| self.calves)?;
         let index = position.version - position.tip.len() as u64;
@@ -161,14 +162,14 @@ impl<'a> Sync<'a> {
         Some(put_new(self.table, calf.into_item()).into())
     }
 
-    /// The update of the Tip. What it had stays unless it was calved or was nothing.
+    /// The update of the Tip. Existing events stay, unless they are calved or there are none.
     fn update(&self) -> Update {
         let (change, after) = (self.change, &self.after);
         let replaces = self.calves || self.before.is_none_or(|before| before.tip.is_empty());
         let appended = change.events.len() as u64;
         let left = self.before.and_then(|before| before.left);
         let mut update = Update {
-            // Of most appends these four change: the etag, the version, and both lists.
+            // Most appends change four attributes: the etag, the version, and both lists.
             set: Vec::with_capacity(4),
             ..Update::default()
         };
@@ -194,12 +195,13 @@ impl<'a> Sync<'a> {
                 (true, _) => update.set(name, list),
                 (false, true) => {
                     let path = Path::attribute(name);
-                    let had = match self.before.is_some_and(|before| before.etag.is_some()) {
-                        true => SetOperand::Path(path.clone()),
-                        // Some leave out a list that is empty, and nobody knows whether the Tip is as it was.
-                        false => SetOperand::if_not_exists(path.clone(), Value::L(Vec::new())),
+                    let stored = if self.before.is_some_and(|before| before.etag.is_some()) {
+                        SetOperand::Path(path.clone())
+                    } else {
+                        // Other writers may omit an empty list, and without an etag the Tip may have changed.
+                        SetOperand::if_not_exists(path.clone(), Value::L(Vec::new()))
                     };
-                    update.set(path, SetOperand::list_append(had, list))
+                    update.set(path, SetOperand::list_append(stored, list))
                 }
                 (false, false) => update,
             };
@@ -208,7 +210,7 @@ impl<'a> Sync<'a> {
     }
 }
 
-/// Whether a Tip of so many events makes room.
+/// Whether a Tip with these contents must calve.
 fn is_full(count: usize, events: Weight, unfolds: Weight, limits: &TipLimits) -> bool {
     limits.events_max.is_some_and(|most| count > most)
         || events.model > limits.event_bytes_max
@@ -216,7 +218,7 @@ fn is_full(count: usize, events: Weight, unfolds: Weight, limits: &TipLimits) ->
         || events.item + unfolds.item > TIP_BYTES_MAX
 }
 
-/// What the item of the Tip weighs, which need not be made for that.
+/// Computes the size of the Tip without building the item.
 fn tip_bytes(
     stream: &StreamName,
     after: &Position,
@@ -247,7 +249,7 @@ fn check_size(stream: &StreamName, bytes: usize) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "an append and its unfolds do not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
+        "an append with its unfolds does not fit into an item: stream={stream} bytes={bytes} max={ITEM_BYTES_MAX}"
     );
     Err(Error::new(ErrorKind::TooLarge, message))
 }
@@ -258,8 +260,8 @@ fn put_new(table: &str, item: Item) -> PutItem {
     put
 }
 
-/// What must hold of the Tip. The version alone would let a prune pass unnoticed, or a calving, and what is
-/// known of the Tip from then on would be wrong.
+/// The condition on the Tip. The version alone would miss a prune or a calving, and the remembered Tip would become
+/// wrong.
 pub(crate) fn condition(position: &Position, guard: Guard) -> Condition {
     let version = || Condition::eq(Path::attribute(NEXT), Value::from(position.version));
     let etag = position.etag.as_ref();

@@ -1,7 +1,7 @@
-//! Deciders: what a stream is to a program. Events are folded into a state, and a decision turns the state into
-//! further events.
+//! Deciders: the rules of a stream. Events are folded into a state, and a decision turns the state into further
+//! events.
 //!
-//! Nothing here knows of a store: a decider is tested with the [harness](super::harness), and used through a
+//! Deciders are independent of a store: they are tested with the [harness](super::harness), and used through a
 //! [stream](super::stream).
 
 use super::keys::StreamId;
@@ -9,8 +9,8 @@ use super::typed::{Event, Unknown};
 
 /// A category of streams, and how their events become a state.
 ///
-/// It is only named, never made: an empty enum or a unit struct will do. What is decided is not a part of it, but a
-/// function from the state to a [`Decision`].
+/// The type is never instantiated: use an empty enum or a unit struct. Decisions are functions from the state to a
+/// [`Decision`].
 ///
 /// ```
 /// use floe::Event;
@@ -49,7 +49,7 @@ use super::typed::{Event, Unknown};
 ///     }
 /// }
 ///
-/// /// Adds an item; does nothing if it is there already.
+/// /// Adds an item, unless it is already there.
 /// fn add(state: &CartState, sku: &str) -> Result<Option<CartEvent>, &'static str> {
 ///     if state.is_closed {
 ///         return Err("the cart is closed");
@@ -75,19 +75,19 @@ pub trait Decider: Send + Sync + 'static {
     /// The category of its streams.
     const CATEGORY: &'static str;
 
-    /// What tells one stream from another: `str`, `Uuid`, `(Uuid, u32)`.
+    /// The type of stream ids: `str`, `Uuid`, `(Uuid, u32)`.
     type Id: StreamId + ?Sized;
 
-    /// What happens in the streams.
+    /// The type of its events.
     type Event: Event;
 
-    /// What decisions depend on.
+    /// The type of the state that decisions depend on.
     type State: Clone + Send + Sync + 'static;
 
     /// The state of a stream without events.
     fn initial() -> Self::State;
 
-    /// The state after an event. Events have happened: there is nothing to refuse.
+    /// The state after an event. Must accept every event.
     fn evolve(state: Self::State, event: &Self::Event) -> Self::State;
 
     /// The state after several events.
@@ -98,7 +98,7 @@ pub trait Decider: Send + Sync + 'static {
         events.into_iter().fold(state, Self::evolve)
     }
 
-    /// How the state of a stream is found. By default from all of its events.
+    /// The access strategy. Default: all events.
     fn access() -> Access<Self>
     where
         Self: Sized,
@@ -106,71 +106,71 @@ pub trait Decider: Send + Sync + 'static {
         Access::Unoptimized
     }
 
-    /// What becomes of stored events of a type that the program does not know. By default they are passed over.
+    /// The handling of stored events of unknown types. Default: skip them.
     fn unknown() -> Unknown {
         Unknown::Skip
     }
 }
 
-/// How the state of a stream is found.
+/// An access strategy: how the state of a stream is loaded.
 ///
-/// An origin is an event from which the state can be told without those before it.
+/// An origin is an event that determines the state without earlier events.
 pub enum Access<D: Decider + ?Sized> {
-    /// From all events.
+    /// Loads all events.
     Unoptimized,
-    /// From the last event alone.
+    /// Loads the last event only.
     LatestKnownEvent,
-    /// From a snapshot beside the events, which is replaced by each append.
+    /// Loads a snapshot stored as an unfold, which each append replaces.
     Snapshot {
-        /// Whether nothing before the event counts.
+        /// Whether earlier events are irrelevant.
         is_origin: fn(&D::Event) -> bool,
-        /// The state as an event.
+        /// Converts the state into an event.
         to_snapshot: fn(&D::State) -> D::Event,
     },
-    /// From one of several snapshots, for instance in the forms of two versions of a program.
+    /// Loads one of several snapshots, for example in the formats of two program versions.
     MultiSnapshot {
-        /// Whether nothing before the event counts.
+        /// Whether earlier events are irrelevant.
         is_origin: fn(&D::Event) -> bool,
-        /// The state as events, the one that is looked at first last.
+        /// Converts the state into events; the last one is tried first.
         to_snapshots: fn(&D::State) -> Vec<D::Event>,
     },
-    /// From a snapshot, in place of events: what happened is not kept.
+    /// Loads a snapshot that replaces the events, which are not stored.
     RollingState {
-        /// The state as an event.
+        /// Converts the state into an event.
         to_snapshot: fn(&D::State) -> D::Event,
     },
-    /// As the functions say.
+    /// Uses custom functions.
     Custom {
-        /// Whether nothing before the event counts.
+        /// Whether earlier events are irrelevant.
         is_origin: fn(&D::Event) -> bool,
-        /// Of what was decided, and the state after it: the events to append, and the unfolds to keep.
+        /// Returns the events to append and the unfolds to store, from the decided events and the state after them.
         transmute: Transmute<D>,
     },
 }
 
-/// What a [custom](Access::Custom) strategy makes of a decision.
+/// The conversion of a [custom](Access::Custom) strategy.
 pub type Transmute<D> = fn(
     Vec<<D as Decider>::Event>,
     &<D as Decider>::State,
 ) -> (Vec<<D as Decider>::Event>, Vec<<D as Decider>::Event>);
 
-/// What a decision comes to: events to append, and what the caller is told.
+/// The result of a decision: events to append, and an output for the caller.
 ///
-/// | type | events | what the caller is told |
+/// | type | events | output |
 /// |---|---|---|
-/// | `()` | none | nothing |
-/// | `Option<E>` | one or none | nothing |
-/// | `Vec<E>`, `[E; N]` | all of them, at once | nothing |
-/// | `(R, D)` where `D` is a decision that tells nothing | those of `D` | `R` |
+/// | `()` | none | none |
+/// | `Option<E>` | one or none | none |
+/// | `Vec<E>`, `[E; N]` | all of them, atomically | none |
+/// | `(R, D)` where `D` is a decision without output | those of `D` | `R` |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a decision about events of type `{E}`",
-    note = "a decision is `Vec<{E}>`, `[{E}; N]`, `Option<{E}>`, `()`, or `(R, Vec<{E}>)` where the caller is told `R`"
+    note = "a decision is `Vec<{E}>`, `[{E}; N]`, `Option<{E}>`, `()`, or `(R, Vec<{E}>)` with the output `R`"
 )]
 pub trait Decision<E> {
-    /// What the caller is told.
+    /// The output for the caller.
     type Output;
 
-    /// What the caller is told, and the events.
+    /// Splits into output and events.
     fn into_parts(self) -> (Self::Output, Vec<E>);
 }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_come_as_it_suits_them() {
+    fn decisions_have_several_types() {
         assert_eq!(parts(()), ((), vec![]));
         assert_eq!(parts(vec![1, 2]), ((), vec![1, 2]));
         assert_eq!(parts([1, 2]), ((), vec![1, 2]));

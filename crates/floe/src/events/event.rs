@@ -1,8 +1,8 @@
-//! Events as they are written and as they are read, before anybody knows what they mean.
+//! Events as they are written and read, independent of their meaning.
 
 use floe_store::Timestamp;
 
-/// An event to be appended.
+/// An event to append.
 ///
 /// ```
 /// use floe::events::EventData;
@@ -13,20 +13,20 @@ use floe_store::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EventData {
-    /// The name of its type.
+    /// The event type.
     pub event_type: String,
-    /// What it says; empty if its type says all.
+    /// The body; may be empty.
     pub data: Vec<u8>,
-    /// What is told besides; mostly nothing.
+    /// Metadata; usually empty.
     pub meta: Vec<u8>,
-    /// What it belongs to: the same for all that one request brought about.
+    /// The correlation id, shared by all consequences of one request.
     pub correlation_id: Option<String>,
-    /// What brought it about.
+    /// The causation id: the cause of the event.
     pub causation_id: Option<String>,
 }
 
 impl EventData {
-    /// An event of this type.
+    /// Creates an event of this type.
     pub fn new(event_type: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
         Self {
             event_type: event_type.into(),
@@ -36,13 +36,13 @@ impl EventData {
     }
 
     setters! {
-        /// Tells something besides.
+        /// Sets the metadata.
         pub fn meta(meta: impl Into<Vec<u8>>) => meta = meta.into();
 
-        /// Says what it belongs to.
+        /// Sets the correlation id.
         pub fn correlation(id: impl Into<String>) => correlation_id = Some(id.into());
 
-        /// Says what brought it about.
+        /// Sets the causation id.
         pub fn causation(id: impl Into<String>) => causation_id = Some(id.into());
     }
 }
@@ -51,12 +51,12 @@ impl EventData {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// Its place in the stream, from 0. Of an unfold: the version of the stream that it was made of.
+    /// The index in the stream, starting at 0. For an unfold: the version of the stream it was created from.
     pub index: u64,
     /// When it was appended.
     pub time: Timestamp,
     /// What was appended.
     pub event: EventData,
-    /// Whether it is no event but an unfold: a state that was kept beside the events.
+    /// Whether it is an unfold instead of an event.
     pub is_unfold: bool,
 }

@@ -1,32 +1,32 @@
-//! The feed: what was appended to the streams of a table, told once more in one order.
+//! The feed: everything appended to the streams of a table, in one order that can be read repeatedly.
 //!
-//! The changes of a table are kept for a day, and come in an order that holds per item alone. So an indexer writes
-//! down, in streams of their own, which events were appended to which stream. These can be read from the beginning at
-//! any time, by anybody, as often as it takes.
+//! Change records are kept for a day, and are ordered per item only. An indexer therefore records, in separate
+//! streams, which events were appended to which stream. Any number of readers can read these from the beginning at
+//! any time.
 //!
 //! ```text
-//! change record ──source──▶ spans ──partition──▶ ingester ──decides by──▶ epoch ──▶ $AppendsEpoch-0_7
-//!                                                    └──moves on by──▶ index ──▶ $AppendsIndex-0
+//! change record ──source──▶ spans ──partition──▶ ingester ──decides with──▶ epoch ──▶ $AppendsEpoch-0_7
+//!                                                    └──advances──▶ index ──▶ $AppendsIndex-0
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`source`] | from a change record to the span of events that it brought |
-//! | [`span`] | events that were appended to one stream, side by side |
-//! | [`partition`] | which chain of epochs a stream belongs to |
-//! | [`epoch`] | what an epoch knows, and what it takes of the spans that are brought to it |
-//! | [`index`] | which epoch of each partition is written to |
-//! | [`indexer`] | reads the changes of a table, and brings them to the ingesters |
-//! | [`settings`] | what must stay the same as long as there is a feed |
-//! | [`ingester`] | writes spans into the epochs of a partition, however many others do |
-//! | [`reader`] | reads the epochs of a partition from a checkpoint on |
-//! | [`subscription`] | reads a partition, and loads what the events say |
-//! | [`consumer`] | gives events to handlers, and remembers how far it has come |
-//! | [`log`] | what ingesters and readers need of a store |
-//! | [`checkpoint`] | a place in the feed of a partition |
-//! | [`limits`] | how large epochs become |
+//! | [`source`] | the span of appended events in a change record |
+//! | [`span`] | adjacent events of one stream |
+//! | [`partition`] | assigns streams to partitions |
+//! | [`epoch`] | the state of an epoch, and which spans it accepts |
+//! | [`index`] | the current epoch of each partition |
+//! | [`indexer`] | reads the changes of a table and passes them to ingesters |
+//! | [`settings`] | settings that are fixed when the feed starts |
+//! | [`ingester`] | writes spans into the epochs of a partition, concurrently with other ingesters |
+//! | [`reader`] | reads the epochs of a partition from a checkpoint |
+//! | [`subscription`] | reads a partition and loads the events |
+//! | [`consumer`] | passes events to handlers and stores checkpoints |
+//! | [`log`] | the storage interface of ingesters and readers |
+//! | [`checkpoint`] | a position in the feed of a partition |
+//! | [`limits`] | limits of epochs and consumers |
 //!
-//! The layout is that of Equinox and Propulsion, so that each can read what the other has written.
+//! The layout is that of Equinox and Propulsion, so both sides can read each other's data.
 
 pub mod checkpoint;
 pub mod consumer;
@@ -34,6 +34,7 @@ pub mod epoch;
 pub mod index;
 pub mod indexer;
 pub mod ingester;
+mod json;
 mod kept;
 mod lag;
 pub mod limits;
@@ -47,10 +48,13 @@ pub mod subscription;
 mod telemetry;
 
 pub use checkpoint::Checkpoint;
-pub use consumer::{Consumed, Consumer, ConsumerGroup, Delivery, Handled, Notice, Parked, Worked};
+pub use consumer::{
+    ConsumerGroup, FeedConsumer, FeedSummary, Handled, ParkedStream, ViewTransaction, WorkerNotice,
+    WorkerSummary,
+};
 pub use epoch::Gap;
-pub use indexer::{Indexed, Indexer, IndexerOptions, Intake};
-pub use ingester::{Ingester, Taken};
+pub use indexer::{ChangeIngester, Indexer, IndexerOptions, IndexerSummary};
+pub use ingester::{IngestOutcome, Ingester};
 pub use lag::Lag;
 pub use limits::EpochLimits;
 pub use log::TableLog;

@@ -1,7 +1,7 @@
-//! Tests of deciders without a store: given these events, when this is decided, then those are made.
+//! Tests deciders without a store: given events, when a decision is made, then events are expected.
 //!
-//! Every event is also written and read again on the way, so that a type whose body does not come back as it was is
-//! found here and not in a stream.
+//! Every event is also encoded and decoded, so that a type with a broken round trip fails here and not in a stored
+//! stream.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Write};
@@ -9,9 +9,9 @@ use std::fmt::{Debug, Write};
 use super::decider::{Decider, Decision};
 use super::typed::{Event, Metadata, Unknown, of_data, to_data};
 
-/// Given, when, then.
+/// A given-when-then test of a decider.
 ///
-/// A `then` that does not hold panics, and shows what was given, decided and expected.
+/// A failed `then` panics, and shows the given events, the decision and the expectation.
 ///
 /// ```
 /// use floe::Event;
@@ -54,12 +54,12 @@ use super::typed::{Event, Metadata, Unknown, of_data, to_data};
 ///     .then_err(AlreadyClosed);
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing is decided before `when`"]
+#[must_use = "a harness decides nothing before `when`"]
 pub struct Harness<D: Decider> {
     given: Vec<D::Event>,
 }
 
-/// What was decided, to be compared with what was expected.
+/// The outcome of a decision, to compare with expectations.
 #[derive(Debug)]
 pub struct Decided<D: Decider, R, X> {
     given: Vec<D::Event>,
@@ -73,7 +73,7 @@ impl<D: Decider> Default for Harness<D> {
 }
 
 impl<D: Decider<Event: Debug + PartialEq>> Harness<D> {
-    /// A stream without events.
+    /// Starts with a stream without events.
     pub fn new() -> Self {
         Self::default()
     }
@@ -82,7 +82,7 @@ impl<D: Decider<Event: Debug + PartialEq>> Harness<D> {
     ///
     /// # Panics
     ///
-    /// When an event is not the same after it was written and read.
+    /// If an event changes when it is encoded and decoded.
     #[track_caller]
     pub fn given(mut self, events: impl IntoIterator<Item = D::Event>) -> Self {
         for event in events {
@@ -92,13 +92,13 @@ impl<D: Decider<Event: Debug + PartialEq>> Harness<D> {
         self
     }
 
-    /// Decides by the state of the stream.
+    /// Makes a decision on the state of the stream.
     ///
     /// # Panics
     ///
-    /// When an event that was decided is not the same after it was written and read.
+    /// If a decided event changes when it is encoded and decoded.
     #[track_caller]
-    #[must_use = "nothing is compared before a `then`"]
+    #[must_use = "nothing is checked before a `then`"]
     pub fn when<C, X>(
         self,
         decide: impl FnOnce(&D::State) -> Result<C, X>,
@@ -117,13 +117,13 @@ impl<D: Decider<Event: Debug + PartialEq>> Harness<D> {
         }
     }
 
-    /// Decides by the state of the stream, where nothing can be refused.
+    /// Makes a decision that cannot fail.
     ///
     /// # Panics
     ///
-    /// When an event that was decided is not the same after it was written and read.
+    /// If a decided event changes when it is encoded and decoded.
     #[track_caller]
-    #[must_use = "nothing is compared before a `then`"]
+    #[must_use = "nothing is checked before a `then`"]
     pub fn when_infallible<C>(
         self,
         decide: impl FnOnce(&D::State) -> C,
@@ -141,34 +141,34 @@ where
     R: Debug,
     X: Debug,
 {
-    /// Expects these events, in this order and no others.
+    /// Expects exactly these events, in order.
     ///
     /// # Panics
     ///
-    /// When there are others, or an error.
+    /// If there are other events, or an error.
     #[track_caller]
     pub fn then(self, expected: impl IntoIterator<Item = D::Event>) -> Self {
         let expected: Vec<_> = expected.into_iter().collect();
         let holds = matches!(&self.outcome, Ok((_, events)) if *events == expected);
         let beside = side_by_side(&expected, self.events());
-        self.check(holds, "other events than expected", &beside)
+        self.check(holds, "unexpected events", &beside)
     }
 
-    /// Expects that there are no events, and no error.
+    /// Expects no events and no error.
     ///
     /// # Panics
     ///
-    /// When there are.
+    /// If there are any.
     #[track_caller]
     pub fn then_nothing(self) -> Self {
         self.then([])
     }
 
-    /// Expects that the caller is told this.
+    /// Expects this output for the caller.
     ///
     /// # Panics
     ///
-    /// When the caller is told something else, or an error.
+    /// If the output differs, or there is an error.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
     pub fn then_result(self, expected: R) -> Self
@@ -177,14 +177,14 @@ where
     {
         let holds = matches!(&self.outcome, Ok((result, _)) if *result == expected);
         let expected = format!("  expected result {expected:?}\n");
-        self.check(holds, "another result than expected", &expected)
+        self.check(holds, "unexpected result", &expected)
     }
 
     /// Expects this error.
     ///
     /// # Panics
     ///
-    /// When there is another, or none.
+    /// If there is another error or none.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
     pub fn then_err(self, expected: X) -> Self
@@ -193,19 +193,19 @@ where
     {
         let holds = matches!(&self.outcome, Err(error) if *error == expected);
         let expected = format!("  expected error {expected:?}\n");
-        self.check(holds, "another error than expected", &expected)
+        self.check(holds, "unexpected error", &expected)
     }
 
-    /// Expects an error for which this is true.
+    /// Expects an error that satisfies the predicate.
     ///
     /// # Panics
     ///
-    /// When it is not, or there is none.
+    /// If it does not, or there is none.
     #[track_caller]
     pub fn then_error(self, is_expected: impl FnOnce(&X) -> bool) -> Self {
         let holds = self.outcome.as_ref().err().is_some_and(is_expected);
-        let expected = "  expected an error for which the check is true\n";
-        self.check(holds, "another error than expected", expected)
+        let expected = "  expected an error that satisfies the check\n";
+        self.check(holds, "unexpected error", expected)
     }
 
     #[track_caller]
@@ -229,7 +229,7 @@ where
     }
 }
 
-/// The values, one in a line.
+/// Formats values, one per line.
 fn lines<T: Debug>(values: &[T]) -> String {
     let mut lines: String = values
         .iter()
@@ -241,7 +241,7 @@ fn lines<T: Debug>(values: &[T]) -> String {
     lines
 }
 
-/// The events beside those that were expected. Lines that differ are marked.
+/// Formats expected and actual events in columns. Marks lines that differ.
 fn side_by_side<E: Debug + PartialEq>(expected: &[E], actual: &[E]) -> String {
     let shown =
         |event: Option<&E>| event.map_or_else(|| "-".to_owned(), |event| format!("{event:?}"));
@@ -260,14 +260,14 @@ fn side_by_side<E: Debug + PartialEq>(expected: &[E], actual: &[E]) -> String {
     table
 }
 
-/// An event is the same after it was written and read.
+/// Checks that an event does not change when it is encoded and decoded.
 #[track_caller]
 fn check_codec<E: Event + Debug + PartialEq>(event: &E) {
     let read =
         to_data(event, &Metadata::new()).and_then(|stored| of_data::<E>(&stored, Unknown::Refuse));
     assert!(
         matches!(&read, Ok(Some(read)) if read == event),
-        "an event does not come back as it was\nwritten\n  {event:?}\nread\n  {}\n",
+        "an event changes when it is encoded and decoded\nencoded\n  {event:?}\ndecoded\n  {}\n",
         match &read {
             Ok(Some(read)) => format!("{read:?}"),
             Ok(None) => "nothing".to_owned(),

@@ -3,7 +3,7 @@
 //! ```text
 //! Cart-7f3a                 category Cart, id of one part
 //! Seat-hall1_row7_3         category Seat, id of three parts
-//! $AppendsEpoch-0_12        a stream of the store itself
+//! $AppendsEpoch-0_12        an internal stream
 //! ```
 
 use std::fmt;
@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What stands between a category and an id.
+/// Separates the category and the id.
 const CATEGORY_END: char = '-';
-/// What stands between the parts of an id.
+/// Separates the parts of an id.
 const PART_END: char = '_';
 
 /// The name of a stream: `Category-part1_part2`.
@@ -37,16 +37,16 @@ const PART_END: char = '_';
 pub struct StreamName(Text);
 
 impl StreamName {
-    /// The stream of this category and id.
+    /// Creates a stream name from a category and an id.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the category is empty or holds a `-`, when a part of the id is empty
-    /// or holds a `_`, or when the name is longer than a key can be.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the category is empty or contains `-`, if a part of the id is empty
+    /// or contains `_`, or if the name is longer than a key can be.
     pub fn new<I: StreamId + ?Sized>(category: &str, id: &I) -> Result<Self> {
         if category.is_empty() || category.contains(CATEGORY_END) {
             return Err(invalid(
-                "a category is not empty and holds no '-'",
+                "a category must not be empty or contain '-'",
                 &format!("category={category:?}"),
             ));
         }
@@ -58,36 +58,36 @@ impl StreamName {
         Self::parse(&name)
     }
 
-    /// The name that this text is.
+    /// Parses a stream name.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it has no category or no id, or is longer than a key can be.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the text has no category or no id, or is longer than a key can be.
     pub fn parse(text: &str) -> Result<Self> {
         let fact = || format!("stream={text:?}");
         match text.split_once(CATEGORY_END) {
             Some((category, id)) if !category.is_empty() && !id.is_empty() => {}
-            _ => return Err(invalid("a stream is named Category-id", &fact())),
+            _ => return Err(invalid("a stream name must be Category-id", &fact())),
         }
         if text.len() > PARTITION_KEY_BYTES_MAX {
             let message =
-                format!("the name of a stream has at most {PARTITION_KEY_BYTES_MAX} bytes");
+                format!("a stream name must have at most {PARTITION_KEY_BYTES_MAX} bytes");
             return Err(invalid(&message, &format!("bytes={}", text.len())));
         }
         Ok(Self(Text::from(text)))
     }
 
-    /// The name as it is stored.
+    /// The stored name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What kind of stream it is.
+    /// The category: the text before the first dash.
     pub fn category(&self) -> &str {
         self.halves().0
     }
 
-    /// Which one of its kind.
+    /// The id: the text after the first dash.
     pub fn id(&self) -> &str {
         self.halves().1
     }
@@ -97,7 +97,7 @@ impl StreamName {
         self.id().split(PART_END)
     }
 
-    /// Whether it is a stream of the store itself, which no feed tells of.
+    /// Whether it is an internal stream, which feeds exclude.
     pub fn is_system(&self) -> bool {
         self.0.starts_with('$')
     }
@@ -121,17 +121,17 @@ pub(super) fn invalid(what: &str, fact: &str) -> Error {
     Error::new(ErrorKind::InvalidUse, format!("{what}: {fact}"))
 }
 
-/// What tells one stream of a category from another: text, a number, a UUID, or several of them.
+/// A stream id within a category: text, a number, a UUID, or several of them.
 pub trait StreamId {
     /// Writes the parts of the id.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when a part is empty or holds a `_`.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if a part is empty or contains `_`.
     fn write_parts(&self, parts: &mut IdWriter<'_>) -> Result<()>;
 }
 
-/// Takes the parts of an id, one after the other.
+/// Collects the parts of an id.
 #[derive(Debug)]
 pub struct IdWriter<'n> {
     name: &'n mut String,
@@ -143,12 +143,12 @@ impl IdWriter<'_> {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is empty or holds a `_`.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if it is empty or contains `_`.
     pub fn part(&mut self, part: &str) -> Result<()> {
         if part.is_empty() || part.contains(PART_END) {
             let fact = format!("part={part:?}");
             return Err(invalid(
-                "a part of a stream's id is not empty and holds no '_'",
+                "a part of a stream id must not be empty or contain '_'",
                 &fact,
             ));
         }
@@ -200,7 +200,7 @@ macro_rules! ids_of_several {
     ($($name:ident)+) => {
         impl<$($name: StreamId),+> StreamId for ($($name,)+) {
             fn write_parts(&self, parts: &mut IdWriter<'_>) -> Result<()> {
-                #[expect(non_snake_case, reason = "a part is named as its type")]
+                #[expect(non_snake_case, reason = "each part is named like its type")]
                 let ($($name,)+) = self;
                 $($name.write_parts(parts)?;)+
                 Ok(())
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_has_one_or_more_parts() {
+    fn id_has_one_or_more_parts() {
         assert_eq!(name("Cart", &"a"), "Cart-a");
         assert_eq!(name("Cart", &"a-b"), "Cart-a-b");
         assert_eq!(
@@ -239,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_be_those_of_others_are_refused() {
-        let part = "a part of a stream's id is not empty and holds no '_'";
+    fn ambiguous_names_are_rejected() {
+        let part = "a part of a stream id must not be empty or contain '_'";
         assert_eq!(name("Cart", &"a_b"), format!("{part}: part=\"a_b\""));
         assert_eq!(name("Cart", &("a", "")), format!("{part}: part=\"\""));
-        let category = "a category is not empty and holds no '-'";
+        let category = "a category must not be empty or contain '-'";
         assert_eq!(name("", &"a"), format!("{category}: category=\"\""));
         assert_eq!(
             name("Ca-rt", &"a"),
@@ -251,19 +251,19 @@ mod tests {
         );
         assert_eq!(
             name("Cart", &"x".repeat(2044)),
-            "the name of a stream has at most 2048 bytes: bytes=2049"
+            "a stream name must have at most 2048 bytes: bytes=2049"
         );
         for text in ["", "Cart", "-a", "Cart-"] {
             let error = StreamName::parse(text).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("a stream is named Category-id: stream={text:?}")
+                format!("a stream name must be Category-id: stream={text:?}")
             );
         }
     }
 
     #[test]
-    fn a_name_comes_apart_at_the_first_dash() {
+    fn name_is_split_at_the_first_dash() {
         let name = StreamName::parse("$Epoch-0_12-x").unwrap();
         assert_eq!((name.category(), name.id()), ("$Epoch", "0_12-x"));
         assert_eq!(name.parts().collect::<Vec<_>>(), ["0", "12-x"]);

@@ -1,21 +1,21 @@
-//! The limits of the event store, each with its reason.
+//! Limits of the event store, with their reasons.
 
 use floe_store::limits::ITEM_BYTES_MAX;
 
-/// What a Tip may hold before its events are calved.
+/// Limits of a Tip at which its events are calved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TipLimits {
-    /// The most events; no limit if absent.
+    /// Maximum number of events. `None`: no limit.
     pub events_max: Option<usize>,
-    /// The most that the events may weigh.
+    /// Maximum size of the events.
     pub event_bytes_max: usize,
-    /// The most that events and unfolds may weigh together.
+    /// Maximum size of events and unfolds together.
     pub bytes_max: usize,
 }
 
 impl Default for TipLimits {
-    /// Any number of events, of 32 KiB with and without the unfolds: each append pays for the whole Tip that it changes.
+    /// 32 KiB of events, with and without unfolds, in any number: each append pays for the whole Tip.
     fn default() -> Self {
         Self {
             events_max: None,
@@ -25,34 +25,32 @@ impl Default for TipLimits {
     }
 }
 
-/// What the events and unfolds of a Tip may take whatever its limits are: an item takes 400 KB with its key, its etag and
+/// Upper bound of events and unfolds in a Tip, for any limits: an item holds 400 KB including its key, its etag and
 /// its counters.
 pub(crate) const TIP_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
 
-/// What the events of one part may take, of those that are appended in parts: an item takes 400 KB with its key, its etag
-/// and its counters.
+/// Maximum size of the events of one part, for appends in parts: an item holds 400 KB including its key, its etag and
+/// its counters.
 pub(crate) const PART_BYTES_MAX: usize = ITEM_BYTES_MAX - 4096;
 
-/// How many batches a request reads at most, while a stream is loaded.
+/// Maximum number of batches per request while loading a stream.
 pub(crate) const PAGE_ITEMS: usize = 32;
 
-/// How often an append is tried in all, if somebody else is always faster: as often as Equinox does.
+/// Maximum attempts of an append in conflicts with other writers. The value of Equinox.
 pub(crate) const ATTEMPTS_MAX: u32 = 3;
 
-/// How often an append to whatever version is tried in all: such an append decides nothing, so it only has to wait for its
-/// turn.
+/// Maximum attempts of an append to any version. Such an append decides nothing, so it only needs its turn.
 pub(crate) const ANY_ATTEMPTS_MAX: u32 = 20;
 
-/// How many events are appended together for several callers, at most: far more than come at the same time, and few
-/// enough that their maps, which the model of their weight leaves out, fit into an item.
+/// Maximum number of events coalesced into one append: far more than arrive concurrently, and few enough that their
+/// maps, which their estimated size excludes, fit into an item.
 pub(crate) const COALESCED_EVENTS_MAX: usize = 4096;
 
-/// What the events weigh that are appended together for several callers, at most: an item takes 400 KB, and the model of
-/// their weight is not exact.
+/// Maximum size of events coalesced into one append: an item holds 400 KB, and their size is an estimate.
 pub(crate) const COALESCED_BYTES_MAX: usize = 256 << 10;
 
-/// How many streams an appender remembers that nobody appends to at present.
+/// Maximum number of idle streams that an appender remembers.
 pub(crate) const IDLE_STREAMS_MAX: usize = 1024;
 
-/// What an appender remembers of streams that nobody appends to at present, at most.
+/// Maximum memory for idle streams that an appender remembers.
 pub(crate) const IDLE_BYTES_MAX: usize = 16 << 20;

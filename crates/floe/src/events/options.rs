@@ -1,9 +1,9 @@
-//! How an event store keeps its streams.
+//! Options of an event store.
 
 use super::codec::Compression;
 use super::limits::{ATTEMPTS_MAX, PAGE_ITEMS, TipLimits};
 
-/// How an event store keeps its streams.
+/// Options of an event store.
 ///
 /// ```
 /// use floe::events::{Compression, EventStoreOptions};
@@ -16,19 +16,19 @@ use super::limits::{ATTEMPTS_MAX, PAGE_ITEMS, TipLimits};
 pub struct EventStoreOptions {
     /// The table.
     pub table: String,
-    /// A table with events that were pruned from this one.
+    /// A table with the events that were pruned from this one.
     pub archive: Option<String>,
     /// What a Tip holds before its events are calved.
     pub tip: TipLimits,
-    /// How many batches a request reads at most.
+    /// Maximum number of batches per request.
     pub page_items: usize,
-    /// How many requests loading a stream may take besides the Tip; any number if absent.
+    /// Maximum number of requests to load a stream, besides the Tip. `None`: no limit.
     pub requests_max: Option<u32>,
-    /// Whether a stream may be loaded of which events are missing.
+    /// Whether streams with missing events can be loaded.
     pub ignore_missing: bool,
-    /// Whether bodies are made smaller.
+    /// Compression of event bodies.
     pub compression: Compression,
-    /// How often an append is tried in all, if somebody else is always faster; at least once.
+    /// Maximum attempts of an append in conflicts with other writers; at least 1.
     pub attempts_max: u32,
 }
 
@@ -48,7 +48,7 @@ impl Default for EventStoreOptions {
 }
 
 impl EventStoreOptions {
-    /// Streams in this table.
+    /// Options for streams in this table.
     pub fn new(table: impl Into<String>) -> Self {
         Self {
             table: table.into(),
@@ -57,29 +57,29 @@ impl EventStoreOptions {
     }
 
     setters! {
-        /// Looks for events that were pruned in this table.
+        /// Reads pruned events from this table.
         pub fn archive(table: impl Into<String>) => archive = Some(table.into());
 
-        /// Calves the events of a Tip beyond these limits.
+        /// Limits at which the events of a Tip are calved.
         pub const fn tip(limits: TipLimits) => tip = limits;
 
-        /// Calves the events of a Tip when they would be more than so many.
+        /// Maximum number of events in a Tip.
         pub const fn tip_events_max(events: usize) => tip.events_max = Some(events);
 
-        /// Reads at most so many batches with a request.
+        /// Maximum number of batches per request. Default: 32.
         pub const fn page_items(items: usize) => page_items = items;
 
-        /// Sends at most so many requests for batches to load a stream.
+        /// Maximum number of requests for batches to load a stream. Default: no limit.
         pub const fn requests_max(requests: u32) => requests_max = Some(requests);
 
-        /// Loads streams of which events are missing, without them.
+        /// Loads streams with missing events from the events that exist.
         pub const fn ignore_missing() => ignore_missing = true;
 
-        /// Makes bodies smaller before they are stored.
+        /// Compression of event bodies. Default: none.
         pub const fn compression(compression: Compression) => compression = compression;
 
-        /// Tries an append at most so often in all: decides it, and decides it again upon the new state after somebody
-        /// else was faster. With 1 it is decided once.
+        /// Maximum attempts of an append: it decides again on the new state after each conflict. With 1, it decides
+        /// once. Default: 3.
         pub const fn attempts_max(attempts: u32) => attempts_max = attempts;
     }
 }

@@ -1,11 +1,11 @@
-//! Appending in parts: more events than an item has room for, by several appends one after the other.
+//! Appending in parts: several consecutive appends of events that do not fit into one item.
 //!
-//! An append is all or none, and every event enters a stream through the Tip, which is one item. So what does not fit into
-//! one item cannot be appended as a whole. Who can do with parts says so here: each part is an append of its own, which
-//! others see before the next one is there, and it goes where the one before it ended.
+//! An append is atomic, and every event enters a stream through the Tip, which is one item. Events that do not fit
+//! into one item therefore cannot be appended atomically. Here each part is a separate append, visible before the
+//! next one exists, which starts at the end of the previous part.
 //!
-//! A call that was interrupted is made again with the same events. What stands at their place already must be the first
-//! of them; it goes on after those.
+//! An interrupted call is repeated with the same events. Events that are already in the stream must be the first of
+//! them; the call continues after those.
 
 use super::changes::Change;
 use super::compile::Synced;
@@ -18,12 +18,12 @@ use super::stored::{StoredEvent, Weight};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {
-    /// Appends events to a stream at this version, **not all or none**: in as many appends as it takes, so that each fits
-    /// into an item. Tells the version that the stream has then.
+    /// Appends events to a stream at this version, **not atomically**: in as many appends as necessary for each to
+    /// fit into an item. Returns the version of the stream afterwards.
     ///
-    /// Others see the first parts before the last one is there, and a part that fails leaves those before it. Call again
-    /// with the same version and the same events after any error but `VersionConflict` and `TooLarge`, or after a crash:
-    /// what is there is recognised by its type and what it says, and left alone.
+    /// Readers see the first parts before the last one exists, and a failed part leaves the earlier ones. After any
+    /// error but `VersionConflict` and `TooLarge`, or after a crash, call again with the same version and the same
+    /// events: existing events are recognised by type and body, and skipped.
     ///
     /// ```
     /// use floe::events::{EventData, StreamName};
@@ -46,12 +46,12 @@ impl EventStore {
     ///
     /// # Errors
     ///
-    /// [`VersionConflict`](ErrorKind::VersionConflict) when the stream is not at that version and what stands there is not
-    /// the beginning of these events, or when somebody else appends in between;
-    /// [`TooLarge`](ErrorKind::TooLarge) when one event alone does not fit into an item, before anything is appended;
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others write the Tip all the time;
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are none; [`MissingEvents`](ErrorKind::MissingEvents) when what
-    /// stands there was pruned; [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`VersionConflict`](ErrorKind::VersionConflict) if the stream is not at that version and the events there are
+    /// not the beginning of these events, or if another writer appends in between; [`TooLarge`](ErrorKind::TooLarge)
+    /// if one event does not fit into an item, before anything is appended;
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) after too many conflicts;
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if there are no events; [`MissingEvents`](ErrorKind::MissingEvents) if
+    /// the events there were pruned; [`Store`](ErrorKind::Store) if the store fails.
     pub async fn append_in_parts(
         &self,
         stream: &StreamName,
@@ -89,11 +89,11 @@ impl EventStore {
         Ok(version + events.len() as u64)
     }
 
-    /// What of these events is not yet in a stream that stands there.
+    /// Returns the events that are not yet in a stream at this position.
     ///
     /// # Errors
     ///
-    /// [`VersionConflict`](ErrorKind::VersionConflict) when others stand in their place.
+    /// [`VersionConflict`](ErrorKind::VersionConflict) if there are other events instead.
     async fn rest<'e>(
         &self,
         stream: &StreamName,
@@ -113,11 +113,11 @@ impl EventStore {
         let found = read.collect().await?;
         if found.first().is_some_and(|first| first.index != version) {
             let message =
-                format!("what was appended before was pruned: stream={stream} index={version}");
+                format!("events appended earlier were pruned: stream={stream} index={version}");
             return Err(Error::new(ErrorKind::MissingEvents, message));
         }
         for (wanted, found) in there.iter().zip(&found) {
-            // Everything but the time, which is that of the first call.
+            // Compares everything but the time, which is that of the first call.
             if wanted.view().recorded(found.index)?.event != found.event {
                 return Err(elsewhere());
             }
@@ -126,7 +126,7 @@ impl EventStore {
     }
 }
 
-/// How many events one append takes, at least one.
+/// The number of events in one append, at least one.
 fn part(events: &[StoredEvent]) -> usize {
     let sums = events.iter().scan(Weight::default(), |sum, event| {
         *sum = *sum + event.weight();
@@ -143,7 +143,7 @@ fn check_each(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
         return Ok(());
     };
     let message = format!(
-        "one event alone does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
+        "an event does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
     );
     Err(Error::new(ErrorKind::TooLarge, message))
 }

@@ -1,24 +1,24 @@
-//! Where a stream stands: what loading finds, and what an append starts from.
+//! The position of a stream: returned by loading, required for an append.
 
 use floe_store::Text;
 
 use super::stored::{Batch, Events};
 
-/// Where a stream stands, as far as one must know to append to it. Cheap to clone.
+/// The state of a stream that an append needs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Position {
-    /// How many events it has.
+    /// The number of events.
     pub(crate) version: u64,
     pub(crate) etag: Option<Text>,
-    /// What the events in calved batches weigh.
+    /// Size of the events in calves.
     pub(crate) calved_bytes: u64,
     /// The events in the Tip.
     pub(crate) tip: Events,
-    /// What the last write has left beside the events, if it was one of ours.
+    /// Attributes of the Tip as our last write left them, if it was ours.
     pub(crate) left: Option<Left>,
 }
 
-/// What a write of ours has left in the Tip. As long as the etag is that of this write, it need not be written again.
+/// Attributes that our last write left in the Tip. While the etag is unchanged, they need not be written again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(super) appended: u64,
@@ -37,7 +37,7 @@ impl Position {
         }
     }
 
-    /// About how much memory it takes.
+    /// Approximate memory usage.
     pub(crate) fn bytes(&self) -> usize {
         self.tip.bytes() + 200
     }

@@ -1,22 +1,22 @@
-//! Pruning: events at the beginning of a stream that nobody needs any more are deleted.
+//! Pruning: deletes events at the beginning of a stream.
 //!
 //! ```text
-//! read the Tip                   what is there, and where the batches end
-//! read the batches               ascending, up to the index before which all may go
-//! delete each                    whole, the oldest first, so that what is left has no gap
-//! write the Tip                  without the events that may go, if its etag is as it was
+//! read the Tip                   for the version and the end of the batches
+//! read the batches               ascending, up to the index
+//! delete each                    completely, the oldest first, so that no gap remains
+//! write the Tip                  without the pruned events, if its etag is unchanged
 //! ```
 //!
-//! A batch that also holds later events stays, and with it what was to go: batches never change. Then the Tip keeps all
-//! of its events too, since they are later still.
+//! A batch that also contains later events stays with all its events, because batches are immutable. Then the Tip
+//! also keeps all of its events, since they are later still.
 //!
-//! The write of the Tip leaves the version and the unfolds alone and sets `a` to 0, so that the feed does not announce
-//! again what it has announced. `b` becomes what the batches weigh that are left: 0 if there are none, and else less
-//! by what the deleted ones weighed, for which alone their bodies are read. If nobody knows whether the write was
-//! applied, what is left is weighed instead.
+//! The write of the Tip keeps the version and the unfolds and sets `a` to 0, so that the feed does not announce
+//! events again. `b` becomes the size of the remaining batches: 0 if there are none, otherwise reduced by the size of
+//! the deleted ones, whose bodies are read only for that. If the outcome of the write is unknown, the remaining
+//! batches are measured instead.
 //!
-//! Everything can be interrupted and done again. A call that is interrupted before it writes the Tip leaves `b` too
-//! high, by what it has deleted; `b` is right again once no batch is left. Nothing is decided by `b`.
+//! Pruning can be interrupted and repeated. A call interrupted before it writes the Tip leaves `b` too high by the
+//! deleted batches; `b` is exact again when no batch remains. No decision depends on `b`.
 
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
 use floe_store::op::{DeleteItem, Query, UpdateItem, WriteItem};
@@ -36,23 +36,24 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::telemetry;
 use crate::request::Budget;
 
-/// What became of a stream that was pruned.
+/// The result of pruning a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// How many events were deleted.
+    /// Number of deleted events.
     pub deleted: u64,
-    /// How many were to be deleted and stay, because they share a batch with later ones.
+    /// Number of events that were not deleted because they share a batch with later ones.
     pub deferred: u64,
-    /// The index of the first event that is left; the version of the stream if none is.
+    /// The index of the first remaining event; the version of the stream if none remains.
     pub lowest: u64,
 }
 
 impl EventStore {
-    /// Deletes the events of a stream before an index, as far as they do not share a batch with later ones.
+    /// Deletes the events of a stream before an index, except those that share a batch with later ones.
     ///
-    /// The version of the stream and its unfolds stay. From then on its state can be told only from what is left: from
-    /// a snapshot, or with the archive. May be interrupted and called again, and beside those who append.
+    /// The version of the stream and its unfolds stay. Afterwards its state must be loaded from the remaining events:
+    /// from a snapshot, or with the archive. Pruning may be interrupted and repeated, and run concurrently with
+    /// appends.
     ///
     /// ```
     /// use floe::events::{EventData, Expected, StreamName};
@@ -75,10 +76,10 @@ impl EventStore {
     ///
     /// # Errors
     ///
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others were always faster,
-    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) when the store does not come back,
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream, [`Store`](ErrorKind::Store) when the
-    /// store cannot answer. After any of them it can be called again.
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) after too many conflicts,
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) if the store stays unavailable,
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if an item does not belong to a stream, [`Store`](ErrorKind::Store)
+    /// if the store fails. It can be called again after any of them.
     pub async fn prune(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
         let span = telemetry::prune(&self.options().table, stream);
         let pruned = self.prune_before(stream, before);
@@ -113,34 +114,34 @@ impl EventStore {
     }
 }
 
-/// How far it has come.
+/// The progress of a prune.
 struct Prune<'a> {
     store: &'a EventStore,
     stream: &'a StreamName,
-    /// The events before this index are to go.
+    /// Events before this index are pruned.
     before: u64,
-    /// All batches before this index are gone.
+    /// All batches before this index are deleted.
     reached: u64,
-    /// The index of the first event that was there.
+    /// The index of the first event before the prune.
     first: Option<u64>,
-    /// What of the `b` of the Tip is gone.
+    /// How much of the Tip's `b` was deleted.
     freed: u64,
-    /// Whether a write of the Tip may have been applied although it failed.
+    /// Whether a failed write of the Tip may have been applied.
     in_doubt: bool,
 }
 
 enum Round {
     Done(Pruned),
-    /// Somebody else has written the Tip, which is so now.
+    /// Another writer changed the Tip. Contains the current one.
     Conflict(Option<Batch>),
 }
 
-/// What is read to know where a batch stands.
+/// Attributes with the range of a batch.
 const PLACED: &[Name] = &[INDEX, NEXT];
-/// What is read to know what a batch weighs.
+/// Attributes with the size of a batch.
 const WEIGHED: &[Name] = &[STREAM, INDEX, NEXT, CASES, EVENTS];
 
-/// A batch, without what is in it.
+/// The range of a batch's events.
 #[derive(Clone, Copy)]
 struct Place {
     index: u64,
@@ -148,10 +149,10 @@ struct Place {
 }
 
 impl Prune<'_> {
-    /// Deletes the batches before a Tip, and writes the Tip.
+    /// Deletes the batches before the Tip, and writes the Tip.
     async fn round(&mut self, tip: &Batch) -> Result<Round> {
         let (base, before) = (tip.base(), self.before.min(tip.next));
-        // All batches end where the Tip begins, so none stays, and nothing has to be weighed.
+        // All batches end before the Tip, so none remains, and none needs to be measured.
         let clears = before >= base;
         let stays = self.delete_batches(before, base, !clears).await?;
         let lowest = match stays {
@@ -183,8 +184,8 @@ impl Prune<'_> {
         })
     }
 
-    /// Deletes the batches that are before the index as a whole, the oldest first. Tells the first that is not, if it
-    /// begins at or before the index.
+    /// Deletes the batches completely before the index, the oldest first. Returns the next batch, if it starts at or
+    /// before the index.
     async fn delete_batches(
         &mut self,
         before: u64,
@@ -210,7 +211,7 @@ impl Prune<'_> {
         Ok(None)
     }
 
-    /// A batch never changes and never comes back, so it can be deleted as often as one likes.
+    /// Deletes a batch. Can be repeated, because batches never change or reappear.
     async fn delete(&self, index: u64) -> Result<()> {
         let table = self.store.options().table.as_str();
         let delete = DeleteItem::new(table, key(self.stream, index));
@@ -218,7 +219,7 @@ impl Prune<'_> {
         sent.await.map(drop)
     }
 
-    /// Writes the Tip without its first events. Tells how it stands if somebody else has written it.
+    /// Writes the Tip without its first events. Returns a conflict if another writer changed it.
     async fn write_tip(&mut self, tip: &Batch, trimmed: u64, bytes: u64) -> Result<Option<Round>> {
         let etag = self.store.db().env().ordered_uuid();
         let table = self.store.options().table.as_str();
@@ -242,7 +243,7 @@ impl Prune<'_> {
         Ok(Some(Round::Conflict(now)))
     }
 
-    /// The index of the first batch of a range.
+    /// The index of the first batch in a range.
     async fn first_between(&self, start: u64, end: u64) -> Result<Option<u64>> {
         let mut pages = self.between(start, end, PLACED);
         pages.query.limit = Some(1);
@@ -251,7 +252,7 @@ impl Prune<'_> {
         Ok(first.map(|batch| batch.index))
     }
 
-    /// What the batches of a range weigh.
+    /// The size of the batches in a range.
     async fn weigh_between(&self, start: u64, end: u64) -> Result<u64> {
         let mut pages = self.between(start, end, WEIGHED);
         let mut bytes = 0;
@@ -263,7 +264,7 @@ impl Prune<'_> {
         Ok(bytes)
     }
 
-    /// Reads these attributes of the batches of a range.
+    /// Reads attributes of the batches in a range.
     fn between(&self, start: u64, end: u64, read: &[Name]) -> Pages {
         let range = KeyOp::Between(start.into(), end.saturating_sub(1).into());
         let stream = Value::S(self.stream.text().clone());
@@ -284,7 +285,7 @@ impl Prune<'_> {
             number.and_then(|number| number.to_u64()).ok_or_else(|| {
                 let stream = self.stream;
                 let message = format!(
-                    "an attribute is missing or of another type: attribute={name} stream={stream}"
+                    "an attribute is missing or has another type: attribute={name} stream={stream}"
                 );
                 Error::new(ErrorKind::InvalidEvent, message)
             })
@@ -307,13 +308,12 @@ impl EventStore {
 }
 
 fn unknown(stream: &StreamName, error: StoreError) -> Error {
-    let message = format!(
-        "the answer was lost and nobody can know how far the stream was pruned; prune it again: stream={stream}"
-    );
+    let message =
+        format!("prune outcome unknown: the response was lost: prune again: stream={stream}");
     Error::new(ErrorKind::OutcomeUnknown, message).with_source(error)
 }
 
-/// The Tip without its first events.
+/// The update that removes the first events of a Tip.
 fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     let mut update = Update::new()
         .set(APPENDED, Value::from(0_u64))
@@ -328,7 +328,7 @@ fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     Ok(update)
 }
 
-/// Whether nobody has written the Tip.
+/// The condition that the Tip is unchanged.
 fn is_as(tip: &Batch) -> Condition {
     match &tip.etag {
         Some(etag) => Condition::eq(Path::attribute(ETAG), Value::S(etag.clone())),

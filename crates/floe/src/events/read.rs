@@ -1,4 +1,4 @@
-//! Reading events as such: forward or backward, from any place, page by page.
+//! Reads events forward or backward, from any index, page by page.
 
 use floe_store::expr::KeyOp;
 
@@ -10,7 +10,7 @@ use super::stored::Batch;
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {
-    /// Reads the events of a stream, from the first to the last unless told otherwise.
+    /// Reads the events of a stream. Default: all events, forward.
     ///
     /// ```
     /// use floe::events::{EventData, Expected, StreamName};
@@ -42,7 +42,7 @@ impl EventStore {
     }
 }
 
-/// What to read of a stream: see [`EventStore::read`].
+/// A configured read of a stream: see [`EventStore::read`].
 #[derive(Clone, Debug)]
 pub struct ReadEvents<'s> {
     store: &'s EventStore,
@@ -55,20 +55,20 @@ pub struct ReadEvents<'s> {
 
 impl<'s> ReadEvents<'s> {
     setters! {
-        /// The newest first.
+        /// Reads the newest event first.
         pub const fn backward() => forward = false;
 
-        /// From this index on: forward the events at and after it, backward those at and before it.
+        /// The first index: forward reads continue after it, backward reads before it.
         pub const fn from(index: u64) => from = Some(index);
 
-        /// At most so many.
+        /// Maximum number of events.
         pub const fn max_count(events: u64) => max_count = Some(events);
 
-        /// Reads that may be a little behind, at half the price.
+        /// Uses eventually consistent reads, at half the price.
         pub const fn eventual() => consistent = false;
     }
 
-    /// Begins to read. Nothing is sent before the first page is asked for.
+    /// Returns the pages. The first request is sent for the first page.
     pub fn pages(self) -> EventPages<'s> {
         EventPages {
             left: self.max_count.unwrap_or(u64::MAX),
@@ -78,7 +78,7 @@ impl<'s> ReadEvents<'s> {
         }
     }
 
-    /// All of them at once.
+    /// Reads all events.
     ///
     /// # Errors
     ///
@@ -93,25 +93,25 @@ impl<'s> ReadEvents<'s> {
     }
 }
 
-/// The events of a stream, page by page.
+/// The events of a stream in pages.
 #[derive(Debug)]
 pub struct EventPages<'s> {
     read: ReadEvents<'s>,
     batches: Option<Batches<'s>>,
-    /// How many events may still be read.
+    /// Number of events that may still be read.
     left: u64,
-    /// The index that must come next, once one has been read.
+    /// The next expected index, after the first event.
     next: Option<u64>,
 }
 
 impl<'s> EventPages<'s> {
-    /// The next page, which may be empty; `None` after the last.
+    /// Returns the next page, which may be empty; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`MissingEvents`](ErrorKind::MissingEvents) when there is a gap, [`InvalidEvent`](ErrorKind::InvalidEvent) when
-    /// an event cannot be read, [`TooLarge`](ErrorKind::TooLarge) when it takes more requests than are allowed,
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`MissingEvents`](ErrorKind::MissingEvents) if there is a gap, [`InvalidEvent`](ErrorKind::InvalidEvent) if an
+    /// event cannot be read, [`TooLarge`](ErrorKind::TooLarge) if it needs too many requests,
+    /// [`Store`](ErrorKind::Store) if the store fails.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Recorded>>> {
         if self.left == 0 {
             return Ok(None);
@@ -139,7 +139,7 @@ impl<'s> EventPages<'s> {
         if !forward {
             indexed.reverse();
         }
-        // What was read in the Tip may have been calved since: backwards it comes by once more.
+        // Events that were read from the Tip may have been calved since, and backward reads find them again.
         let from = match (forward, self.next) {
             (false, Some(next)) => Some(next),
             _ => from,
@@ -172,7 +172,7 @@ impl<'s> EventPages<'s> {
     }
 }
 
-/// Begins with the batch that holds the first event to be read.
+/// Starts with the batch that contains the first event to read.
 async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
     let source = read.store.source(read.stream, read.consistent);
     let batches = |range| source.batches(&source.options.table, range);

@@ -1,7 +1,7 @@
-//! Loading: from the items of a stream to its events, as few of them as it takes.
+//! Loads the events of a stream with as few reads as possible.
 //!
-//! The Tip is read first. If nothing in it is an origin, from where the state can be told, batches are read backwards,
-//! the newest first, until one is found; then the archive, if there is one.
+//! The Tip is read first. If it contains no origin, batches are read backward, the newest first, until an origin is
+//! found; then the archive, if there is one.
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::{GetItem, Query};
@@ -15,7 +15,7 @@ use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX, key};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads the Tip, if there is a stream.
+/// Reads the Tip, if the stream exists.
 pub(crate) async fn tip(
     db: &Db,
     table: &str,
@@ -25,7 +25,7 @@ pub(crate) async fn tip(
     batch(db, table, key(stream, TIP_INDEX), consistent).await
 }
 
-/// The batch of this key, if it is there.
+/// Reads the batch with this key, if it exists.
 pub(super) async fn batch(
     db: &Db,
     table: &str,
@@ -39,7 +39,7 @@ pub(super) async fn batch(
     output.item.map(Batch::of_item).transpose()
 }
 
-/// The items that a query finds, page by page.
+/// The items of a query, page by page.
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) query: Query,
@@ -47,7 +47,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// The next page; `None` after the last.
+    /// Returns the next page; `None` after the last.
     pub(super) async fn next(&mut self, db: &Db) -> Result<Option<Vec<Item>>> {
         if self.is_done {
             return Ok(None);
@@ -60,12 +60,12 @@ impl Pages {
     }
 }
 
-/// Says what to do where the table is missing.
+/// Converts an error; a missing table becomes an error with a remedy.
 pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
     match error {
         floe_store::Error::ResourceNotFound(_) => {
             let message = format!(
-                "the events table is missing; call EventStore::ensure_table: table={table}"
+                "the events table does not exist: call EventStore::ensure_table: table={table}"
             );
             Error::new(ErrorKind::Table, message).with_source(error)
         }
@@ -73,18 +73,18 @@ pub(crate) fn failed(error: floe_store::Error, table: &str) -> Error {
     }
 }
 
-/// A stream that is read, and how.
+/// A stream to read, with options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) db: &'a Db,
     pub(crate) options: &'a EventStoreOptions,
     pub(crate) stream: &'a StreamName,
-    /// Whether a read must see every append that was answered before, at twice the price.
+    /// Whether reads are strongly consistent, at twice the price.
     pub(crate) consistent: bool,
 }
 
 impl<'a> Source<'a> {
-    /// The batches that a table has of it, in a range of sort keys.
+    /// The batches of the stream in a table, in a range of sort keys.
     pub(super) fn batches(&self, table: &str, range: Option<KeyOp>) -> Batches<'a> {
         let stream = Value::S(self.stream.text().clone());
         let mut condition = KeyCondition::partition(STREAM, stream);
@@ -104,30 +104,30 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads the batches of a stream, page by page.
+/// The batches of a stream, page by page.
 #[derive(Debug)]
 pub(crate) struct Batches<'a> {
     db: &'a Db,
     pages: Pages,
-    /// How many requests may still be sent.
+    /// Number of requests that may still be sent.
     requests_left: Option<u32>,
 }
 
 impl Batches<'_> {
     setters! {
-        /// The newest first.
+        /// Reads the newest first.
         pub(crate) fn backward() => pages.query.forward = false;
 
-        /// At most so many batches with a request.
+        /// Maximum number of batches per request.
         pub(crate) fn limit(batches: usize) => pages.query.limit = Some(batches);
     }
 
-    /// The next page; `None` after the last.
+    /// Returns the next page; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`TooLarge`](ErrorKind::TooLarge) when it takes more
-    /// requests than are allowed, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is none of a stream.
+    /// [`Store`](ErrorKind::Store) if the store fails, [`TooLarge`](ErrorKind::TooLarge) if it needs too many
+    /// requests, [`InvalidEvent`](ErrorKind::InvalidEvent) if an item does not belong to a stream.
     pub(crate) async fn next_page(&mut self) -> Result<Option<Vec<Batch>>> {
         if self.pages.is_done {
             return Ok(None);
@@ -143,16 +143,16 @@ impl Batches<'_> {
 }
 
 fn too_many(table: &str) -> Error {
-    let message = format!("loading the stream takes more requests than are allowed: table={table}");
+    let message = format!("loading the stream exceeds requests_max: table={table}");
     Error::new(ErrorKind::TooLarge, message)
 }
 
-/// A range of sort keys: those before this one.
+/// The range of sort keys before this one.
 pub(crate) fn before(index: u64) -> KeyOp {
     KeyOp::Lt(index.into())
 }
 
-/// The stored events from one index up to another, of a stream whose Tip is known.
+/// Loads the stored events in a range of indexes, given the Tip.
 pub(crate) async fn stored_between(
     db: &Db,
     table: &str,
@@ -188,14 +188,14 @@ pub(crate) async fn stored_between(
     Ok(found.into_iter().map(|(_, event)| event).collect())
 }
 
-/// What was loaded.
+/// A loaded stream.
 #[derive(Debug)]
 pub(crate) struct Loaded<E> {
-    /// Where the stream stands; `None` if there is none.
+    /// The position of the stream; `None` if it does not exist.
     pub(crate) position: Option<Position>,
-    /// The events that were asked for, the oldest first: from the origin on, or from the index that was known.
+    /// The requested events, oldest first: from the origin, or from the known index.
     pub(crate) events: Vec<E>,
-    /// Whether they begin with an origin, so that nothing that was known before counts.
+    /// Whether they start with an origin, which replaces all earlier state.
     pub(crate) from_origin: bool,
 }
 
@@ -209,25 +209,24 @@ impl<E> Loaded<E> {
     }
 }
 
-/// Takes events, the newest first, and decides whether one is the origin.
+/// Decodes events, newest first, and recognises the origin.
 pub(crate) trait Sift<E> {
-    /// What the event means; `None` if it is passed over.
+    /// Decodes an event; `None` to skip it.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be decoded.
     fn decode(&self, event: Recorded) -> Result<Option<E>>;
 
-    /// Whether nothing before it counts.
+    /// Whether earlier events are irrelevant.
     fn is_origin(&self, event: &E) -> bool;
 }
 
-/// Loads a stream, of which the Tip may be known already, and the events before an index. Unfolds may be looked at.
+/// Loads the events of a stream from `since`. The Tip may be known already. `unfolds` includes unfolds.
 ///
 /// # Errors
 ///
-/// [`MissingEvents`](ErrorKind::MissingEvents) when events have been pruned that are needed, and as for
-/// [`Batches::next_page`].
+/// [`MissingEvents`](ErrorKind::MissingEvents) if required events were pruned, and as for [`Batches::next_page`].
 pub(crate) async fn load<E, S: Sift<E>>(
     source: Source<'_>,
     known_tip: Option<Batch>,
@@ -244,7 +243,7 @@ pub(crate) async fn load<E, S: Sift<E>>(
         return Ok(Loaded::nothing());
     };
     let mut walk = Walk::back_from(source, &tip, sift, since);
-    // Unfolds stand for all events, so they count only where nothing is known or not all that is new is in the Tip.
+    // Unfolds replace all events, so they help only if nothing is known or new events are missing in the Tip.
     if unfolds && (since == 0 || tip.base() > since) {
         walk.unfolds(&tip)?;
     }
@@ -256,7 +255,7 @@ pub(crate) async fn load<E, S: Sift<E>>(
     walk.finish(&tip)
 }
 
-/// Loads all events of a stream without a look at the Tip first.
+/// Loads all events of a stream with a query, without reading the Tip first.
 ///
 /// # Errors
 ///
@@ -266,7 +265,7 @@ pub(crate) async fn load_by_query<E, S: Sift<E>>(
     sift: &S,
 ) -> Result<Loaded<E>> {
     let mut pages = source.batches(&source.options.table, None);
-    // The Tip comes last, so whatever is calved meanwhile is read as a batch or in the Tip.
+    // The query returns the Tip last, so events calved meanwhile are found in a batch or in the Tip.
     let mut batches: Vec<Batch> = Vec::new();
     while !batches.last().is_some_and(Batch::is_tip)
         && let Some(page) = pages.next_page().await?
@@ -290,21 +289,21 @@ pub(crate) async fn load_by_query<E, S: Sift<E>>(
 fn missing(source: Source<'_>, lowest: u64) -> Error {
     let stream = source.stream;
     let archive = match &source.options.archive {
-        Some(archive) => format!("nor in the archive: archive={archive}"),
+        Some(archive) => format!("or the archive: archive={archive}"),
         None => "and there is no archive:".to_owned(),
     };
     let message = format!(
-        "events are needed that are not in the stream any more, {archive} stream={stream} lowest={lowest}"
+        "required events are no longer in the stream, {archive} stream={stream} lowest={lowest}"
     );
     Error::new(ErrorKind::MissingEvents, message)
 }
 
-/// Goes back through a stream until there is no need to.
+/// Walks back through a stream until the origin is found.
 struct Walk<'s, E, S> {
     source: Source<'s>,
     sift: &'s S,
     since: u64,
-    /// The index of the oldest event that was seen.
+    /// The index of the oldest event seen.
     lowest: u64,
     newest_first: Vec<E>,
     found: bool,
@@ -322,7 +321,7 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
         }
     }
 
-    /// Goes on in a table, with what is older than what was seen.
+    /// Continues in a table with older events.
     async fn older(&mut self, table: &str) -> Result<()> {
         if self.is_complete() {
             return Ok(());
@@ -360,7 +359,7 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
                 return Ok(());
             }
         }
-        // Those that are no origin say nothing that the events do not say.
+        // Unfolds that are no origin add nothing to the events.
         self.newest_first.clear();
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Sending: a write is sent until its outcome is known.
+//! Sends a write until its outcome is known.
 //!
-//! When an answer is lost, the same write is sent again. What it means that a condition does not hold then, who made the
-//! write must tell: it may be its own write that stands in the way.
+//! If the response is lost, the same write is sent again. If its condition fails then, the caller must find out
+//! whether its own first write is the cause.
 
 use floe_store::error::CancellationCode;
 use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
@@ -11,38 +11,38 @@ use super::reads;
 use super::stored::{INDEX, TIP_INDEX};
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::request::{self, Budget, Outcome, Sending, Write, with_token};
+use crate::request::{self, Budget, SendAttempt, Write, WriteOutcome, with_token};
 
-/// A write of one item, or of several that are written together.
+/// A write of one item, or a transaction.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "mostly it is one, which is sent right away: a box would be one more allocation"
+    reason = "usually the first variant, which is sent at once: a box would cost an allocation"
 )]
 pub(super) enum Writes {
     One(WriteItem),
     Together(Vec<TransactWrite>),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum Sent {
     Done,
-    /// Its condition did not hold.
+    /// Its condition failed.
     Conflict {
-        /// What stood in its way, as far as the store tells; of several items the Tip.
+        /// The item in conflict, if the store returned it; of several items, the Tip.
         item: Option<Item>,
-        /// Whether it may have been applied before that.
+        /// Whether an earlier attempt may have been applied.
         in_doubt: bool,
     },
 }
 
-/// Sends a write until its outcome is known. It is made for each sending, of which there is mostly one.
+/// Sends a write until its outcome is known. `write` creates it for each attempt, of which there is usually one.
 ///
 /// # Errors
 ///
-/// [`Store`](crate::ErrorKind::Store) when the store refuses it or fails; what `unknown` makes of the last error when the
-/// store does not come back.
+/// [`Store`](crate::ErrorKind::Store) if the store rejects it or fails; the result of `unknown` for the last error if
+/// the store stays unavailable.
 pub(super) async fn send(
     db: &Db,
     table: &str,
@@ -53,7 +53,7 @@ pub(super) async fn send(
     let can = db.engine().capabilities();
     let first = write();
     let takes_token = can.write_tokens || matches!(first, Writes::Together(_));
-    let token = (can.loses_answers && takes_token).then(|| db.env().ordered_uuid());
+    let token = (can.loses_responses && takes_token).then(|| db.env().ordered_uuid());
     let mut append = StreamWrite {
         db,
         first: Some(first),
@@ -61,27 +61,27 @@ pub(super) async fn send(
         token,
     };
     match request::write(db, budget, &mut append).await {
-        Outcome::Applied => Ok(Sent::Done),
-        Outcome::Refused(sent) => Ok(sent),
-        Outcome::Failed(error) => Err(reads::failed(error, table)),
-        Outcome::Unknown(error) => Err(unknown(error)),
+        WriteOutcome::Applied => Ok(Sent::Done),
+        WriteOutcome::Rejected(sent) => Ok(sent),
+        WriteOutcome::Failed(error) => Err(reads::failed(error, table)),
+        WriteOutcome::Unknown(error) => Err(unknown(error)),
     }
 }
 
-/// A write of a stream on its way.
+/// A write that is being sent.
 struct StreamWrite<'a, F> {
     db: &'a Db,
-    /// The write before it is sent for the first time.
+    /// The write of the first attempt.
     first: Option<Writes>,
-    /// Makes it for every further sending.
+    /// Creates the write for further attempts.
     write: F,
     token: Option<Text>,
 }
 
 impl<F: Fn() -> Writes + Send> Write for StreamWrite<'_, F> {
-    type Refusal = Sent;
+    type Rejection = Sent;
 
-    async fn send(&mut self, _: Sending) -> floe_store::Result<()> {
+    async fn send(&mut self, _: SendAttempt) -> floe_store::Result<()> {
         let token = self.token.as_deref().map(str::to_owned);
         let engine = self.db.engine();
         match self.first.take().unwrap_or_else(&self.write) {
@@ -94,14 +94,14 @@ impl<F: Fn() -> Writes + Send> Write for StreamWrite<'_, F> {
         }
     }
 
-    fn refused(&mut self, error: StoreError, sending: Sending) -> floe_store::Result<Sent> {
+    fn rejection(&mut self, error: StoreError, sending: SendAttempt) -> floe_store::Result<Sent> {
         let item = refused(error)?;
         let in_doubt = sending.in_doubt;
         Ok(Sent::Conflict { item, in_doubt })
     }
 }
 
-/// What stood in the way, if it was a condition that did not hold and nothing else.
+/// Returns the item in conflict, if a failed condition is the only cause.
 fn refused(error: StoreError) -> std::result::Result<Option<Item>, StoreError> {
     match error {
         StoreError::ConditionalCheckFailed { item } => Ok(item.map(|item| *item)),

@@ -1,4 +1,4 @@
-//! The event store: streams in a table, before anybody knows what their events mean.
+//! The event store: streams in a table, independent of the meaning of their events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::events::telemetry;
 use crate::request::{Backoff, Budget};
 use crate::tables::ENSURE_DEADLINE;
 
-/// Streams in a table. Cheap to clone.
+/// The streams in a table. Cheap to clone.
 ///
 /// ```
 /// use floe::events::{EventData, Expected, StreamName};
@@ -47,18 +47,18 @@ use crate::tables::ENSURE_DEADLINE;
 pub struct EventStore {
     db: Db,
     options: Arc<EventStoreOptions>,
-    /// The states that are kept in memory, if any are.
+    /// The cache of states, if enabled.
     pub(super) cache: Option<Arc<StateCache>>,
 }
 
-/// The version that a stream must have for an append.
+/// The expected version of a stream in an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever it has.
+    /// Any version.
     Any,
-    /// It must not be there yet.
+    /// The stream does not exist.
     New,
-    /// Exactly so many events.
+    /// Exactly this number of events.
     Exact(u64),
 }
 
@@ -68,7 +68,7 @@ impl Db {
         self.event_store(EventStoreOptions::default())
     }
 
-    /// The streams of another table, or kept in another way.
+    /// The streams of another table, or with other options.
     pub fn event_store(&self, options: EventStoreOptions) -> EventStore {
         EventStore {
             db: self.clone(),
@@ -79,21 +79,21 @@ impl Db {
 }
 
 impl EventStore {
-    /// The database that it is part of.
+    /// The database of the store.
     pub const fn db(&self) -> &Db {
         &self.db
     }
 
-    /// How it keeps its streams.
+    /// The options of the store.
     pub fn options(&self) -> &EventStoreOptions {
         &self.options
     }
 
-    /// What its table must be like: keys `p` and `i`, and a change stream with new images, from which the feed is made.
+    /// The definition of its table: keys `p` and `i`, and a change stream with new images for the feed.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when its name is none that a table can have.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if its name is not a valid table name.
     pub fn table(&self) -> Result<TableDef> {
         let table = TableDef::builder(self.options.table.as_str(), STREAM, KeyKind::S)
             .sort_key(INDEX, KeyKind::N)
@@ -104,12 +104,12 @@ impl EventStore {
         })
     }
 
-    /// Makes the table, if it is missing.
+    /// Creates the table if it is missing.
     ///
     /// # Errors
     ///
-    /// [`Table`](ErrorKind::Table) when there is a table of this name with other keys, [`Store`](ErrorKind::Store) when
-    /// the store cannot answer.
+    /// [`Table`](ErrorKind::Table) if the table exists with other keys, [`Store`](ErrorKind::Store) if the store
+    /// fails.
     pub async fn ensure_table(&self) -> Result<()> {
         let definitions = vec![self.table()?];
         self.db
@@ -118,15 +118,14 @@ impl EventStore {
             .map(drop)
     }
 
-    /// Appends events to a stream, all or none. Tells the version that it has then.
+    /// Appends events to a stream atomically. Returns the version of the stream afterwards.
     ///
     /// # Errors
     ///
-    /// [`VersionConflict`](ErrorKind::VersionConflict) when the stream is not at the version that was expected,
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when any version will do and others were always faster,
-    /// [`TooLarge`](ErrorKind::TooLarge) when the events do not fit into an item,
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are none, [`Store`](ErrorKind::Store) when the store cannot
-    /// answer.
+    /// [`VersionConflict`](ErrorKind::VersionConflict) if the stream is not at the expected version,
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) if any version is accepted and there were too many
+    /// conflicts, [`TooLarge`](ErrorKind::TooLarge) if the events do not fit into an item,
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if there are none, [`Store`](ErrorKind::Store) if the store fails.
     pub async fn append(
         &self,
         stream: &StreamName,
@@ -144,8 +143,8 @@ impl EventStore {
         Ok(after.version)
     }
 
-    /// Appends to the end of a stream, wherever that is, unless the check refuses. Tells the version before it, and where
-    /// the stream stands after it.
+    /// Appends to the current end of a stream, unless the check fails. Returns the version before and the position
+    /// after it.
     pub(super) async fn append_to(
         &self,
         stream: &StreamName,
@@ -168,16 +167,16 @@ impl EventStore {
         }
     }
 
-    /// How many events a stream has: 0 if there is none.
+    /// Returns the number of events of a stream; 0 if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`Store`](ErrorKind::Store) if the store fails.
     pub async fn version(&self, stream: &StreamName) -> Result<u64> {
         Ok(self.tip(stream, true).await?.map_or(0, |tip| tip.next))
     }
 
-    /// The streams of a category, or all, in no order. Reads the whole table.
+    /// The streams of a category, or all, unordered. Reads the whole table.
     pub fn streams(&self, category: Option<&str>) -> Streams<'_> {
         let is_tip = Condition::eq(Path::attribute(INDEX), Value::from(TIP_INDEX));
         let filter = match category {
@@ -201,7 +200,7 @@ impl EventStore {
         reads::tip(&self.db, &self.options.table, stream, consistent).await
     }
 
-    /// A stream of this store, to be read.
+    /// A source for reading a stream of this store.
     pub(super) fn source<'a>(&'a self, stream: &'a StreamName, consistent: bool) -> Source<'a> {
         Source {
             db: &self.db,
@@ -211,7 +210,7 @@ impl EventStore {
         }
     }
 
-    /// Sends a change of a stream that stands there.
+    /// Sends an append to a stream at a position.
     pub(crate) async fn sync(
         &self,
         stream: &StreamName,
@@ -228,11 +227,11 @@ impl EventStore {
         Ok(synced)
     }
 
-    /// Counts a lost race, and waits before the next attempt.
+    /// Counts a conflict, and waits before the next attempt.
     ///
     /// # Errors
     ///
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when it was the last one.
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) if there is no further attempt.
     pub(crate) async fn lost_race(
         &self,
         stream: &StreamName,
@@ -262,7 +261,7 @@ impl EventStore {
             .map(|event| StoredEvent::new(event, now, compression))
             .collect();
         if events.is_empty() {
-            let message = "there is nothing to append: events=0";
+            let message = "no events to append";
             return Err(Error::new(ErrorKind::InvalidUse, message));
         }
         Ok(events)
@@ -302,12 +301,12 @@ pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Erro
 }
 
 pub(crate) fn exhausted(stream: &StreamName, attempts: u32) -> Error {
-    let message = format!("others were always faster: stream={stream} attempts={attempts}");
+    let message = format!("gave up after conflicts: stream={stream} attempts={attempts}");
     Error::new(ErrorKind::MaxResyncsExhausted, message)
 }
 
 impl Change {
-    /// Events without unfolds, for whatever version the stream has.
+    /// An append of events without unfolds, to any version of the stream.
     pub(crate) const fn of_events(events: Vec<StoredEvent>) -> Self {
         Self {
             events,
@@ -317,7 +316,7 @@ impl Change {
     }
 }
 
-/// The names of streams, page by page: see [`EventStore::streams`].
+/// The names of streams in pages: see [`EventStore::streams`].
 #[derive(Debug)]
 pub struct Streams<'s> {
     store: &'s EventStore,
@@ -326,12 +325,12 @@ pub struct Streams<'s> {
 }
 
 impl Streams<'_> {
-    /// The next page, which may be empty; `None` after the last.
+    /// Returns the next page, which may be empty; `None` after the last.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`InvalidEvent`](ErrorKind::InvalidEvent) when an item is
-    /// none of a stream.
+    /// [`Store`](ErrorKind::Store) if the store fails, [`InvalidEvent`](ErrorKind::InvalidEvent) if an item does not
+    /// belong to a stream.
     pub async fn next_page(&mut self) -> Result<Option<Vec<StreamName>>> {
         if self.is_done {
             return Ok(None);
@@ -344,7 +343,7 @@ impl Streams<'_> {
         names.map(Some)
     }
 
-    /// All of them.
+    /// Reads all names.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ mod added;
 mod event;
 mod events;
 
-use floe_store::item::Peek;
+use floe_store::item::ValueRef;
 use floe_store::{Item, Name, Number, Text, Value, ValueType};
 
 use super::event::Recorded;
@@ -199,21 +199,21 @@ impl Batch {
 /// What there is in an item.
 #[derive(Default)]
 struct Fields<'i> {
-    stream: Option<Peek<'i>>,
-    index: Option<Peek<'i>>,
-    next: Option<Peek<'i>>,
-    events: Option<Peek<'i>>,
-    cases: Option<Peek<'i>>,
-    unfolds: Option<Peek<'i>>,
-    appended: Option<Peek<'i>>,
-    calved_bytes: Option<Peek<'i>>,
-    etag: Option<Peek<'i>>,
+    stream: Option<ValueRef<'i>>,
+    index: Option<ValueRef<'i>>,
+    next: Option<ValueRef<'i>>,
+    events: Option<ValueRef<'i>>,
+    cases: Option<ValueRef<'i>>,
+    unfolds: Option<ValueRef<'i>>,
+    appended: Option<ValueRef<'i>>,
+    calved_bytes: Option<ValueRef<'i>>,
+    etag: Option<ValueRef<'i>>,
 }
 
 impl<'i> Fields<'i> {
     fn of(item: &'i Item) -> Self {
         let mut fields = Self::default();
-        for (name, value) in item.peek() {
+        for (name, value) in item.value_refs() {
             let field = match name {
                 "p" => &mut fields.stream,
                 "i" => &mut fields.index,
@@ -235,7 +235,7 @@ impl<'i> Fields<'i> {
     fn read(&self) -> Result<(Batch, usize)> {
         // A list may be missing where it is empty.
         let count = |name: &Name, list| {
-            let elements = optional(name, list, Peek::elements)?;
+            let elements = optional(name, list, ValueRef::elements)?;
             Ok::<_, Error>(elements.map_or(0, |elements| elements.len()))
         };
         let (cases, events) = (count(&CASES, self.cases)?, count(&EVENTS, self.events)?);
@@ -243,7 +243,7 @@ impl<'i> Fields<'i> {
             let counts = format!("types={cases} events={events}");
             return Err(invalid(&format!("not as many types as events: {counts}")));
         }
-        let unfolds = optional(&UNFOLDS, self.unfolds, Peek::elements)?;
+        let unfolds = optional(&UNFOLDS, self.unfolds, ValueRef::elements)?;
         let unfolds: Result<_> = unfolds
             .into_iter()
             .flatten()
@@ -252,7 +252,8 @@ impl<'i> Fields<'i> {
         let number = |name: &Name, value| optional(name, value, whole_number);
         let index = number(&INDEX, self.index)?.ok_or_else(|| missing(&INDEX))?;
         let next = number(&NEXT, self.next)?.ok_or_else(|| missing(&NEXT))?;
-        let stream = optional(&STREAM, self.stream, Peek::as_s)?.ok_or_else(|| missing(&STREAM))?;
+        let stream =
+            optional(&STREAM, self.stream, ValueRef::as_s)?.ok_or_else(|| missing(&STREAM))?;
         let base = next.checked_sub(events as u64);
         if base.is_none_or(|base| index != TIP_INDEX && index != base) {
             let counts = format!("n={next} events={events}");
@@ -268,7 +269,7 @@ impl<'i> Fields<'i> {
             unfolds: unfolds?,
             appended: number(&APPENDED, self.appended)?.unwrap_or_default(),
             calved_bytes: number(&CALVED_BYTES, self.calved_bytes)?.unwrap_or_default(),
-            etag: optional(&ETAG, self.etag, Peek::as_s)?.map(Text::from),
+            etag: optional(&ETAG, self.etag, ValueRef::as_s)?.map(Text::from),
         };
         Ok((batch, events))
     }
@@ -282,15 +283,15 @@ pub(crate) fn unfolds_of(unfolds: &[StoredUnfold]) -> Value {
     Value::L(unfolds.collect())
 }
 
-fn whole_number(value: Peek<'_>) -> Option<u64> {
+fn whole_number(value: ValueRef<'_>) -> Option<u64> {
     value.as_n().and_then(|number| number.to_u64())
 }
 
 /// A value that may be missing, or null, which is the same.
 fn optional<'i, T>(
     name: &str,
-    value: Option<Peek<'i>>,
-    read: impl Fn(Peek<'i>) -> Option<T>,
+    value: Option<ValueRef<'i>>,
+    read: impl Fn(ValueRef<'i>) -> Option<T>,
 ) -> Result<Option<T>> {
     let Some(value) = value else {
         return Ok(None);

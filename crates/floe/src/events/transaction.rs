@@ -55,7 +55,7 @@ impl Tx {
         let loaded = stream
             .load_state()
             .await
-            .map_err(|error| self.note(error))?;
+            .map_err(|error| self.note_error(error))?;
         let position = loaded.position.clone();
         session.settle(|streams: &mut StreamChanges| streams.loaded(slot, position));
         Ok(StreamRow {

@@ -1,44 +1,45 @@
-//! What a transaction has read and changed in the graph, until it commits.
+//! The reads and changes of a transaction in the graph, until it commits.
 //!
-//! Every entity that a body touches has a [state](NodeState), every edge that it adds or removes a [change](EdgeChange).
-//! Reading goes through here, so a body sees its own changes. `compile.rs` makes the writes of the commit of it.
+//! Each entity that a body uses has a [state](NodeState), and each edge that it adds or removes has a
+//! [change](EdgeChange). Reads go through this module, so that a body sees its own changes. `compile.rs` turns them
+//! into the writes of the commit.
 
 use std::collections::BTreeMap;
 
 use super::entries::{Indexed, index_entries};
-use super::keys::{EntityKey, Place};
+use super::keys::{EntityKey, ScopedKey};
 use super::node::Node;
 use super::schema::GraphSchema;
-use super::stored::{Edge, Stored};
+use super::stored::{Edge, StoredEntity};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What was read and changed in the graph.
+/// The graph reads and changes of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    pub(super) nodes: BTreeMap<Place, NodeState>,
-    /// By subject and key of the edge.
-    pub(super) edges: BTreeMap<(Place, String), EdgeChange>,
-    /// Whether entries are left for later, because there are too many of them.
+    pub(super) nodes: BTreeMap<ScopedKey, NodeState>,
+    /// Key: the subject and the key of the edge.
+    pub(super) edges: BTreeMap<(ScopedKey, String), EdgeChange>,
+    /// Whether index entries are written after the commit, because there are too many for it.
     pub(super) defers_entries: bool,
 }
 
-/// An entity that the body has touched.
+/// The state of an entity that the body uses.
 #[derive(Debug, Default)]
 pub(crate) struct NodeState {
-    /// As it was read; `None` if it was not read, and inside that if it was not there.
-    pub(super) read: Option<Option<Stored>>,
-    /// Whether the outcome depends on its attributes, or on its absence.
+    /// The entity as read. Outer `None`: not read. Inner `None`: read, and absent.
+    pub(super) read: Option<Option<StoredEntity>>,
+    /// Whether the outcome depends on its attributes or its absence.
     pub(super) is_watched: bool,
     /// Whether the outcome depends on its outgoing edges.
     pub(super) is_list_watched: bool,
     /// Whether its outgoing edges change.
     pub(super) is_list_changed: bool,
     pub(super) write: Write,
-    /// Its entries in the indexes, where a plan has asked for them.
+    /// Its index entries, if a plan computed them.
     indexed: Option<Indexed>,
 }
 
-/// What is to become of an entity.
+/// The pending write of an entity.
 #[derive(Debug, Default)]
 pub(super) enum Write {
     #[default]
@@ -48,80 +49,80 @@ pub(super) enum Write {
     Delete,
 }
 
-/// What is to become of an edge.
+/// The pending change of an edge.
 #[derive(Debug)]
 pub(super) struct EdgeChange {
     pub(super) edge: Edge,
     pub(super) kind: EdgeChangeKind,
-    /// Whether what is stored of it refuses the deletion of its object.
+    /// Whether the stored edge holds its object, that is, prevents its deletion.
     was_holding: bool,
 }
 
-/// What becomes of an edge, and by how much the number of edges changes.
+/// How an edge changes. The value is the change of the number of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EdgeChangeKind {
-    /// It is new.
+    /// The edge is new.
     Add = 1,
-    /// It is there, and its attributes change.
+    /// The edge exists, and its attributes change.
     Rewrite = 0,
-    /// It is there, and goes.
+    /// The edge exists and is removed.
     Remove = -1,
 }
 
 impl Changes {
-    pub(super) fn state(&mut self, place: &Place) -> &mut NodeState {
-        self.nodes.entry(place.clone()).or_default()
+    pub(super) fn state(&mut self, scoped_key: &ScopedKey) -> &mut NodeState {
+        self.nodes.entry(scoped_key.clone()).or_default()
     }
 
-    /// The entity with all that the body has done to it; `None` if it has to be read, and inside that if it is not there.
-    pub(super) fn known(&self, place: &Place) -> Option<Option<Stored>> {
-        let state = self.nodes.get(place)?;
+    /// The entity with the changes of the body. Outer `None`: it must be read first. Inner `None`: it is absent.
+    pub(super) fn current(&self, scoped_key: &ScopedKey) -> Option<Option<StoredEntity>> {
+        let state = self.nodes.get(scoped_key)?;
         let read = state.read.as_ref().map(Option::as_ref);
         Some(match (&state.write, read) {
             (Write::Delete, _) => None,
             (Write::Create(node), _) => Some(created(node)),
-            (Write::Update(node), Some(Some(stored))) => Some(Stored {
+            (Write::Update(node), Some(Some(stored))) => Some(StoredEntity {
                 node: node.clone(),
                 ..stored.clone()
             }),
-            (_, read) => read?.filter(|stored| !stored.is_leaving).cloned(),
+            (_, read) => read?.filter(|stored| !stored.is_deleting).cloned(),
         })
     }
 
-    /// An entity that was read while its deletion was under way.
-    pub(super) fn leaving(&self, place: &Place) -> Option<&Stored> {
-        let read = self.nodes.get(place)?.read.as_ref()?.as_ref();
-        read.filter(|stored| stored.is_leaving)
+    /// The entity, if it was under deletion when it was read.
+    pub(super) fn deleting(&self, scoped_key: &ScopedKey) -> Option<&StoredEntity> {
+        let read = self.nodes.get(scoped_key)?.read.as_ref()?.as_ref();
+        read.filter(|stored| stored.is_deleting)
     }
 
-    /// Takes note of what was read. What was read first counts.
-    pub(super) fn settle(&mut self, place: &Place, read: Option<Stored>) {
-        self.state(place).read.get_or_insert(read);
+    /// Records the result of a read. The first result of an entity stays.
+    pub(super) fn record_read(&mut self, scoped_key: &ScopedKey, read: Option<StoredEntity>) {
+        self.state(scoped_key).read.get_or_insert(read);
     }
 
-    /// Takes note that the outcome depends on an entity.
-    pub(super) fn watch(&mut self, place: &Place) {
-        self.state(place).is_watched = true;
+    /// Makes the outcome depend on an entity.
+    pub(super) fn watch(&mut self, scoped_key: &ScopedKey) {
+        self.state(scoped_key).is_watched = true;
     }
 
     /// # Errors
     ///
-    /// [`AlreadyExists`](ErrorKind::AlreadyExists) when it is there, as far as is known.
-    pub(super) fn create(&mut self, place: &Place, node: Node) -> Result<()> {
-        if matches!(self.state(place).write, Write::Delete) {
-            let what = "the transaction deletes this entity";
-            return Err(place.error(ErrorKind::InvalidUse, what));
+    /// [`AlreadyExists`](ErrorKind::AlreadyExists) if the entity is known to exist.
+    pub(super) fn create(&mut self, scoped_key: &ScopedKey, node: Node) -> Result<()> {
+        if matches!(self.state(scoped_key).write, Write::Delete) {
+            let what = "the transaction deletes this entity and cannot create it again";
+            return Err(scoped_key.error(ErrorKind::InvalidUse, what));
         }
-        if self.known(place).flatten().is_some() {
-            return Err(exists(place));
+        if self.current(scoped_key).flatten().is_some() {
+            return Err(exists(scoped_key));
         }
-        self.state(place).set(Write::Create(node));
+        self.state(scoped_key).set(Write::Create(node));
         Ok(())
     }
 
-    /// Sets the attributes of an entity that is there.
-    pub(super) fn update(&mut self, place: &Place, node: Node) {
-        let state = self.state(place);
+    /// Sets the attributes of an existing entity.
+    pub(super) fn update(&mut self, scoped_key: &ScopedKey, node: Node) {
+        let state = self.state(scoped_key);
         state.is_watched = true;
         state.set(match state.write {
             Write::Create(_) => Write::Create(node),
@@ -129,19 +130,19 @@ impl Changes {
         });
     }
 
-    pub(super) fn delete(&mut self, place: &Place) {
-        let state = self.state(place);
+    pub(super) fn delete(&mut self, scoped_key: &ScopedKey) {
+        let state = self.state(scoped_key);
         (state.is_watched, state.is_list_watched) = (true, true);
         state.set(Write::Delete);
     }
 
-    /// Takes note that the outcome depends on the outgoing edges of an entity.
-    pub(super) fn watch_list(&mut self, place: &Place) {
-        self.state(place).is_list_watched = true;
+    /// Makes the outcome depend on the outgoing edges of an entity.
+    pub(super) fn watch_list(&mut self, scoped_key: &ScopedKey) {
+        self.state(scoped_key).is_list_watched = true;
     }
 
-    pub(super) fn is_created(&self, place: &Place) -> bool {
-        let state = self.nodes.get(place);
+    pub(super) fn is_created(&self, scoped_key: &ScopedKey) -> bool {
+        let state = self.nodes.get(scoped_key);
         state.is_some_and(|state| matches!(state.write, Write::Create(_)))
     }
 
@@ -149,10 +150,10 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when its key is too long.
+    /// [`InvalidField`](ErrorKind::InvalidField) if the edge's key is too long.
     pub(super) fn change_edge(
         &mut self,
-        subject: Place,
+        subject: ScopedKey,
         edge: Edge,
         kind: EdgeChangeKind,
     ) -> Result<()> {
@@ -177,8 +178,8 @@ impl Changes {
         Ok(())
     }
 
-    /// How many stored edges of a list the body removes.
-    pub(super) fn removed(&self, subject: &Place, predicate: &str) -> usize {
+    /// Number of stored edges of a list that the body removes.
+    pub(super) fn removed(&self, subject: &ScopedKey, predicate: &str) -> usize {
         let own = self.edges.iter().filter(|((of, _), change)| {
             of == subject
                 && change.edge.predicate == predicate
@@ -187,10 +188,10 @@ impl Changes {
         own.count()
     }
 
-    /// The outgoing edges of a subject as the body sees them, given those that are stored.
+    /// The outgoing edges of a subject as the body sees them, given the stored ones.
     pub(super) fn outgoing(
         &self,
-        subject: &Place,
+        subject: &ScopedKey,
         predicate: Option<&str>,
         stored: Vec<Edge>,
     ) -> Result<Vec<Edge>> {
@@ -211,8 +212,8 @@ impl Changes {
         Ok(edges.into_values().collect())
     }
 
-    /// The incoming edges of an object as the body sees them, given those that are stored.
-    pub(super) fn incoming(&self, object: &Place, stored: Vec<Edge>) -> Vec<Edge> {
+    /// The incoming edges of an object as the body sees them, given the stored ones.
+    pub(super) fn incoming(&self, object: &ScopedKey, stored: Vec<Edge>) -> Vec<Edge> {
         let is_same = |edge: &Edge, change: &EdgeChange| {
             edge.subject == change.edge.subject
                 && edge.predicate == change.edge.predicate
@@ -235,7 +236,7 @@ impl Changes {
         to_object.map(|(_, change)| change)
     }
 
-    /// By how much the number of stored edges to an entity changes.
+    /// The changes of an entity's counts of incoming edges: all edges, and those that hold it.
     pub(super) fn incoming_change(&self, object: &EntityKey, scope: &str) -> (i64, i64) {
         let own = self.changes_to(object, scope);
         own.fold((0, 0), |(all, held), change| {
@@ -245,20 +246,20 @@ impl Changes {
         })
     }
 
-    /// Leaves the entries of an entity for later if they do not fit into a commit of so many items that writes the entity
-    /// alone. Returns whether it does so.
+    /// Defers the index entries of an entity if they do not fit into a commit of `items_max` items together with the
+    /// entity. Returns whether they are deferred.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
+    /// [`InvalidField`](ErrorKind::InvalidField) if an index function cannot read the entity.
     pub(super) fn defer_entries(
         &mut self,
         schema: &GraphSchema,
-        place: &Place,
+        scoped_key: &ScopedKey,
         items_max: usize,
     ) -> Result<bool> {
-        let state = self.state(place);
-        let indexed = state.index(schema, place)?;
+        let state = self.state(scoped_key);
+        let indexed = state.index(schema, scoped_key)?;
         let is_wide = 1 + indexed.items() > items_max;
         state.indexed = Some(indexed);
         self.defers_entries = is_wide;
@@ -272,40 +273,40 @@ impl NodeState {
         self.indexed = None;
     }
 
-    /// What must be written so that the indexes hold what the entity is to be.
+    /// The index entries to write and delete for the new state of the entity.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when a function cannot read the entity.
-    pub(super) fn index(&self, schema: &GraphSchema, place: &Place) -> Result<Indexed> {
+    /// [`InvalidField`](ErrorKind::InvalidField) if an index function cannot read the entity.
+    pub(super) fn index(&self, schema: &GraphSchema, scoped_key: &ScopedKey) -> Result<Indexed> {
         if let Some(indexed) = &self.indexed {
             return Ok(indexed.clone());
         }
         let read = self.read.as_ref().and_then(Option::as_ref);
         match &self.write {
-            Write::Create(node) => index_entries(schema, place, None, Some(node)),
-            Write::Update(node) => index_entries(schema, place, read, Some(node)),
-            Write::Delete => index_entries(schema, place, read, None),
+            Write::Create(node) => index_entries(schema, scoped_key, None, Some(node)),
+            Write::Update(node) => index_entries(schema, scoped_key, read, Some(node)),
+            Write::Delete => index_entries(schema, scoped_key, read, None),
             Write::Nothing => Ok(Indexed::default()),
         }
     }
 }
 
-fn created(node: &Node) -> Stored {
-    Stored {
+fn created(node: &Node) -> StoredEntity {
+    StoredEntity {
         node: node.clone(),
         version: 0,
         edges: 0,
         incoming: 0,
         held: 0,
-        is_leaving: false,
-        busy: None,
-        is_behind: false,
+        is_deleting: false,
+        list_change: None,
+        has_pending_entries: false,
         has_meta: true,
         entries: crate::graph::stored::Entries::new(),
     }
 }
 
-pub(super) fn exists(place: &Place) -> Error {
-    place.error(ErrorKind::AlreadyExists, "the entity exists already")
+pub(super) fn exists(scoped_key: &ScopedKey) -> Error {
+    scoped_key.error(ErrorKind::AlreadyExists, "the entity already exists")
 }

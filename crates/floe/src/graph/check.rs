@@ -1,9 +1,9 @@
-//! Whether the three tables agree with each other. `repair.rs` makes them.
+//! Compares the three tables of a graph with each other. `repair.rs` repairs differences.
 //!
-//! Everything of a scope is read once and compared: edges with the entities that they join, the numbers of edges that
-//! entities tell, entries and claims with what the functions of the indexes emit. Where a program does not know a relation
-//! or an index, what the entities tell of it counts. Run it while nobody writes; otherwise what is being written may be
-//! told as a difference. All keys of the scope are held in memory meanwhile.
+//! The check reads a whole scope once. It compares edges with the entities that they connect, the edge counts stored on
+//! entities, and entries and claims with the output of the index functions. For relations and indexes that the program
+//! does not know, the data stored on the entities is taken as correct. Run it while no process writes: otherwise
+//! changes in flight may be reported as differences. All keys of the scope are held in memory.
 
 mod difference;
 mod repair;
@@ -14,43 +14,45 @@ use floe_store::expr::{Condition, Path};
 use floe_store::op::Scan;
 use floe_store::{Item, Name, Value};
 
-pub use difference::{Difference, InSteps, Report};
+pub use difference::{CheckReport, Difference, WideChange};
 
 use super::handle::Graph;
 use super::keys::{EntityKey, IndexKey, check_scope};
 use super::schema::Emitted;
 use super::schema::OnDelete;
 use super::stored::{
-    self, BEHIND_ID, Edge, Entries, ID, LEAVING_ID, LISTS_ID, SCOPE, SUBJECT_SCOPE, Stored,
+    self, DELETIONS_ID, Edge, Entries, ID, LIST_CHANGES_ID, PENDING_ID, SCOPE, SUBJECT_SCOPE,
+    StoredEntity,
 };
 use crate::error::Result;
 
-/// Everything of a scope.
+/// All items of a scope.
 #[derive(Default)]
 struct Content {
-    entities: BTreeMap<EntityKey, Stored>,
-    intents: BTreeSet<(InSteps, EntityKey)>,
+    entities: BTreeMap<EntityKey, StoredEntity>,
+    intents: BTreeSet<(WideChange, EntityKey)>,
     edges: Vec<Edge>,
     entries: BTreeMap<EntryName, Item>,
     claims: BTreeMap<ClaimName, EntityKey>,
     differences: Vec<Difference>,
 }
 
-/// An entity, an index and a key.
+/// Entity, index, key.
 type EntryName = (EntityKey, String, String);
 
-/// An index and a key.
+/// Index, key.
 type ClaimName = (String, String);
 
 type Add = fn(&mut Content, &Item) -> Result<()>;
 
 impl Graph<'_> {
-    /// Compares the three tables and tells every difference.
+    /// Compares the three tables and reports every difference. Holds all keys of the scope in memory. Changes made
+    /// during the check may be reported as differences.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
-    pub async fn check(&self) -> Result<Report> {
+    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable.
+    pub async fn check(&self) -> Result<CheckReport> {
         self.check_outside()?;
         check_scope(&self.scope)?;
         let mut content = self.content().await?;
@@ -58,7 +60,7 @@ impl Graph<'_> {
         self.check_edges(&content, &mut differences);
         self.check_indexes(&content, &mut differences)?;
         check_steps(&content, &mut differences);
-        Ok(Report {
+        Ok(CheckReport {
             entities: content.entities.len() as u64,
             edges: content.edges.len() as u64,
             entries: content.entries.len() as u64,
@@ -80,7 +82,7 @@ impl Graph<'_> {
         Ok(content)
     }
 
-    /// Adds all items of the scope in a table.
+    /// Adds all items of the scope from one table.
     async fn scanned(
         &self,
         table: String,
@@ -138,7 +140,7 @@ impl Graph<'_> {
             differences,
         };
         for (entity, stored) in &content.entities {
-            if stored.is_leaving {
+            if stored.is_deleting {
                 continue;
             }
             let (keys, emitted) = match self.keys_of(stored) {
@@ -154,13 +156,14 @@ impl Graph<'_> {
                 let entity = entity.clone();
                 check.differences.push(Difference::WrongKeys { entity });
             }
-            let place = self.place(entity)?;
+            let scoped_key = self.scoped_key(entity)?;
             for (index, of_index) in &keys {
                 for key in &of_index.keys {
                     let name = (entity.clone(), index.clone(), key.clone());
                     let key = IndexKey::text(key);
                     let attributes = emitted.get(index).and_then(|emitted| emitted.get(&key));
-                    let entry = attributes.map(|found| stored::entry(&place, index, &key, found));
+                    let entry =
+                        attributes.map(|found| stored::entry(&scoped_key, index, &key, found));
                     check.entry(stored, &name, entry.as_ref());
                     if of_index.is_unique {
                         check.claim(name);
@@ -172,9 +175,12 @@ impl Graph<'_> {
         Ok(())
     }
 
-    /// The keys of an entity as the functions emit them, and the entries. Indexes that this program does not know, or knows
-    /// by an older function, are taken at their word.
-    pub(super) fn keys_of(&self, stored: &Stored) -> Result<(Entries, BTreeMap<String, Emitted>)> {
+    /// The keys of an entity as emitted by the index functions, and the entries. The stored keys are taken for indexes
+    /// that this program does not know, or knows with an older function.
+    pub(super) fn keys_of(
+        &self,
+        stored: &StoredEntity,
+    ) -> Result<(Entries, BTreeMap<String, Emitted>)> {
         let schema = self.db.graph_schema();
         let (mut keys, mut entries) = (stored.entries.clone(), BTreeMap::new());
         for index in schema.indexes_of(stored.node.key.type_name()) {
@@ -193,17 +199,17 @@ impl Graph<'_> {
 impl Content {
     fn add_entity(&mut self, item: &Item) -> Result<()> {
         if !stored::is_own(item) {
-            let stored = Stored::of_item(item)?;
+            let stored = StoredEntity::of_item(item)?;
             self.entities.insert(stored.node.key.clone(), stored);
             return Ok(());
         }
-        let what = match item.get(&ID).and_then(Value::as_s) {
-            Some(LEAVING_ID) => InSteps::Deletion,
-            Some(LISTS_ID) => InSteps::List,
-            Some(BEHIND_ID) => InSteps::Entries,
+        let change = match item.get(&ID).and_then(Value::as_s) {
+            Some(DELETIONS_ID) => WideChange::Deletion,
+            Some(LIST_CHANGES_ID) => WideChange::List,
+            Some(PENDING_ID) => WideChange::Entries,
             _ => return Ok(()),
         };
-        self.intents.insert((what, stored::intent_owner(item)?));
+        self.intents.insert((change, stored::intent_owner(item)?));
         Ok(())
     }
 
@@ -225,7 +231,7 @@ impl Content {
     }
 }
 
-/// Entries and claims are compared with those that entities should have; what is left is extra.
+/// Compares entries and claims with those that the entities should have. The remaining ones are extra.
 struct IndexCheck<'c> {
     content: &'c Content,
     extra_entries: BTreeSet<&'c EntryName>,
@@ -234,19 +240,19 @@ struct IndexCheck<'c> {
 }
 
 impl IndexCheck<'_> {
-    /// An entry that should be there, as its function emits it, if that is known.
-    fn entry(&mut self, of: &Stored, name: &EntryName, expected: Option<&Item>) {
+    /// Checks an entry that should exist. `expected` is its content, if the index function is known.
+    fn entry(&mut self, of: &StoredEntity, name: &EntryName, expected: Option<&Item>) {
         self.extra_entries.remove(name);
         let found = self.content.entries.get(name);
         let is_right = |found: &Item| expected.is_none_or(|expected| found == expected);
-        if !of.is_behind && !found.is_some_and(is_right) {
+        if !of.has_pending_entries && !found.is_some_and(is_right) {
             let (entity, index, key) = name.clone();
             let missing = Difference::MissingEntry { entity, index, key };
             self.differences.push(missing);
         }
     }
 
-    /// A unique key that an entity should hold.
+    /// Checks a unique key that an entity should hold.
     fn claim(&mut self, (entity, index, key): EntryName) {
         let claim = (index, key);
         self.extra_claims.remove(&claim);
@@ -264,14 +270,14 @@ impl IndexCheck<'_> {
         let of = |entity: &EntityKey| content.entities.get(entity);
         for name in self.extra_entries {
             let (entity, index, key) = name.clone();
-            if !of(&entity).is_some_and(|of| of.is_leaving || of.is_behind) {
+            if !of(&entity).is_some_and(|of| of.is_deleting || of.has_pending_entries) {
                 let extra = Difference::ExtraEntry { entity, index, key };
                 self.differences.push(extra);
             }
         }
         for claim in self.extra_claims {
             let holder = content.claims.get(claim).cloned();
-            let holder = holder.filter(|holder| !of(holder).is_some_and(|of| of.is_leaving));
+            let holder = holder.filter(|holder| !of(holder).is_some_and(|of| of.is_deleting));
             let (index, key) = claim.clone();
             let extra = holder.map(|entity| Difference::ExtraClaim { entity, index, key });
             self.differences.extend(extra);
@@ -286,20 +292,20 @@ fn check_steps(content: &Content, differences: &mut Vec<Difference>) {
             differences.push(Difference::MissingMeta(key.clone()));
         }
         let marks = [
-            (InSteps::Deletion, stored.is_leaving),
-            (InSteps::List, stored.busy.is_some()),
-            (InSteps::Entries, stored.is_behind),
+            (WideChange::Deletion, stored.is_deleting),
+            (WideChange::List, stored.list_change.is_some()),
+            (WideChange::Entries, stored.has_pending_entries),
         ];
         let marks = marks.into_iter().filter(|(_, is_marked)| *is_marked);
-        marked.extend(marks.map(|(what, _)| (what, key.clone())));
+        marked.extend(marks.map(|(change, _)| (change, key.clone())));
     }
-    for (what, entity) in marked.union(&content.intents).cloned() {
-        let place = (what, entity.clone());
-        let is_marked = marked.contains(&place);
-        differences.push(match (is_marked, content.intents.contains(&place)) {
-            (true, true) => Difference::Unfinished { what, entity },
-            (true, false) => Difference::MissingIntent { what, entity },
-            (false, _) => Difference::ExtraIntent { what, entity },
+    for (change, entity) in marked.union(&content.intents).cloned() {
+        let mark = (change, entity.clone());
+        let is_marked = marked.contains(&mark);
+        differences.push(match (is_marked, content.intents.contains(&mark)) {
+            (true, true) => Difference::Unfinished { change, entity },
+            (true, false) => Difference::MissingIntent { change, entity },
+            (false, _) => Difference::ExtraIntent { change, entity },
         });
     }
 }

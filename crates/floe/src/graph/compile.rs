@@ -1,10 +1,10 @@
-//! From what a body did in the graph to the writes of its commit.
+//! Turns the graph changes of a body into the writes of its commit.
 //!
-//! Each item is written once, however many changes meet in it: an entity that is updated and to which an edge leads is
-//! one update. What must not have changed stands in the conditions: the version of an entity whose attributes were read
-//! or are changed, the version of its list of edges, that the ends of an edge are there.
+//! Each item is written once, even if several changes affect it: an entity that is updated and gets an incoming edge is
+//! one update. The conditions cover what must not have changed: the version of an entity whose attributes are read or
+//! changed, the version of its list of edges, and the existence of both ends of an edge.
 
-mod meaning;
+mod failure;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use floe_store::size::item_size;
 use floe_store::{Item, Timestamp, Value};
 
 use super::changes::{Changes, NodeState, Write};
-use super::keys::{EntityKey, Place};
+use super::keys::{EntityKey, ScopedKey};
 use super::node::Node;
 use super::schema::GraphSchema;
 use super::stored::{
-    self, BEHIND, BEHIND_ID, EDGES, Entries, ID, INCOMING, INDEX_ENTRIES, META, Stored, UPDATED,
-    VERSION, meta,
+    self, EDGES, Entries, ID, INCOMING, INDEX_ENTRIES, META, PENDING, PENDING_ID, StoredEntity,
+    UPDATED, VERSION, meta,
 };
 use super::writes::{
-    self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_leaving,
+    self, claimed, count, edge_write, entry_writes, intent_put, is_alive, is_deleting,
     is_list_version, is_number, is_version,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::part::{Part, PartWrite, Refusal, difference};
+use crate::tx::part::{Part, PartWrite, Rejection, difference};
 use crate::tx::session::{self, PartContext};
-use meaning::{Meaning, Planned};
+use failure::{ConditionFailure, PlannedWrite};
 
-/// The share of the graph in a commit.
+/// The graph's part of a commit.
 #[derive(Debug)]
 struct GraphPart {
     schema: Arc<GraphSchema>,
-    planned: Result<Vec<Planned>>,
+    planned: Result<Vec<PlannedWrite>>,
 }
 
 impl session::Changes for Changes {
@@ -60,8 +60,8 @@ impl session::Changes for Changes {
 
 impl Part for GraphPart {
     fn is_write(&self) -> bool {
-        let is_write = |planned: &Planned| !matches!(planned.write, TransactWrite::Check(_));
-        // What cannot be compiled was meant to be written.
+        let is_write = |planned: &PlannedWrite| !matches!(planned.write, TransactWrite::Check(_));
+        // A part that fails to compile contains writes.
         self.planned
             .as_ref()
             .map_or(true, |planned| planned.iter().any(is_write))
@@ -89,61 +89,68 @@ impl Part for GraphPart {
             .collect())
     }
 
-    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
+    fn condition_failed(&self, at: usize, item: Option<&Item>) -> Rejection {
         let planned = self.planned.as_ref().ok();
         match planned.and_then(|planned| planned.get(at)) {
-            Some(planned) => planned.meaning.failure(item).into(),
-            None => Refusal::Lost(Error::new(ErrorKind::TransactionFailed, "a lost race")),
+            Some(planned) => planned.on_failure.failure(item).into(),
+            None => Rejection::Conflict(Error::new(ErrorKind::TransactionFailed, "lost a race")),
         }
     }
 }
 
-/// Who has a unique key, and who gets it.
+/// The current and the next owner of a unique key.
 #[derive(Default)]
 struct Claim {
     from: Option<EntityKey>,
-    to: Option<Place>,
+    to: Option<ScopedKey>,
 }
 
 struct Compiler<'a> {
     schema: &'a GraphSchema,
     changes: &'a Changes,
     now: Timestamp,
-    /// Where the versions of new entities begin.
+    /// First version of new entities.
     first_version: u64,
-    planned: Vec<Planned>,
-    /// By scope, index and key.
+    planned: Vec<PlannedWrite>,
+    /// Key: scope, index, key.
     claims: BTreeMap<(String, String, String), Claim>,
 }
 
 impl Compiler<'_> {
-    fn compile(mut self) -> Result<Vec<Planned>> {
-        let objects = self.changes.edges.iter().map(|((of, _), change)| Place {
-            scope: of.scope.clone(),
-            key: change.edge.object.clone(),
-        });
-        let places: BTreeSet<Place> = objects.chain(self.changes.nodes.keys().cloned()).collect();
+    fn compile(mut self) -> Result<Vec<PlannedWrite>> {
+        let objects = self
+            .changes
+            .edges
+            .iter()
+            .map(|((of, _), change)| ScopedKey {
+                scope: of.scope.clone(),
+                key: change.edge.object.clone(),
+            });
+        let scoped_keys: BTreeSet<ScopedKey> =
+            objects.chain(self.changes.nodes.keys().cloned()).collect();
         let untouched = NodeState::default();
-        for place in places {
-            let state = self.changes.nodes.get(&place).unwrap_or(&untouched);
-            self.node(&place, state)?;
+        for scoped_key in scoped_keys {
+            let state = self.changes.nodes.get(&scoped_key).unwrap_or(&untouched);
+            self.node(&scoped_key, state)?;
         }
         self.edges()?;
         self.claims();
         Ok(self.planned)
     }
 
-    fn plan(&mut self, write: impl Into<TransactWrite>, meaning: Meaning) {
-        self.planned.push(Planned {
+    fn plan(&mut self, write: impl Into<TransactWrite>, on_failure: ConditionFailure) {
+        self.planned.push(PlannedWrite {
             write: write.into(),
-            meaning,
+            on_failure,
         });
     }
 
-    fn node(&mut self, place: &Place, state: &NodeState) -> Result<()> {
-        let counts = self.changes.incoming_change(&place.key, &place.scope);
-        let touched = Touched {
-            place,
+    fn node(&mut self, scoped_key: &ScopedKey, state: &NodeState) -> Result<()> {
+        let counts = self
+            .changes
+            .incoming_change(&scoped_key.key, &scoped_key.scope);
+        let touched = TouchedEntity {
+            scoped_key,
             state,
             counts,
         };
@@ -159,92 +166,108 @@ impl Compiler<'_> {
         }
     }
 
-    fn create(&mut self, touched: Touched<'_>, node: &Node) -> Result<()> {
-        let Touched { place, state, .. } = touched;
-        let moment = self.schema.moments.next(self.now, None);
-        let entries = self.index(place, state)?;
+    fn create(&mut self, touched: TouchedEntity<'_>, node: &Node) -> Result<()> {
+        let TouchedEntity {
+            scoped_key, state, ..
+        } = touched;
+        let timestamp = self.schema.timestamps.next(self.now, None);
+        let entries = self.index(scoped_key, state)?;
         let mut meta = stored::new_meta(self.first_version, touched.counts);
         if self.changes.defers_entries {
-            meta.insert(BEHIND, true);
+            meta.insert(PENDING, true);
         }
-        let item = stored::new_entity(place, node, &moment, &entries).with(META, Value::M(meta));
-        check_size(place, item_size(&item))?;
+        let item =
+            stored::new_entity(scoped_key, node, &timestamp, &entries).with(META, Value::M(meta));
+        check_size(scoped_key, item_size(&item))?;
         let mut put = PutItem::new(self.schema.entities(), item).return_old_on_failure();
         put.condition = Some(Condition::attribute_not_exists(Path::attribute(ID)));
-        let meaning = match state.read {
-            // It was looked for and was not there: somebody else was faster.
-            Some(_) => Meaning::Changed(place.clone()),
-            None => Meaning::Exists(place.clone()),
+        let on_failure = match state.read {
+            // It was read as absent: another writer created it since.
+            Some(_) => ConditionFailure::Changed(scoped_key.clone()),
+            None => ConditionFailure::Exists(scoped_key.clone()),
         };
-        self.plan(put, meaning);
+        self.plan(put, on_failure);
         Ok(())
     }
 
-    fn update(&mut self, touched: Touched<'_>, old: &Stored, node: &Node) -> Result<()> {
-        let place = touched.place;
-        let (moments, updated) = (&self.schema.moments, old.node.updated.as_deref());
-        let moment = moments.next(self.now, updated);
-        let entries = self.index(place, touched.state)?;
-        let bytes = item_size(&stored::new_entity(place, node, &moment, &entries));
-        check_size(place, bytes + META_BYTES)?;
+    fn update(
+        &mut self,
+        touched: TouchedEntity<'_>,
+        old: &StoredEntity,
+        node: &Node,
+    ) -> Result<()> {
+        let scoped_key = touched.scoped_key;
+        let (timestamps, updated) = (&self.schema.timestamps, old.node.updated.as_deref());
+        let timestamp = timestamps.next(self.now, updated);
+        let entries = self.index(scoped_key, touched.state)?;
+        let bytes = item_size(&stored::new_entity(scoped_key, node, &timestamp, &entries));
+        check_size(scoped_key, bytes + META_BYTES)?;
         let mut update = difference(&old.node.attributes, &node.attributes)
-            .set(Path::attribute(UPDATED), moment.as_str())
+            .set(Path::attribute(UPDATED), timestamp.as_str())
             .set(meta(&VERSION), old.version + 1);
         if entries != old.entries {
             let entries = stored::write_entries(&entries);
             update = update.set(Path::attribute(INDEX_ENTRIES), entries);
         }
         if self.changes.defers_entries {
-            update = update.set(meta(&BEHIND), true);
+            update = update.set(meta(&PENDING), true);
         }
         let update = touched.counted(update, Some(old));
         let list = touched.list_condition(old);
         let condition = list
             .into_iter()
             .fold(is_version(old.version), Condition::and);
-        self.plan_update(place, update, condition, Meaning::Changed(place.clone()));
+        self.plan_update(
+            scoped_key,
+            update,
+            condition,
+            ConditionFailure::Changed(scoped_key.clone()),
+        );
         Ok(())
     }
 
-    fn delete(&mut self, touched: Touched<'_>, old: &Stored) -> Result<()> {
-        let place = touched.place;
-        self.index(place, touched.state)?;
+    fn delete(&mut self, touched: TouchedEntity<'_>, old: &StoredEntity) -> Result<()> {
+        let scoped_key = touched.scoped_key;
+        self.index(scoped_key, touched.state)?;
         let condition = is_version(old.version)
             .and(is_list_version(old.edges))
             .and(is_number(&INCOMING, old.incoming));
-        let key = stored::entity_key(place);
+        let key = stored::entity_key(scoped_key);
         let delete = DeleteItem::new(self.schema.entities(), key).condition(condition);
         let delete = delete.return_old_on_failure();
-        self.plan(delete, Meaning::Changed(place.clone()));
+        self.plan(delete, ConditionFailure::Changed(scoped_key.clone()));
         Ok(())
     }
 
-    /// An entity whose own attributes stay: its edges change, edges to it change, or it must be as it was read.
-    fn touch(&mut self, touched: Touched<'_>, read: Option<&Stored>) {
-        let Touched { place, state, .. } = touched;
-        // What only loses edges may be on its way out itself.
+    /// Plans an entity whose own attributes stay: its edges or edges to it change, or it must be unchanged since it was
+    /// read.
+    fn touch(&mut self, touched: TouchedEntity<'_>, read: Option<&StoredEntity>) {
+        let TouchedEntity {
+            scoped_key, state, ..
+        } = touched;
+        // An entity that only loses edges may be under deletion itself.
         let loses_edges = touched.counts.0 < 0;
-        let alive = read.filter(|stored| !stored.is_leaving);
+        let alive = read.filter(|stored| !stored.is_deleting);
         let watched = match alive {
             Some(stored) => state.is_watched.then(|| is_version(stored.version)),
             None => (state.read.is_some() && state.is_watched)
-                .then(|| Condition::attribute_not_exists(Path::attribute(ID)).or(is_leaving())),
+                .then(|| Condition::attribute_not_exists(Path::attribute(ID)).or(is_deleting())),
         };
         let list = alive.and_then(|stored| touched.list_condition(stored));
         let condition = watched.into_iter().chain(list).reduce(Condition::and);
-        let meaning = match condition {
-            Some(_) => Meaning::Changed(place.clone()),
-            None if loses_edges => Meaning::Dangling(place.clone()),
-            None => Meaning::Missing(place.clone()),
+        let on_failure = match condition {
+            Some(_) => ConditionFailure::Changed(scoped_key.clone()),
+            None if loses_edges => ConditionFailure::Dangling(scoped_key.clone()),
+            None => ConditionFailure::Missing(scoped_key.clone()),
         };
         let update = touched.counted(Update::new(), alive);
         match (update.is_empty(), condition) {
             (true, None) => {}
             (true, Some(condition)) => {
-                let key = stored::entity_key(place);
+                let key = stored::entity_key(scoped_key);
                 let mut check = ConditionCheck::new(self.schema.entities(), key, condition);
                 check.return_old_on_failure = true;
-                self.plan(check, meaning);
+                self.plan(check, on_failure);
             }
             (false, condition) => {
                 let here = if loses_edges {
@@ -253,21 +276,21 @@ impl Compiler<'_> {
                     is_alive()
                 };
                 let condition = condition.into_iter().fold(here, Condition::and);
-                self.plan_update(place, update, condition, meaning);
+                self.plan_update(scoped_key, update, condition, on_failure);
             }
         }
     }
 
     fn plan_update(
         &mut self,
-        place: &Place,
+        scoped_key: &ScopedKey,
         update: Update,
         condition: Condition,
-        meaning: Meaning,
+        on_failure: ConditionFailure,
     ) {
-        let key = stored::entity_key(place);
+        let key = stored::entity_key(scoped_key);
         let write = UpdateItem::new(self.schema.entities(), key, update).condition(condition);
-        self.plan(write.return_old_on_failure(), meaning);
+        self.plan(write.return_old_on_failure(), on_failure);
     }
 
     fn edges(&mut self) -> Result<()> {
@@ -276,44 +299,44 @@ impl Compiler<'_> {
             if let TransactWrite::Put(put) = &write {
                 check_size(subject, item_size(&put.item))?;
             }
-            self.plan(write, Meaning::Changed(subject.clone()));
+            self.plan(write, ConditionFailure::Changed(subject.clone()));
         }
         Ok(())
     }
 
-    /// The entries of an entity in all indexes that are known, and the writes that make them so.
-    fn index(&mut self, place: &Place, state: &NodeState) -> Result<Entries> {
-        let indexed = state.index(self.schema, place)?;
-        let changed = || Meaning::Changed(place.clone());
+    /// Returns the entries of an entity in all known indexes, and plans the writes for them.
+    fn index(&mut self, scoped_key: &ScopedKey, state: &NodeState) -> Result<Entries> {
+        let indexed = state.index(self.schema, scoped_key)?;
+        let changed = || ConditionFailure::Changed(scoped_key.clone());
         let is_deferred = self.changes.defers_entries && !matches!(state.write, Write::Delete);
         if is_deferred {
-            self.plan(intent_put(self.schema, BEHIND_ID, place), changed());
+            self.plan(intent_put(self.schema, PENDING_ID, scoped_key), changed());
         }
-        for write in entry_writes(self.schema, place, &indexed) {
+        for write in entry_writes(self.schema, scoped_key, &indexed) {
             if let TransactWrite::Put(put) = &write {
-                check_size(place, item_size(&put.item))?;
+                check_size(scoped_key, item_size(&put.item))?;
             }
             if !is_deferred {
                 self.plan(write, changed());
             }
         }
         for (index, key) in indexed.released {
-            let claim = self.claim(place, index, key);
-            claim.from = Some(place.key.clone());
+            let claim = self.claim(scoped_key, index, key);
+            claim.from = Some(scoped_key.key.clone());
         }
         for (index, key) in indexed.claimed {
             let (name, text) = (index.clone(), key.clone());
-            let claim = self.claim(place, index, key);
-            if claim.to.as_ref().is_some_and(|other| other != place) {
+            let claim = self.claim(scoped_key, index, key);
+            if claim.to.as_ref().is_some_and(|other| other != scoped_key) {
                 return Err(claimed(&name, &text, None));
             }
-            claim.to = Some(place.clone());
+            claim.to = Some(scoped_key.clone());
         }
         Ok(indexed.entries)
     }
 
-    fn claim(&mut self, place: &Place, index: String, key: String) -> &mut Claim {
-        let key = (place.scope.clone(), index, key);
+    fn claim(&mut self, scoped_key: &ScopedKey, index: String, key: String) -> &mut Claim {
+        let key = (scoped_key.scope.clone(), index, key);
         self.claims.entry(key).or_default()
     }
 
@@ -321,32 +344,34 @@ impl Compiler<'_> {
         for ((scope, index, key), claim) in std::mem::take(&mut self.claims) {
             let from = claim.from.as_ref();
             let write: TransactWrite = match claim.to {
-                Some(place) => writes::claim(self.schema, &place, &index, &key, from).into(),
+                Some(scoped_key) => {
+                    writes::claim(self.schema, &scoped_key, &index, &key, from).into()
+                }
                 None => writes::release(self.schema, &scope, &index, &key).into(),
             };
-            self.plan(write, Meaning::Claimed { index, key });
+            self.plan(write, ConditionFailure::Claimed { index, key });
         }
     }
 }
 
 /// An entity that is written or checked.
 #[derive(Clone, Copy)]
-struct Touched<'c> {
-    place: &'c Place,
+struct TouchedEntity<'c> {
+    scoped_key: &'c ScopedKey,
     state: &'c NodeState,
-    /// By how much the numbers of edges that lead to it change.
+    /// The changes of its counts of incoming edges.
     counts: (i64, i64),
 }
 
-impl Touched<'_> {
-    /// The condition that its list of edges is as it was, if the outcome depends on that.
-    fn list_condition(self, old: &Stored) -> Option<Condition> {
+impl TouchedEntity<'_> {
+    /// The condition that its list of edges is unchanged, if the outcome depends on it.
+    fn list_condition(self, old: &StoredEntity) -> Option<Condition> {
         let is_seen = self.state.is_list_watched || self.state.is_list_changed;
         is_seen.then(|| is_list_version(old.edges))
     }
 
-    /// An update that counts the edges which come and go as well.
-    fn counted(self, update: Update, old: Option<&Stored>) -> Update {
+    /// Adds the changes of edge counts and list version to an update.
+    fn counted(self, update: Update, old: Option<&StoredEntity>) -> Update {
         let update = count(update, self.counts);
         match old {
             Some(old) if self.state.is_list_changed => update.set(meta(&EDGES), old.edges + 1),
@@ -355,14 +380,14 @@ impl Touched<'_> {
     }
 }
 
-/// What `_meta` weighs at most.
+/// Maximum size of `_meta`.
 const META_BYTES: usize = 128;
 
-fn check_size(place: &Place, bytes: usize) -> Result<()> {
+fn check_size(scoped_key: &ScopedKey, bytes: usize) -> Result<()> {
     if bytes <= ITEM_BYTES_MAX {
         return Ok(());
     }
     let message =
-        format!("the item is too large: entity={place} bytes={bytes} max={ITEM_BYTES_MAX}");
+        format!("the item is too large: entity={scoped_key} bytes={bytes} max={ITEM_BYTES_MAX}");
     Err(Error::new(ErrorKind::TooLarge, message))
 }

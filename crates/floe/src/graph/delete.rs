@@ -1,7 +1,7 @@
-//! Deleting: an entity, its edges in both directions, its entries, and what goes with it.
+//! Deletes an entity, its edges in both directions, its index entries, and the entities that are deleted with it.
 //!
-//! The [planner](plan) knows from stored counts how wide a deletion is, and reads no more than fits into a commit. Two
-//! executors follow it: a commit, here, which may be the caller's; and a [run](run) of a job in steps.
+//! The [planner](plan) computes the size of a deletion from stored counts, and reads no more than fits into one commit.
+//! The plan is executed as one commit, here, which may be the caller's. A wider deletion is a [job](run) in steps.
 
 mod incoming;
 mod job;
@@ -10,31 +10,31 @@ mod progress;
 mod removal;
 mod run;
 
-pub use progress::{Deleted, Progress};
+pub use progress::{Deleted, DeletionProgress};
 
 use super::handle::Graph;
 use super::keys::EntityKey;
 use super::node::ToKey;
-use super::stored::{self, LEAVING_ID};
-use super::work::{Operation, Outcome, Work};
+use super::operation::{Operation, OperationContext, Outcome};
+use super::stored::{self, DELETIONS_ID};
 use crate::error::{ErrorKind, Result};
-use job::Job;
+use job::DeletionJob;
 use progress::Listener;
 
 impl Graph<'_> {
-    /// Deletes an entity, with its edges in both directions, its entries in the indexes, and what goes with it as its
-    /// relations say. If that does not fit into one transaction it is done in steps, and the entity is gone for readers
-    /// with the first of them.
+    /// Deletes an entity, its edges in both directions, its index entries, and the entities that its relations delete
+    /// with it. If that does not fit into one transaction, it is done in steps; readers do not see the entity from the
+    /// first step on.
     ///
     /// # Errors
     ///
-    /// [`Restricted`](ErrorKind::Restricted) when a relation refuses it; in a transaction,
-    /// [`TooLarge`](ErrorKind::TooLarge) when it does not fit.
+    /// [`Restricted`](ErrorKind::Restricted) if a relation prevents it; in a transaction,
+    /// [`TooLarge`](ErrorKind::TooLarge) if it does not fit.
     pub async fn delete(&self, key: &impl ToKey) -> Result<Deleted> {
         self.delete_with(key, |_| {}).await
     }
 
-    /// As [`delete`](Self::delete), and tells how far it is, if it is done in steps.
+    /// Deletes an entity like [`delete`](Self::delete), and reports progress if it is done in steps.
     ///
     /// # Errors
     ///
@@ -42,19 +42,19 @@ impl Graph<'_> {
     pub async fn delete_with(
         &self,
         key: &impl ToKey,
-        progress: impl Fn(&Progress) + Send + Sync,
+        progress: impl Fn(&DeletionProgress) + Send + Sync,
     ) -> Result<Deleted> {
         let key = key.to_key();
-        let job = Job::new(&self.db, &self.scope, &progress);
-        let steps = async { job.delete(&self.place(&key)?).await };
+        let job = DeletionJob::new(&self.db, &self.scope, &progress);
+        let steps = async { job.delete(&self.scoped_key(&key)?).await };
         self.run_or_step(&Delete { key: &key }, &key, steps).await
     }
 
-    /// Ends all deletions of the scope that were begun.
+    /// Completes all deletions of the scope that were started.
     pub(super) async fn resume_deletions(&self, progress: Listener<'_>) -> Result<Deleted> {
-        let mut job = Job::new(&self.db, &self.scope, progress);
-        for intent in self.reads().intents(LEAVING_ID, &self.scope).await? {
-            job.enqueue(self.place(&stored::intent_owner(&intent)?)?);
+        let mut job = DeletionJob::new(&self.db, &self.scope, progress);
+        for intent in self.reads().intents(DELETIONS_ID, &self.scope).await? {
+            job.enqueue(self.scoped_key(&stored::intent_owner(&intent)?)?);
         }
         job.run().await
     }
@@ -66,23 +66,23 @@ struct Delete<'k> {
 }
 
 impl Operation for Delete<'_> {
-    type Done = Outcome<Deleted>;
+    type Output = Outcome<Deleted>;
 
-    async fn apply(&self, work: Work<'_>) -> Result<Outcome<Deleted>> {
-        let root = work.place(self.key)?;
-        if work.changes(|changes| changes.is_created(&root))? {
-            let what = "the transaction creates this entity";
+    async fn apply(&self, context: OperationContext<'_>) -> Result<Outcome<Deleted>> {
+        let root = context.scoped_key(self.key)?;
+        if context.changes(|changes| changes.is_created(&root))? {
+            let what = "the transaction creates this entity and cannot delete it";
             return Err(root.error(ErrorKind::InvalidUse, what));
         }
-        if work.load(&root).await?.is_none() {
-            work.changes(|changes| changes.watch(&root))?;
-            return Ok(Outcome::Done(Deleted::default()));
+        if context.load(&root).await?.is_none() {
+            context.changes(|changes| changes.watch(&root))?;
+            return Ok(Outcome::Completed(Deleted::default()));
         }
-        let Some(deletion) = plan::plan(work, root).await? else {
-            return Ok(Outcome::Wide);
+        let Some(deletion) = plan::plan(context, root).await? else {
+            return Ok(Outcome::TooWide);
         };
         deletion.check_restrictions()?;
-        let deleted = work.changes(|changes| deletion.apply(changes, work.scope))??;
-        Ok(Outcome::Done(deleted))
+        let deleted = context.changes(|changes| deletion.apply(changes, context.scope))??;
+        Ok(Outcome::Completed(deleted))
     }
 }

@@ -1,4 +1,4 @@
-//! Entities: getting, creating and changing them.
+//! Reads, creates and changes entities.
 
 mod write;
 
@@ -9,18 +9,18 @@ use crate::error::Result;
 use write::Change;
 
 impl Graph<'_> {
-    /// Gets an entity, if it is there.
+    /// Returns an entity, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the id is no part of a key, or what is stored is of another form,
-    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the id cannot be part of a key or the stored item does not
+    /// match the type, [`Store`](crate::ErrorKind::Store) if the store is unavailable.
     pub async fn get<E: Entity>(&self, id: impl ToId) -> Result<Option<E>> {
         let node = self.get_node(&EntityKey::new(E::TYPE, id)).await?;
         node.map(|node| E::from_node(&node)).transpose()
     }
 
-    /// Gets any number of entities, in batches; as many answers as ids, in their order.
+    /// Returns entities in batches of requests: one result for each id, in the same order.
     ///
     /// # Errors
     ///
@@ -36,17 +36,20 @@ impl Graph<'_> {
             .collect()
     }
 
-    /// Gets an entity of any type.
+    /// Returns an entity of any type.
     ///
     /// # Errors
     ///
     /// As for [`get`](Self::get).
     pub async fn get_node(&self, key: &impl ToKey) -> Result<Option<Node>> {
-        let place = self.place(&key.to_key())?;
-        Ok(self.load_place(&place).await?.map(|stored| stored.node))
+        let scoped_key = self.scoped_key(&key.to_key())?;
+        Ok(self
+            .load_entity(&scoped_key)
+            .await?
+            .map(|stored| stored.node))
     }
 
-    /// Gets any number of entities of any types, in batches.
+    /// Returns entities of any types, in batches of requests.
     ///
     /// # Errors
     ///
@@ -56,38 +59,38 @@ impl Graph<'_> {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Node>>> {
         let keys: Vec<EntityKey> = keys.into_iter().map(|key| key.to_key()).collect();
-        let places = self.places(&keys)?;
-        let found = self.load_places(&places).await?;
-        let nodes = places.iter().map(|place| {
-            let stored = found.get(place).filter(|stored| !stored.is_leaving);
+        let scoped_keys = self.scoped_keys(&keys)?;
+        let found = self.load_entities(&scoped_keys).await?;
+        let nodes = scoped_keys.iter().map(|scoped_key| {
+            let stored = found.get(scoped_key).filter(|stored| !stored.is_deleting);
             stored.map(|stored| stored.node.clone())
         });
         Ok(nodes.collect())
     }
 
-    /// Creates an entity. One with more [entries](crate::graph::MapIndex) than fit into a transaction is there at once, and found
-    /// by all its keys when the call has ended.
+    /// Creates an entity. If its [index entries](crate::graph::MapIndex) do not fit into one transaction, the entity is
+    /// visible at once, and found by all its keys when the call returns.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) when it is there, [`Conflict`](crate::ErrorKind::Conflict) when another has
-    /// a key of a unique index, [`InvalidField`](crate::ErrorKind::InvalidField) when it cannot be stored,
-    /// [`TooLarge`](crate::ErrorKind::TooLarge).
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if it exists, [`Conflict`](crate::ErrorKind::Conflict) if
+    /// another entity has the same key in a unique index, [`InvalidField`](crate::ErrorKind::InvalidField) if it cannot
+    /// be stored, [`TooLarge`](crate::ErrorKind::TooLarge) if it exceeds the limits of an item.
     pub async fn create(&self, entity: &impl ToNode) -> Result<()> {
         self.put(&Change::Create(entity.to_node()?)).await
     }
 
-    /// Merges an entity into the one that is there: maps are merged, everything else is replaced, and what is not named
-    /// stays.
+    /// Merges an entity into the stored one: maps are merged, other attributes are replaced, and attributes that
+    /// `entity` does not have stay.
     ///
     /// # Errors
     ///
-    /// [`NotFound`](crate::ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    /// [`NotFound`](crate::ErrorKind::NotFound) if it does not exist, and as for [`create`](Self::create).
     pub async fn update(&self, entity: &impl ToNode) -> Result<()> {
         self.put(&Change::Update(entity.to_node()?)).await
     }
 
-    /// Merges an entity into the one that is there, or creates it.
+    /// Merges an entity into the stored one, or creates it.
     ///
     /// # Errors
     ///
@@ -96,7 +99,7 @@ impl Graph<'_> {
         self.put(&Change::Upsert(entity.to_node()?)).await
     }
 
-    /// Puts an entity in place of the one that is there, or creates it. Its edges stay.
+    /// Replaces the stored entity, or creates it. Its edges stay.
     ///
     /// # Errors
     ///
@@ -109,12 +112,12 @@ impl Graph<'_> {
         self.write(change).await.map(drop)
     }
 
-    /// Changes an entity that is there. The function runs again if somebody else was faster. Attributes that the type does
-    /// not have stay as they are.
+    /// Changes an existing entity. The function runs again after a conflict. Attributes that the type does not have
+    /// stay unchanged.
     ///
     /// # Errors
     ///
-    /// [`NotFound`](crate::ErrorKind::NotFound) when it is not there, and as for [`create`](Self::create).
+    /// [`NotFound`](crate::ErrorKind::NotFound) if it does not exist, and as for [`create`](Self::create).
     pub async fn modify<E: Entity>(
         &self,
         id: impl ToId,
@@ -125,7 +128,7 @@ impl Graph<'_> {
             let before = entity.to_attributes()?;
             change(&mut entity);
             let after = entity.to_node()?;
-            // What the type does not know stays.
+            // Attributes that the type does not have stay.
             let mut attributes = node.attributes;
             for (name, _) in before.iter() {
                 attributes.remove(name);
@@ -137,11 +140,12 @@ impl Graph<'_> {
         E::from_node(&self.write(&change).await?)
     }
 
-    /// Changes an entity of any type that is there. The function runs again if somebody else was faster.
+    /// Changes an existing entity of any type. The function runs again after a conflict.
     ///
     /// # Errors
     ///
-    /// As for [`modify`](Self::modify), and [`InvalidUse`](crate::ErrorKind::InvalidUse) when the function changes the key.
+    /// As for [`modify`](Self::modify), and [`InvalidUse`](crate::ErrorKind::InvalidUse) if the function changes the
+    /// key.
     pub async fn modify_node(
         &self,
         key: &impl ToKey,

@@ -1,18 +1,18 @@
-//! The handle of a graph: a scope of a database, inside of a transaction or outside of any. The calls stand beside what
-//! they do: `entity`, `list`, `delete`, `query`, `index`, `check`, `resume`.
+//! The handle of a graph: a scope of a database, inside or outside of a transaction. Its methods are defined next to
+//! their implementation: `entity`, `list`, `delete`, `query`, `index`, `check`, `resume`.
 
 use std::fmt;
 
-use super::keys::{self, EntityKey, Place};
+use super::keys::{self, EntityKey, ScopedKey};
 use super::reads::Reads;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::{Tx, TxOptions};
 
-/// How often a change is tried again because another one was faster.
+/// Maximum attempts of a change after conflicts.
 const RETRIES: u32 = 50;
 
-/// The graph of a scope: see the [module](crate::graph). In a transaction, all calls are part of it.
+/// The graph of one scope; see the [module](crate::graph). Calls on the handle of a transaction are part of it.
 #[derive(Clone)]
 pub struct Graph<'tx> {
     pub(super) db: Db,
@@ -21,7 +21,7 @@ pub struct Graph<'tx> {
 }
 
 impl Db {
-    /// The graph of a scope. What is in one scope is not seen from another.
+    /// Returns the graph of a scope. Scopes are isolated from each other.
     pub fn graph(&self, scope: impl Into<String>) -> Graph<'static> {
         Graph {
             db: self.clone(),
@@ -32,7 +32,7 @@ impl Db {
 }
 
 impl Tx {
-    /// The graph of a scope, as part of the transaction.
+    /// Returns the graph of a scope, as part of the transaction.
     pub fn graph(&self, scope: impl Into<String>) -> Graph<'_> {
         Graph {
             db: self.db().clone(),
@@ -60,11 +60,11 @@ impl Graph<'_> {
         if self.tx.is_none() {
             return Ok(());
         }
-        let message = "this is done in many steps, which no transaction can hold";
+        let message = "the operation takes several steps and cannot be part of a transaction: call it on Db::graph";
         Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
-    /// How a call is made that is a transaction of its own.
+    /// The options of a call that runs its own transaction.
     pub(super) fn options(&self) -> TxOptions<'_> {
         TxOptions::of_pattern(&self.db, "graph", RETRIES)
     }
@@ -77,14 +77,14 @@ impl Graph<'_> {
         self.reads().items_max()
     }
 
-    pub(super) fn place(&self, key: &EntityKey) -> Result<Place> {
-        Place::new(&self.scope, key.clone())
+    pub(super) fn scoped_key(&self, key: &EntityKey) -> Result<ScopedKey> {
+        ScopedKey::new(&self.scope, key.clone())
     }
 
-    pub(super) fn places<'k>(
+    pub(super) fn scoped_keys<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k EntityKey>,
-    ) -> Result<Vec<Place>> {
-        keys::places(&self.scope, keys)
+    ) -> Result<Vec<ScopedKey>> {
+        keys::scoped_keys(&self.scope, keys)
     }
 }

@@ -1,9 +1,9 @@
-//! Keeping indexes complete: whether one is, how it is made so, and entries that follow their entity in steps.
+//! Index states, rebuilds, and index entries that follow their entity in steps.
 
-mod behind;
+mod pending;
 mod rebuild;
 mod state;
 
-pub(super) use behind::{resume_entries, write_behind};
-pub use rebuild::Rebuilding;
+pub(super) use pending::{resume_entries, write_pending};
+pub use rebuild::IndexRebuild;
 pub(super) use state::{ScopedIndex, begin};

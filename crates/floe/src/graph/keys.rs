@@ -1,8 +1,8 @@
-//! Keys: what names an entity, and the texts that stand for it in the tables.
+//! Keys of entities, and their texts in the tables.
 //!
-//! The parts of a key are joined by `:`. A `:` or `\` inside a part is written with a `\` before it, so no two keys have
-//! the same text, and a part without them is written as it is. No part is empty; texts with an empty part are left for
-//! what the graph itself keeps.
+//! The parts of a key are joined by `:`. A `:` or `\` inside a part is escaped by a `\`, so that different keys have
+//! different texts, and a part without these letters is stored unchanged. No part is empty; texts with an empty part
+//! are reserved for items of the graph itself.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use uuid::Uuid;
 use crate::attribute::Invalid;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What joins the parts of a key.
+/// Joins the parts of a key.
 pub(crate) const DELIMITER: char = ':';
-/// What stands before a delimiter that is part of a part.
+/// Escapes a delimiter inside a part.
 const ESCAPE: char = '\\';
-/// How long a scope may be, as it is written: so that what the graph itself keeps of a scope has room in a key beside it.
+/// Maximum length of a scope, escaped. Leaves room for the keys of the graph's own items.
 pub(crate) const SCOPE_BYTES_MAX: usize = 900;
-/// How many digits the index of an edge has in a key, so that the order of the texts is that of the numbers.
+/// Digits of the index of an edge in a key. Texts sort like numbers.
 pub(crate) const INDEX_DIGITS: usize = 16;
 
-/// Names an entity inside a scope: its type and its id.
+/// Identifies an entity inside a scope: its type and its id.
 ///
 /// ```
 /// use floe::graph::EntityKey;
@@ -39,7 +39,7 @@ pub struct EntityKey {
 }
 
 impl EntityKey {
-    /// The entity of this type and id.
+    /// Returns the key of a type and an id.
     pub fn new(type_name: impl Into<String>, id: impl ToId) -> Self {
         Self {
             type_name: type_name.into(),
@@ -47,12 +47,12 @@ impl EntityKey {
         }
     }
 
-    /// The name of its type.
+    /// The type name.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
 
-    /// Its id.
+    /// The id.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -76,7 +76,7 @@ impl From<&Self> for EntityKey {
     }
 }
 
-/// A type that an id can have: it is stored as text.
+/// A type of ids, stored as text.
 #[diagnostic::on_unimplemented(
     message = "an id cannot be a `{Self}`",
     label = "not a type of ids",
@@ -87,14 +87,14 @@ pub trait ToId {
     fn to_id(&self) -> String;
 }
 
-/// A type that the id of a typed entity can have.
+/// A type that the id field of a typed entity can have.
 #[diagnostic::on_unimplemented(
     message = "the id of an entity cannot be a `{Self}`",
     label = "not a type of ids",
     note = "ids are `String`, `Uuid`, `i32`, `i64`, `u32` or `u64`"
 )]
 pub trait Id: ToId + Sized {
-    /// The id of this text.
+    /// Parses an id. Returns `None` if the text is not an id of this type.
     fn from_id(text: &str) -> Option<Self>;
 }
 
@@ -136,29 +136,33 @@ ids! {
     u64: |id| id.to_string(), |text| text.parse().ok();
 }
 
-/// An entity with its scope: what the graph itself goes by.
+/// The key of an entity with its scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ScopedKey {
     pub(crate) scope: String,
     pub(crate) key: EntityKey,
 }
 
-impl Place {
+impl ScopedKey {
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a part is empty or the texts are too long for keys.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a part is empty or a text is too long for a key.
     pub(crate) fn new(scope: &str, key: EntityKey) -> Result<Self> {
-        let place = Self {
+        let scoped_key = Self {
             scope: scope.to_owned(),
             key,
         };
-        check_scope(&place.scope)?;
-        check_part("type", &place.key.type_name)?;
-        check_part("id", &place.key.id)?;
-        check_length("_id", &place.key.id, PARTITION_KEY_BYTES_MAX)?;
-        check_length("_scope_type_key", &place.type_key(), SORT_KEY_BYTES_MAX)?;
-        check_length("_subject_key", &place.text(), PARTITION_KEY_BYTES_MAX)?;
-        Ok(place)
+        check_scope(&scoped_key.scope)?;
+        check_part("type", &scoped_key.key.type_name)?;
+        check_part("id", &scoped_key.key.id)?;
+        check_length("_id", &scoped_key.key.id, PARTITION_KEY_BYTES_MAX)?;
+        check_length(
+            "_scope_type_key",
+            &scoped_key.type_key(),
+            SORT_KEY_BYTES_MAX,
+        )?;
+        check_length("_subject_key", &scoped_key.text(), PARTITION_KEY_BYTES_MAX)?;
+        Ok(scoped_key)
     }
 
     /// `scope:type`.
@@ -166,18 +170,18 @@ impl Place {
         type_key(&self.scope, &self.key.type_name)
     }
 
-    /// `scope:type:id`.
     /// An error about the entity.
     pub(crate) fn error(&self, kind: ErrorKind, what: &str) -> Error {
         Error::new(kind, format!("{what}: entity={self}"))
     }
 
+    /// `scope:type:id`.
     pub(crate) fn text(&self) -> String {
         join([&self.scope, &self.key.type_name, &self.key.id].map(String::as_str))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ScopedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text())
     }
@@ -188,24 +192,24 @@ pub(crate) fn type_key(scope: &str, type_name: &str) -> String {
     join([scope, type_name])
 }
 
-/// The places of entities of a scope.
+/// The scoped keys of entities.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when a key is empty or too long.
-pub(crate) fn places<'k>(
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if a key is empty or too long.
+pub(crate) fn scoped_keys<'k>(
     scope: &str,
     keys: impl IntoIterator<Item = &'k EntityKey>,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<ScopedKey>> {
     let keys = keys.into_iter();
-    keys.map(|key| Place::new(scope, key.clone())).collect()
+    keys.map(|key| ScopedKey::new(scope, key.clone())).collect()
 }
 
 /// `predicate:index:type:id`.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when it is too long for a key.
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if it is too long for a key.
 pub(crate) fn predicate_key(predicate: &str, index: u64, object: &EntityKey) -> Result<String> {
     let index = format!("{index:0width$}", width = INDEX_DIGITS);
     let text = join([predicate, &index, &object.type_name, &object.id]);
@@ -213,14 +217,14 @@ pub(crate) fn predicate_key(predicate: &str, index: u64, object: &EntityKey) -> 
     Ok(text)
 }
 
-/// What the keys of all edges of a predicate begin with, and of no other.
+/// The common prefix of the keys of all edges of a predicate, and of no others.
 pub(crate) fn predicate_prefix(predicate: &str) -> String {
     let mut prefix = join([predicate]);
     prefix.push(DELIMITER);
     prefix
 }
 
-/// The parts, escaped and joined.
+/// Escapes and joins the parts of a key.
 pub(crate) fn join<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
     let mut text = String::new();
     for (at, part) in parts.into_iter().enumerate() {
@@ -237,7 +241,7 @@ pub(crate) fn join<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
     text
 }
 
-/// The parts of a text.
+/// Splits a key into its parts.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let mut letters = text.chars();
@@ -252,8 +256,8 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// The sort key of what the graph itself keeps of a scope: the parts, or where they are too long for a key, what stands for
-/// them. No entity has such a one: no type is empty.
+/// The sort key of an item of the graph itself: the parts, or their digest if they are too long. It differs from the
+/// keys of entities, because no type is empty.
 pub(crate) fn own_key<'p>(scope: &'p str, parts: impl IntoIterator<Item = &'p str>) -> String {
     let text = join([scope, ""].into_iter().chain(parts));
     if text.len() <= SORT_KEY_BYTES_MAX {
@@ -263,21 +267,21 @@ pub(crate) fn own_key<'p>(scope: &'p str, parts: impl IntoIterator<Item = &'p st
     join([scope, "", &hex::encode(&digest)])
 }
 
-/// Refuses a scope that is empty or too long.
+/// Rejects a scope that is empty or too long.
 pub(crate) fn check_scope(scope: &str) -> Result<()> {
     check_part("scope", scope)?;
     check_length("scope", &join([scope]), SCOPE_BYTES_MAX)
 }
 
-/// Refuses an empty part of a key.
+/// Rejects an empty part of a key.
 pub(crate) fn check_part(part: &str, text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(invalid(part, "a part of a key is empty"));
+        return Err(invalid(part, "a part of the key is empty"));
     }
     Ok(())
 }
 
-/// Refuses a text that no key can have.
+/// Rejects a text that is too long for a key.
 pub(crate) fn check_length(attribute: &str, text: &str, bytes_max: usize) -> Result<()> {
     let bytes = text.len();
     if bytes <= bytes_max {
@@ -291,29 +295,29 @@ pub(crate) fn invalid(field: &str, reason: &str) -> Error {
     Error::invalid("graph", field, &Invalid::new(reason))
 }
 
-/// A key of an index: text, or a number, which keeps its order among others.
+/// A key of an index: text, or a number, which sorts as a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexKey(String);
 
 impl IndexKey {
-    /// A key that is text.
+    /// Returns a text key.
     pub fn text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// A key that is a number: as text whose order is that of the numbers.
+    /// Returns a number key. It is stored as text that sorts like the numbers.
     pub fn number(number: impl Into<Number>) -> Self {
         Self(crate::key::ordered_number(&number.into()))
     }
 
-    /// The text that is stored.
+    /// The stored text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is empty or too long.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it is empty or too long.
     pub(crate) fn check(&self, index: &str) -> Result<()> {
         check_part(index, &self.0)?;
         check_length(index, &self.0, SORT_KEY_BYTES_MAX)?;
@@ -321,15 +325,15 @@ impl IndexKey {
     }
 }
 
-/// A type whose values are keys of an index.
+/// A type that converts to an index key.
 pub trait ToIndexKey {
-    /// The key.
+    /// Converts the value to an index key.
     fn to_index_key(&self) -> IndexKey;
 }
 
-/// What a query of an index is asked by: `str` for keys that are `String`, the key itself for others.
-pub trait Borrowed: ToIndexKey {
-    /// The form.
+/// Maps a key type to the type that queries take by reference: `str` for `String`, the key type itself for others.
+pub trait IndexKeyRef: ToIndexKey {
+    /// The type that queries take by reference.
     type Form: ToIndexKey + ?Sized;
 }
 
@@ -354,7 +358,7 @@ macro_rules! index_keys {
             }
         }
 
-        impl Borrowed for $type {
+        impl IndexKeyRef for $type {
             type Form = $form;
         }
     )*};
@@ -364,7 +368,7 @@ index_keys! {
     IndexKey, Self: |key| key.clone();
     String, str: |text| IndexKey::text(text.as_str());
     Uuid, Self: |id| IndexKey::text(id.hyphenated().to_string());
-    Timestamp, Self: |moment| IndexKey::number(moment.as_millis());
+    Timestamp, Self: |timestamp| IndexKey::number(timestamp.as_millis());
 }
 
 macro_rules! number_keys {

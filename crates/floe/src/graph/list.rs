@@ -1,7 +1,7 @@
-//! Lists: the edges of a subject under a predicate, in their order, and what they lead to.
+//! Lists: the edges of a subject under a predicate, in order, and their objects.
 //!
-//! A change of a list has a [plan](plan): the list as it is to be. What differs is changed by one of two executors: in one
-//! [commit](commit), which may be the caller's, or where it is more than fits into one, in [steps](steps).
+//! A change of a list has a [plan](plan): the new list. One of two executors applies the difference: one
+//! [commit](commit), which may be the caller's, or [steps](steps), if it does not fit.
 
 mod commit;
 mod difference;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::handle::Graph;
-use super::keys::{self, EntityKey, Place};
+use super::keys::{self, EntityKey, ScopedKey};
 use super::node::{FromNode, Node, ToKey};
 use super::reads;
 use super::schema::Relation;
@@ -28,43 +28,43 @@ use crate::error::{Error, ErrorKind, Result};
 use commit::Change;
 use plan::{ListChange, NewEdge};
 
-/// The edges of a subject under a predicate, in their order: see [`Graph::related`].
+/// The edges of a subject under a predicate, in order; see [`Graph::related`].
 pub struct List<'g, 'tx, O, A> {
     graph: &'g Graph<'tx>,
     subject: EntityKey,
-    /// `None` for all, which can only be read.
+    /// `None`: all predicates, read-only.
     predicate: Option<String>,
-    /// Why it cannot be used, if it cannot.
-    refused: Option<Error>,
+    /// The error of every call, if the list is invalid.
+    invalid: Option<Error>,
     types: PhantomData<fn() -> (O, A)>,
 }
 
-/// An edge with what it leads to.
+/// An edge with its object.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Related<O, A = Json> {
     /// The edge.
     pub edge: Edge,
-    /// What is told of it.
+    /// The attributes of the edge.
     pub attributes: A,
-    /// What it leads to; `None` if that is not there, which only happens where others write into the tables.
+    /// The object; `None` if it does not exist, which only happens if another program writes to the tables.
     pub object: Option<O>,
 }
 
 impl<'tx> Graph<'tx> {
-    /// The edges of a subject under a relation, in their order.
+    /// Returns the list of a subject's edges under a relation, in order.
     pub fn related<R: Relation>(
         &self,
         subject: &impl ToKey,
     ) -> List<'_, 'tx, R::Object, R::Attributes> {
         let schema = self.db.graph_schema();
         List {
-            refused: schema.check_relation::<R>().err(),
+            invalid: schema.check_relation::<R>().err(),
             ..self.list(subject, Some(R::PREDICATE.to_owned()))
         }
     }
 
-    /// The edges of a subject under a predicate, without types.
+    /// Returns the list of a subject's edges under a predicate, untyped.
     pub fn related_by(
         &self,
         subject: &impl ToKey,
@@ -73,7 +73,7 @@ impl<'tx> Graph<'tx> {
         self.list(subject, Some(predicate.into()))
     }
 
-    /// All edges of a subject, to be read.
+    /// Returns all edges of a subject, as a read-only list.
     pub fn related_all(&self, subject: &impl ToKey) -> List<'_, 'tx, Node, Json> {
         self.list(subject, None)
     }
@@ -82,7 +82,7 @@ impl<'tx> Graph<'tx> {
         List {
             graph: self,
             subject: subject.to_key(),
-            refused: predicate
+            invalid: predicate
                 .as_ref()
                 .and_then(|predicate| keys::check_part("predicate", predicate).err()),
             predicate,
@@ -105,28 +105,28 @@ where
     O: FromNode,
     A: Serialize + DeserializeOwned,
 {
-    /// Adds an object at the end.
+    /// Appends an object.
     ///
     /// # Errors
     ///
-    /// [`NotFound`](ErrorKind::NotFound) when the subject or the object is not there.
+    /// [`NotFound`](ErrorKind::NotFound) if the subject or the object does not exist.
     pub async fn link(&self, object: &impl ToKey) -> Result<()> {
         let new = NewEdge::plain(object);
         self.put(ListChange::Append(vec![new])).await
     }
 
-    /// Adds an object at the end, and tells something of the edge.
+    /// Appends an object, with attributes of the edge.
     ///
     /// # Errors
     ///
-    /// As for [`link`](Self::link), and [`InvalidField`](ErrorKind::InvalidField) when the attributes are no map of names
-    /// to values that can be stored.
+    /// As for [`link`](Self::link), and [`InvalidField`](ErrorKind::InvalidField) if the attributes are not a map from
+    /// names to values that can be stored.
     pub async fn link_with(&self, object: &impl ToKey, attributes: &A) -> Result<()> {
         let new = NewEdge::with(object, attributes)?;
         self.put(ListChange::Append(vec![new])).await
     }
 
-    /// Adds an object before the one at this position, counted from 0; at the end if there are not so many.
+    /// Inserts an object at a position, counted from 0; at the end if the list is shorter.
     ///
     /// # Errors
     ///
@@ -136,19 +136,19 @@ where
         self.put(change).await
     }
 
-    /// Adds objects at the end, in their order.
+    /// Appends objects in order.
     ///
     /// # Errors
     ///
-    /// As for [`link`](Self::link). More than fit into one commit are added in steps, and readers see the list grow; in a
-    /// transaction, and for some thousands, that is [`TooLarge`](ErrorKind::TooLarge).
+    /// As for [`link`](Self::link). Objects that do not fit into one commit are added in steps, and readers see the
+    /// list grow. In a transaction, or for some thousands, this is [`TooLarge`](ErrorKind::TooLarge).
     pub async fn append<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let new = objects.into_iter().map(|object| NewEdge::plain(&object));
         self.put(ListChange::Append(new.collect())).await
     }
 
-    /// Makes the list this one. Edges that stay in their order are not written. What does not fit into one commit is done in
-    /// steps: readers see what is new come and what is gone go, and all that stays meanwhile.
+    /// Replaces the list. Edges that keep their order are not written. A change that does not fit into one commit is
+    /// made in steps: readers see edges appear and disappear one after the other, and all edges that remain.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ where
         self.put(ListChange::Replace(new.collect())).await
     }
 
-    /// As [`replace`](Self::replace), and tells something of each edge.
+    /// Replaces the list like [`replace`](Self::replace), with attributes of each edge.
     ///
     /// # Errors
     ///
@@ -173,21 +173,22 @@ where
         self.put(ListChange::Replace(new)).await
     }
 
-    /// Removes an object from the list, wherever it stands. Tells how many edges there were.
+    /// Removes all edges to an object from the list. Returns their number.
     ///
     /// # Errors
     ///
-    /// [`NotFound`](ErrorKind::NotFound) when the subject is not there.
+    /// [`NotFound`](ErrorKind::NotFound) if the subject does not exist.
     pub async fn unlink(&self, object: &impl ToKey) -> Result<u64> {
         self.change(ListChange::Unlink(object.to_key())).await
     }
 
-    /// Brings the objects of the list into this order. What does not fit into one commit is done in steps: readers see all
-    /// objects, some of them at their old places.
+    /// Reorders the objects of the list. A change that does not fit into one commit is made in steps: readers see all
+    /// objects, some of them at their old positions.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when these are not the objects of the list, each as often as it stands there.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) unless these are exactly the objects of the list, each as often as the
+    /// list contains it.
     pub async fn reorder<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let keys = objects.into_iter().map(|object| object.to_key());
         self.put(ListChange::Reorder(keys.collect())).await
@@ -197,7 +198,7 @@ where
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when there are not so many.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if a position is beyond the end.
     pub async fn move_to(&self, from: usize, to: usize) -> Result<()> {
         self.put(ListChange::Move(from, to)).await
     }
@@ -206,13 +207,13 @@ where
         self.change(change).await.map(drop)
     }
 
-    /// Changes the list. Returns how many edges are removed.
+    /// Changes the list. Returns the number of removed edges.
     async fn change(&self, change: ListChange) -> Result<u64> {
-        if let Some(refused) = &self.refused {
-            return Err(refused.clone());
+        if let Some(invalid) = &self.invalid {
+            return Err(invalid.clone());
         }
         let Some(predicate) = self.predicate.clone() else {
-            let message = "the edges of all predicates are no list that could be changed";
+            let message = "the edges of all predicates are read-only: call related or related_by";
             return Err(Error::new(ErrorKind::InvalidUse, message));
         };
         let change = Change {
@@ -225,38 +226,38 @@ where
         graph.run_or_step(&change, &self.subject, steps).await
     }
 
-    /// The edges, in their order, without what they lead to.
+    /// Returns the edges in order, without their objects.
     ///
-    /// One query; and where there are edges, another that tells whether what they join is being
-    /// [deleted](Graph::delete) in steps, so that they are left out. In a transaction, an edge that goes because its object
-    /// is deleted does not count as a change of the list.
+    /// One query; and if there are edges, another one that finds out which of their entities are being
+    /// [deleted](Graph::delete) in steps, so that their edges are left out. In a transaction, the removal of an edge
+    /// because its object is deleted does not count as a change of the list.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`Store`](ErrorKind::Store) if the store is unavailable.
     pub async fn keys(&self) -> Result<Vec<Edge>> {
         let edges = self.edges(&self.subject()?).await?;
-        self.graph.without_leaving(edges).await
+        self.graph.hide_deleting(edges).await
     }
 
-    /// The edges with what they lead to, in their order: one query, and one batch for each 100 objects.
+    /// Returns the edges with their objects, in order: one query, and one batch for each 100 objects.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store cannot answer, [`InvalidField`](ErrorKind::InvalidField) when an object
-    /// or an edge is of another form.
+    /// [`Store`](ErrorKind::Store) if the store is unavailable, [`InvalidField`](ErrorKind::InvalidField) if an object
+    /// or an edge does not match its type.
     pub async fn objects(&self) -> Result<Vec<Related<O, A>>> {
         let subject = self.subject()?;
         let edges = self.edges(&subject).await?;
         self.loaded(&subject, edges).await
     }
 
-    async fn edges(&self, subject: &Place) -> Result<Vec<Edge>> {
+    async fn edges(&self, subject: &ScopedKey) -> Result<Vec<Edge>> {
         let predicate = self.predicate.as_deref();
         self.graph.outgoing(subject, predicate).await
     }
 
-    /// A page of edges with what they lead to, behind a cursor if there is one.
+    /// Returns a page of edges with their objects, after a cursor if there is one.
     ///
     /// # Errors
     ///
@@ -266,25 +267,25 @@ where
         let (reads, predicate) = (self.graph.reads(), self.predicate.as_deref());
         let query = reads::outgoing_query(reads.schema(), &subject, predicate);
         let query = query.consistent().limit(limit.max(1));
-        let asked = Item::new()
+        let parameters = Item::new()
             .with("subject", subject.text())
             .with("predicate", predicate.unwrap_or_default());
         let names = [SUBJECT_KEY, PREDICATE_KEY];
-        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let (items, next) = reads.page_after(query, &parameters, after, &names).await?;
         let rows = self.loaded(&subject, reads::edges(&items)?).await?;
         Ok(Page { rows, next })
     }
 
-    fn subject(&self) -> Result<Place> {
-        if let Some(refused) = &self.refused {
-            return Err(refused.clone());
+    fn subject(&self) -> Result<ScopedKey> {
+        if let Some(invalid) = &self.invalid {
+            return Err(invalid.clone());
         }
-        self.graph.place(&self.subject)
+        self.graph.scoped_key(&self.subject)
     }
 
-    /// What the edges lead to. Edges of what is being deleted are left out.
-    async fn loaded(&self, subject: &Place, edges: Vec<Edge>) -> Result<Vec<Related<O, A>>> {
-        let joined = self.graph.joined(edges, subject, |edge| &edge.object);
+    /// Loads the objects of the edges. Leaves out edges of entities under deletion.
+    async fn loaded(&self, subject: &ScopedKey, edges: Vec<Edge>) -> Result<Vec<Related<O, A>>> {
+        let joined = self.graph.join_ends(edges, subject, |edge| &edge.object);
         let (is_there, edges) = joined.await?;
         let rows = edges.into_iter().filter(|_| is_there);
         let rows = rows.map(|(edge, object)| {

@@ -1,35 +1,35 @@
-//! Entities: typed ones, and the form that needs no type.
+//! Entities: typed ones, and the untyped `Node`.
 
 use floe_store::{Item, Name, Value};
 
 use super::keys::{EntityKey, ToId, invalid};
 use crate::error::Result;
 
-/// A struct whose values are entities of one type. Derived, not written by hand.
+/// A struct whose values are entities of one type. Implemented by `#[derive(floe::Entity)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an entity",
     label = "not an entity",
     note = "add `#[derive(floe::Entity)]`, or use `floe::graph::Node` for data without a type"
 )]
 pub trait Entity: Sized + Send + Sync + 'static {
-    /// The name of the type.
+    /// The type name.
     const TYPE: &'static str;
 
-    /// The text of the id.
+    /// Returns the id as text.
     fn id_text(&self) -> String;
 
-    /// Everything but the id, as it is stored.
+    /// Returns all attributes except the id, as stored.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a field has no form in the store.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a field cannot be stored.
     fn to_attributes(&self) -> Result<Item>;
 
-    /// The value of a stored entity.
+    /// Converts a stored entity.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it does not match the type.
     fn from_node(node: &Node) -> Result<Self>;
 }
 
@@ -47,16 +47,16 @@ pub trait Entity: Sized + Send + Sync + 'static {
 pub struct Node {
     /// Its type and id.
     pub key: EntityKey,
-    /// All that is known of it.
+    /// Its attributes.
     pub attributes: Item,
-    /// When it was created, once it is stored.
+    /// When it was created. `None` until it is stored.
     pub created: Option<String>,
-    /// When it was updated, once it is stored.
+    /// When it was last updated. `None` until it is stored.
     pub updated: Option<String>,
 }
 
 impl Node {
-    /// An entity without attributes.
+    /// Creates an entity without attributes.
     pub fn new(type_name: impl Into<String>, id: impl ToId) -> Self {
         Self::of(EntityKey::new(type_name, id), Item::new())
     }
@@ -70,22 +70,22 @@ impl Node {
         }
     }
 
-    /// The same with this attribute.
+    /// Sets an attribute.
     #[must_use]
     pub fn with(mut self, name: impl Into<Name>, value: impl Into<Value>) -> Self {
         self.attributes.insert(name, value);
         self
     }
 
-    /// An attribute, if it is there.
+    /// Returns an attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.attributes.get(name)
     }
 }
 
-/// Something that names an entity: a key, a pair of type and id, or the entity itself.
+/// Identifies an entity: a key, a pair of type and id, or the entity itself.
 pub trait ToKey {
-    /// The key.
+    /// Returns the key.
     fn to_key(&self) -> EntityKey;
 }
 
@@ -113,13 +113,13 @@ impl<E: Entity> ToKey for E {
     }
 }
 
-/// Something that can be stored: an entity, typed or not.
+/// An entity that can be stored, typed or untyped.
 pub trait ToNode: ToKey {
-    /// The form that is stored.
+    /// Converts the entity to its stored form.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a field has no form in the store.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a field cannot be stored.
     fn to_node(&self) -> Result<Node>;
 }
 
@@ -135,13 +135,13 @@ impl<E: Entity> ToNode for E {
     }
 }
 
-/// Something that can be loaded: an entity, typed or not.
+/// An entity that can be loaded, typed or untyped.
 pub trait FromNode: Sized {
-    /// The value of a stored entity.
+    /// Converts a stored entity.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it does not match the type.
     fn from_node(node: Node) -> Result<Self>;
 }
 
@@ -157,23 +157,23 @@ impl<E: Entity> FromNode for E {
     }
 }
 
-/// Refuses names that are the graph's own, and empty ones.
+/// Rejects empty attribute names and names that are reserved for the graph.
 pub(crate) fn check_names(attributes: &Item) -> Result<()> {
     for (name, _) in attributes.iter() {
         if name.is_empty() {
-            return Err(invalid("attributes", "the name of an attribute is empty"));
+            return Err(invalid("attributes", "an attribute name is empty"));
         }
         if name.starts_with('_') {
             return Err(invalid(
                 name,
-                "names of attributes that begin with an underscore are the graph's own",
+                "attribute names that begin with an underscore are reserved",
             ));
         }
     }
     Ok(())
 }
 
-/// Merges new attributes into old ones: maps are merged name by name, everything else is replaced.
+/// Merges new attributes into old ones: maps are merged recursively, other values are replaced.
 pub(crate) fn merge(old: &mut Item, new: &Item) {
     for (name, value) in new.iter() {
         match (old.get_mut(name), value) {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_graph_are_refused() {
+    fn reserved_attribute_names_are_rejected() {
         assert!(check_names(&Item::new().with("name", 1)).is_ok());
         assert!(check_names(&Item::new().with("_meta", 1)).is_err());
         assert!(check_names(&Item::new().with("", 1)).is_err());

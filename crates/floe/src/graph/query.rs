@@ -1,5 +1,5 @@
-//! Reading the graph beyond a key: all of a type, by an index, with what is around it, what leads to it, and which scopes
-//! there are.
+//! Reads of the graph beyond single keys: by type, by index, with related entities, by referrer, and the list of
+//! scopes.
 
 mod all;
 mod include;

@@ -1,4 +1,4 @@
-//! What is read of the graph, as it is stored: entities, edges, entries and intents.
+//! Reads the items of the graph: entities, edges, entries and intents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,30 +7,30 @@ use floe_store::limits::BATCH_GET_ITEMS_MAX;
 use floe_store::op::{Query, Scan};
 use floe_store::{BoxFuture, Item, Name, Value};
 
-use super::keys::{Place, predicate_prefix};
+use super::keys::{ScopedKey, predicate_prefix};
 use super::schema::GraphSchema;
 use super::stored::{
-    Edge, ID, OBJECT_KEY, PREDICATE_KEY, SCOPE_TYPE_KEY, SUBJECT_KEY, Stored, entity_key,
+    Edge, ID, OBJECT_KEY, PREDICATE_KEY, SCOPE_TYPE_KEY, SUBJECT_KEY, StoredEntity, entity_key,
     intents_prefix,
 };
+use crate::concurrent;
 use crate::cursor::Cursor;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::request::{Backoff, ItemRequest};
-use crate::side_by_side;
 use crate::tx::Tx;
 pub(super) use crate::tx::reads::Reads;
 
-/// What to do where a table of the graph is missing.
-pub(super) const MISSING: &str = "a table of the graph is missing; call ensure_graph";
+/// The error when a table of the graph is missing.
+pub(super) const MISSING: &str = "a table of the graph is missing: call ensure_graph";
 
-/// How many requests are on their way at once.
+/// Maximum number of concurrent requests.
 pub(crate) const REQUESTS_AT_ONCE: usize = 16;
 
-type Answer<'a> = BoxFuture<'a, Result<Vec<Option<Item>>>>;
+type ItemsFuture<'a> = BoxFuture<'a, Result<Vec<Option<Item>>>>;
 
 impl<'a> Reads<'a> {
-    /// Reads of a graph.
+    /// Creates the reader of a graph.
     pub(super) const fn of_graph(db: &'a Db, tx: Option<&'a Tx>) -> Self {
         Self::new(db, tx, MISSING)
     }
@@ -39,12 +39,12 @@ impl<'a> Reads<'a> {
         self.db.graph_schema()
     }
 
-    /// An error that passes: the transaction runs again, if there is one.
-    /// How many items a transaction of the store takes.
+    /// Maximum number of items in a transaction of the store.
     pub(super) fn items_max(&self) -> usize {
         self.db.engine().capabilities().transact_items_max
     }
 
+    /// A transient error: the transaction, if stored is one, runs again.
     pub(super) fn retry(&self, error: Error) -> Error {
         match self.tx {
             Some(tx) => tx.retry(error),
@@ -52,37 +52,40 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// One entity, as it is.
-    pub(super) async fn entity(&self, place: &Place) -> Result<Option<Stored>> {
+    /// Reads one entity, consistently.
+    pub(super) async fn entity(&self, scoped_key: &ScopedKey) -> Result<Option<StoredEntity>> {
         let item = self
-            .item(&self.schema().entities(), &entity_key(place))
+            .item(&self.schema().entities(), &entity_key(scoped_key))
             .await?;
-        item.as_ref().map(Stored::of_item).transpose()
+        item.as_ref().map(StoredEntity::of_item).transpose()
     }
 
-    /// Any number of entities, in batches that are sent side by side, each asked for once.
-    pub(super) async fn entities(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
-        let wanted: BTreeSet<&Place> = places.iter().collect();
-        let wanted: Vec<&Place> = wanted.into_iter().collect();
+    /// Reads entities, each once, in concurrent batches.
+    pub(super) async fn entities(
+        &self,
+        scoped_keys: &[ScopedKey],
+    ) -> Result<BTreeMap<ScopedKey, StoredEntity>> {
+        let unique: BTreeSet<&ScopedKey> = scoped_keys.iter().collect();
+        let unique: Vec<&ScopedKey> = unique.into_iter().collect();
         let mut found = BTreeMap::new();
-        let batches = wanted.chunks(BATCH_GET_ITEMS_MAX);
+        let batches = unique.chunks(BATCH_GET_ITEMS_MAX);
         let table = self.schema().entities();
-        let answers = batches.clone().map(|some| -> Answer<'_> {
-            let keys = some.iter().map(|place| entity_key(place));
-            Box::pin(self.some(&table, keys.collect()))
+        let results = batches.clone().map(|batch| -> ItemsFuture<'_> {
+            let keys = batch.iter().map(|scoped_key| entity_key(scoped_key));
+            Box::pin(self.batch(&table, keys.collect()))
         });
-        let answers = side_by_side::all(REQUESTS_AT_ONCE, answers.collect()).await;
-        for (some, items) in batches.zip(answers) {
-            for (place, item) in some.iter().zip(items?) {
-                let stored = item.as_ref().map(Stored::of_item).transpose()?;
-                found.extend(stored.map(|stored| ((*place).clone(), stored)));
+        let results = concurrent::run_all(REQUESTS_AT_ONCE, results.collect()).await;
+        for (batch, items) in batches.zip(results) {
+            for (scoped_key, item) in batch.iter().zip(items?) {
+                let stored = item.as_ref().map(StoredEntity::of_item).transpose()?;
+                found.extend(stored.map(|stored| ((*scoped_key).clone(), stored)));
             }
         }
         Ok(found)
     }
 
-    /// The items of up to 100 keys of a table, in their order.
-    async fn some(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Option<Item>>> {
+    /// Reads the items of up to 100 keys of a table, in the same order.
+    async fn batch(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Option<Item>>> {
         let requests = keys.into_iter().map(|key| ItemRequest {
             table,
             key,
@@ -92,7 +95,7 @@ impl<'a> Reads<'a> {
         self.items(&requests).await
     }
 
-    /// Looks at all items of a scan.
+    /// Calls a function with each item of a scan.
     pub(super) async fn scan_each(
         &self,
         mut scan: Scan,
@@ -108,27 +111,28 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// A page behind a cursor, if there is one, and the cursor behind it: of these attributes, and only for what is asked.
+    /// Returns a page after a cursor, if stored is one, and the next cursor. The cursor contains the attributes `names`
+    /// and is valid for queries with these parameters only.
     pub(super) async fn page_after(
         &self,
         mut query: Query,
-        asked: &Item,
+        parameters: &Item,
         after: Option<&str>,
         names: &[Name],
     ) -> Result<(Vec<Item>, Option<Cursor>)> {
         let cursors = self.db.cursor_key();
-        let start = after.map(|after| cursors.open(asked, after));
+        let start = after.map(|after| cursors.verify(parameters, after));
         query.start_key = start.transpose()?;
         let page = self.page(&query).await?;
         let last = page.last_key.map(|last| last.pick(names));
-        let next = last.map(|last| cursors.seal(asked, &last));
+        let next = last.map(|last| cursors.sign(parameters, &last));
         Ok((page.items, next.transpose()?))
     }
 
-    /// The stored outgoing edges of a subject, in their order, up to so many.
+    /// Reads the stored outgoing edges of a subject, in order, up to `max`.
     pub(super) async fn outgoing(
         &self,
-        subject: &Place,
+        subject: &ScopedKey,
         predicate: Option<&str>,
         max: Option<usize>,
     ) -> Result<Vec<Edge>> {
@@ -136,34 +140,38 @@ impl<'a> Reads<'a> {
         edges(&self.query(query, max).await?)
     }
 
-    /// Those of the edges of a scope that are in the table.
-    pub(super) async fn still_there(&self, scope: &str, edges: Vec<Edge>) -> Result<Vec<Edge>> {
+    /// Returns those edges that are still stored.
+    pub(super) async fn still_stored(&self, scope: &str, edges: Vec<Edge>) -> Result<Vec<Edge>> {
         let table = self.schema().relationships();
-        let mut there = Vec::new();
-        for some in edges.chunks(BATCH_GET_ITEMS_MAX) {
-            let keys = some.iter().map(|edge| edge.key_item(scope));
-            let items = self.some(&table, keys.collect::<Result<_>>()?).await?;
-            let some = some.iter().zip(items);
-            let some = some.filter(|(_, item)| item.is_some());
-            there.extend(some.map(|(edge, _)| edge.clone()));
+        let mut stored = Vec::new();
+        for batch in edges.chunks(BATCH_GET_ITEMS_MAX) {
+            let keys = batch.iter().map(|edge| edge.key_item(scope));
+            let items = self.batch(&table, keys.collect::<Result<_>>()?).await?;
+            let batch = batch.iter().zip(items);
+            let batch = batch.filter(|(_, item)| item.is_some());
+            stored.extend(batch.map(|(edge, _)| edge.clone()));
         }
-        Ok(there)
+        Ok(stored)
     }
 
-    /// The intents of a kind in a scope.
+    /// Reads the intents of a kind in a scope.
     pub(super) async fn intents(&self, of: &'static str, scope: &str) -> Result<Vec<Item>> {
         let query = intents_query(self.schema(), of, scope);
         self.query(query, None).await
     }
 
-    /// Lets some time pass before the next try.
+    /// Pauses before the next attempt.
     pub(super) async fn pause(&self, tried: u32) {
         let pause = Backoff::resync().pause(tried, self.db.env().next_u64());
         self.db.timer().sleep(pause).await;
     }
 
-    /// The stored edges that lead to an object, as far as the index knows, up to so many.
-    pub(super) async fn incoming(&self, object: &Place, max: Option<usize>) -> Result<Vec<Edge>> {
+    /// Reads the stored incoming edges of an object, up to `max`, from the index, which may lag.
+    pub(super) async fn incoming(
+        &self,
+        object: &ScopedKey,
+        max: Option<usize>,
+    ) -> Result<Vec<Edge>> {
         let query = incoming_query(self.schema(), object);
         edges(&self.query(query, max).await?)
     }
@@ -172,7 +180,7 @@ impl<'a> Reads<'a> {
 /// The query of the outgoing edges of a subject.
 pub(super) fn outgoing_query(
     schema: &GraphSchema,
-    subject: &Place,
+    subject: &ScopedKey,
     predicate: Option<&str>,
 ) -> Query {
     let mut key = KeyCondition::partition(SUBJECT_KEY, subject.text());
@@ -183,21 +191,21 @@ pub(super) fn outgoing_query(
     Query::new(schema.relationships(), key)
 }
 
-/// The query of the entries of an entity in all indexes, as they are.
-pub(super) fn entries_query(schema: &GraphSchema, place: &Place) -> Query {
-    let key = KeyCondition::partition(SUBJECT_KEY, place.text());
+/// The query of the entries of an entity in all indexes, consistently.
+pub(super) fn entries_query(schema: &GraphSchema, scoped_key: &ScopedKey) -> Query {
+    let key = KeyCondition::partition(SUBJECT_KEY, scoped_key.text());
     Query::new(schema.entries(), key).consistent()
 }
 
-/// The query of the intents of a kind in a scope, as they are.
+/// The query of the intents of a kind in a scope, consistently.
 pub(super) fn intents_query(schema: &GraphSchema, of: &'static str, scope: &str) -> Query {
     let prefix = Value::from(intents_prefix(scope));
     let key = KeyCondition::partition(ID, of).and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(prefix));
     Query::new(schema.entities(), key).consistent()
 }
 
-/// The query of the edges that lead to an object.
-pub(super) fn incoming_query(schema: &GraphSchema, object: &Place) -> Query {
+/// The query of the incoming edges of an object.
+pub(super) fn incoming_query(schema: &GraphSchema, object: &ScopedKey) -> Query {
     let key = KeyCondition::partition(OBJECT_KEY, object.text());
     Query::new(schema.relationships(), key).index(schema.reverse())
 }

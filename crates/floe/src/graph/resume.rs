@@ -1,20 +1,22 @@
-//! Ending what was begun in steps and interrupted.
+//! Completes interrupted wide changes.
 
-use super::delete::{Deleted, Progress};
+use super::delete::{Deleted, DeletionProgress};
 use super::handle::Graph;
 use super::{index, keys};
 use crate::error::Result;
 
 impl Graph<'_> {
-    /// Ends what was begun in the scope and not ended: deletions, changes of lists, and entries of entities with very many,
-    /// that take more than one transaction. Several may do so at once. Tells what was deleted.
+    /// Completes all wide changes that were started in the scope: deletions, list changes, and pending index entries.
+    /// Several processes may do so concurrently. Returns the result of the deletions.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer,
-    /// [`TransactionFailed`](crate::ErrorKind::TransactionFailed) when the index of reversed edges does not show all yet:
-    /// try again later.
-    pub async fn resume(&self, progress: impl Fn(&Progress) + Send + Sync) -> Result<Deleted> {
+    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable,
+    /// [`TransactionFailed`](crate::ErrorKind::TransactionFailed) if the index of reversed edges lags: try again later.
+    pub async fn resume(
+        &self,
+        progress: impl Fn(&DeletionProgress) + Send + Sync,
+    ) -> Result<Deleted> {
         self.check_outside()?;
         keys::check_scope(&self.scope)?;
         self.resume_lists().await?;

@@ -1,8 +1,8 @@
-//! What a database knows of its graph: the names of the tables, the relations and the indexes.
+//! The graph schema of a database: table names, relations and indexes.
 
 mod index;
-mod moment;
 mod relation;
+mod timestamps;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,26 +20,26 @@ use super::stored::{
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tables::{ENSURE_DEADLINE, TableChange};
-use moment::Moments;
+use timestamps::Timestamps;
 
-/// The graph of a database: its relations and indexes, and where it is kept. See [`Db::with_graph`].
+/// The graph schema of a database: relations, indexes and table names. See [`Db::with_graph`].
 #[derive(Debug, Default)]
 pub struct GraphSchema {
     prefix: String,
     relations: Vec<RelationDef>,
     indexes: Vec<IndexDef>,
-    pub(crate) moments: Moments,
-    /// The indexes that are known to be complete, by scope, name and version.
+    pub(crate) timestamps: Timestamps,
+    /// Indexes known to be complete, by scope, name and version.
     ready: Mutex<BTreeSet<(String, String, u64)>>,
 }
 
 impl GraphSchema {
-    /// A graph without relations and indexes, in tables without a prefix.
+    /// Creates a schema without relations and indexes, whose table names have no prefix.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins the names of the tables and of their indexes with this: `shop_` makes `shop_entities_master`.
+    /// Sets the prefix of table and index names: `shop_` results in `shop_entities_master`.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -52,7 +52,7 @@ impl GraphSchema {
         self.relation_def(RelationDef::of::<R>())
     }
 
-    /// Declares a relation of entities without a Rust type.
+    /// Declares an untyped relation.
     #[must_use]
     pub fn relation_def(mut self, relation: RelationDef) -> Self {
         self.relations.push(relation);
@@ -65,7 +65,7 @@ impl GraphSchema {
         self.index_def(IndexDef::of::<I>())
     }
 
-    /// Declares an index of entities without a Rust type.
+    /// Declares an index of untyped entities.
     #[must_use]
     pub fn index_def(mut self, index: IndexDef) -> Self {
         self.indexes.push(index);
@@ -80,13 +80,13 @@ impl GraphSchema {
         })
     }
 
-    /// Refuses a relation that was not declared: its rules would not be known when something is deleted.
+    /// Rejects an undeclared relation: deletions would not know its rules.
     pub(crate) fn check_relation<R: Relation>(&self) -> Result<()> {
         let wanted = RelationDef::of::<R>();
         if self.relations.contains(&wanted) {
             return Ok(());
         }
-        let what = "the relation is not declared; pass it to GraphSchema::relation";
+        let what = "the relation is not declared: pass it to GraphSchema::relation";
         let message = format!("{what}: predicate={}", wanted.predicate);
         Err(Error::new(ErrorKind::InvalidUse, message))
     }
@@ -96,7 +96,7 @@ impl GraphSchema {
         indexes.filter(move |index| index.type_name == type_name)
     }
 
-    /// The index of this type and name.
+    /// Returns the index with this type and name.
     pub(crate) fn index_of(&self, type_name: &str, name: &str) -> Option<&IndexDef> {
         self.indexes_of(type_name).find(|index| index.name == name)
     }
@@ -104,7 +104,7 @@ impl GraphSchema {
     pub(crate) fn index_named(&self, name: &str) -> Result<&IndexDef> {
         let found = self.indexes.iter().find(|index| index.name == name);
         found.ok_or_else(|| {
-            let what = "the index is not declared; pass it to GraphSchema::index";
+            let what = "the index is not declared: pass it to GraphSchema::index";
             Error::new(ErrorKind::InvalidUse, format!("{what}: index={name}"))
         })
     }
@@ -116,7 +116,7 @@ impl GraphSchema {
         ready.contains(&key)
     }
 
-    pub(crate) fn note_ready(&self, scope: &str, index: &IndexDef) {
+    pub(crate) fn mark_ready(&self, scope: &str, index: &IndexDef) {
         let key = (scope.to_owned(), index.name.clone(), index.version);
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         ready.insert(key);
@@ -146,11 +146,11 @@ impl GraphSchema {
         format!("{}index_lookup", self.prefix)
     }
 
-    /// What the three tables must be like.
+    /// Returns the definitions of the three tables.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the prefix is none that a table's name can begin with.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the prefix is not valid in table names.
     pub fn tables(&self) -> Result<Vec<TableDef>> {
         let text = KeyKind::S;
         let entities = TableDef::builder(self.entities(), ID, text)
@@ -186,7 +186,7 @@ impl GraphSchema {
 }
 
 impl Db {
-    /// The same database, with these relations and indexes in its [graph](crate::graph).
+    /// Sets the schema of the database's [graph](crate::graph).
     #[must_use]
     pub fn with_graph(self, schema: GraphSchema) -> Self {
         self.with_setting(Arc::new(schema))
@@ -196,7 +196,7 @@ impl Db {
         self.setting()
     }
 
-    /// Makes the tables of the graph, if they are missing.
+    /// Creates the missing tables of the graph.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One step of a job: a transaction that is sent until its outcome is known.
+//! One step of a wide change: a transaction that is sent until its outcome is known.
 
 use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::op::{TransactWrite, TransactWriteItems};
@@ -7,13 +7,13 @@ use floe_store::{Error as StoreError, Text};
 use super::reads::MISSING;
 use crate::db::Db;
 use crate::error::Result;
-use crate::request::{self, Backoff, Budget, Outcome, Sending, Write};
+use crate::request::{self, Backoff, Budget, SendAttempt, Write, WriteOutcome};
 use crate::tx::reads::failed;
 
-/// What became of a step.
+/// The outcome of a step.
 pub(super) enum Step {
     Applied,
-    /// A condition did not hold; one reason for each write.
+    /// A condition failed. One reason for each write.
     Refused(Vec<CancellationReason>),
 }
 
@@ -23,12 +23,12 @@ impl Step {
     }
 }
 
-/// Sends writes, all or nothing. Every step of a job is made so that doing it again does no harm, so an outcome that
-/// stays unknown is the caller's to find out by looking.
+/// Sends writes in one transaction. Steps can be repeated safely, so if the outcome stays unknown, the caller finds it
+/// out by reading.
 ///
 /// # Errors
 ///
-/// [`Store`](crate::ErrorKind::Store) when the store cannot answer.
+/// [`Store`](crate::ErrorKind::Store) if the store is unavailable.
 pub(super) async fn send(db: &Db, writes: Vec<TransactWrite>) -> Result<Step> {
     let mut step = StepWrite {
         db,
@@ -37,13 +37,13 @@ pub(super) async fn send(db: &Db, writes: Vec<TransactWrite>) -> Result<Step> {
     };
     let budget = Budget::for_write().backoff(Backoff::resync());
     match request::write(db, budget, &mut step).await {
-        Outcome::Applied => Ok(Step::Applied),
-        Outcome::Refused(reasons) => Ok(Step::Refused(reasons)),
-        Outcome::Failed(error) | Outcome::Unknown(error) => Err(failed(MISSING, error)),
+        WriteOutcome::Applied => Ok(Step::Applied),
+        WriteOutcome::Rejected(reasons) => Ok(Step::Refused(reasons)),
+        WriteOutcome::Failed(error) | WriteOutcome::Unknown(error) => Err(failed(MISSING, error)),
     }
 }
 
-/// A step on its way.
+/// The transaction of a step.
 struct StepWrite<'a> {
     db: &'a Db,
     writes: Vec<TransactWrite>,
@@ -51,16 +51,20 @@ struct StepWrite<'a> {
 }
 
 impl Write for StepWrite<'_> {
-    type Refusal = Vec<CancellationReason>;
+    type Rejection = Vec<CancellationReason>;
 
-    async fn send(&mut self, _: Sending) -> floe_store::Result<()> {
+    async fn send(&mut self, _: SendAttempt) -> floe_store::Result<()> {
         let writes = self.writes.iter().cloned();
         let request = TransactWriteItems::new(writes).token(self.token.as_str());
         let sent = self.db.engine().transact_write_items(request).await;
         sent.map(drop)
     }
 
-    fn refused(&mut self, error: StoreError, _: Sending) -> floe_store::Result<Self::Refusal> {
+    fn rejection(
+        &mut self,
+        error: StoreError,
+        _: SendAttempt,
+    ) -> floe_store::Result<Self::Rejection> {
         match error {
             StoreError::TransactionCanceled { reasons } if is_refusal(&reasons) => Ok(reasons),
             error => Err(error),

@@ -1,4 +1,4 @@
-//! What derived code calls. It is public for that alone and changes without notice.
+//! Functions called by derived code. Not part of the public API: they may change at any time.
 
 pub use floe_store::Item;
 
@@ -8,10 +8,13 @@ use crate::attribute::Invalid;
 pub use crate::attribute::support::{read_field, write_field};
 use crate::error::{Error, Result};
 
-/// Reads the id.
+/// Decodes the id.
 pub fn read_id<T: Id>(entity: &str, field: &'static str, node: &Node) -> Result<T> {
     T::from_id(node.key.id()).ok_or_else(|| {
-        let reason = format!("the id is not one of this type: id={}", node.key.id());
+        let reason = format!(
+            "the id does not match the type of the field: id={}",
+            node.key.id()
+        );
         Error::invalid(entity, field, &Invalid::new(reason))
     })
 }

@@ -1,16 +1,16 @@
-//! Telemetry of what the graph does in steps: deletions and rebuilds. Its other calls are transactions.
+//! Spans of wide changes: deletions and rebuilds. Other calls are transactions, which have their own spans.
 
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::telemetry::debug_span;
 
-/// Around a deletion, or around what was left of some.
+/// The span of a deletion in steps, new or resumed.
 pub(crate) fn delete() -> Span {
     debug_span!(target: "floe::graph", "delete in steps", floe.graph.entities = Empty)
 }
 
-/// Around the rebuild of an index.
+/// The span of an index rebuild.
 pub(crate) fn rebuild(index: &str) -> Span {
     debug_span!(
         target: "floe::graph",

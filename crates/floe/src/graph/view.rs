@@ -1,64 +1,69 @@
-//! What a call sees: entities and edges, and in a transaction, as it has changed them.
+//! The entities and edges that a call sees. Inside a transaction, they include its changes.
 
-mod leaving;
+mod deleting;
 
 use std::collections::BTreeMap;
 
 use super::handle::Graph;
-use super::keys::Place;
-use super::stored::{Edge, Stored};
+use super::keys::ScopedKey;
+use super::stored::{Edge, StoredEntity};
 use crate::error::Result;
 
 impl Graph<'_> {
-    /// One entity; `None` if it is not there or on its way out.
-    pub(super) async fn load_place(&self, place: &Place) -> Result<Option<Stored>> {
+    /// Returns an entity; `None` if it does not exist or is under deletion.
+    pub(super) async fn load_entity(&self, scoped_key: &ScopedKey) -> Result<Option<StoredEntity>> {
         let Some(tx) = self.tx else {
-            let stored = self.reads().entity(place).await?;
-            return Ok(stored.filter(|stored| !stored.is_leaving));
+            let stored = self.reads().entity(scoped_key).await?;
+            return Ok(stored.filter(|stored| !stored.is_deleting));
         };
-        let work = self.work(tx);
-        let stored = work.load(place).await?;
-        work.changes(|changes| changes.watch(place))?;
+        let context = self.context(tx);
+        let stored = context.load(scoped_key).await?;
+        context.changes(|changes| changes.watch(scoped_key))?;
         Ok(stored)
     }
 
-    /// Any number of entities, also those on their way out.
-    pub(super) async fn load_places(&self, places: &[Place]) -> Result<BTreeMap<Place, Stored>> {
+    /// Returns entities, including those under deletion.
+    pub(super) async fn load_entities(
+        &self,
+        scoped_keys: &[ScopedKey],
+    ) -> Result<BTreeMap<ScopedKey, StoredEntity>> {
         let Some(tx) = self.tx else {
-            return self.reads().entities(places).await;
+            return self.reads().entities(scoped_keys).await;
         };
-        let work = self.work(tx);
-        let is_unread = |place: &&Place| matches!(work.changes(|c| c.known(place)), Ok(None));
-        let unread: Vec<Place> = places.iter().filter(is_unread).cloned().collect();
+        let context = self.context(tx);
+        let is_unread = |scoped_key: &&ScopedKey| {
+            matches!(context.changes(|c| c.current(scoped_key)), Ok(None))
+        };
+        let unread: Vec<ScopedKey> = scoped_keys.iter().filter(is_unread).cloned().collect();
         let mut read = self.reads().entities(&unread).await?;
-        work.changes(|changes| {
-            for place in &unread {
-                changes.settle(place, read.remove(place));
+        context.changes(|changes| {
+            for scoped_key in &unread {
+                changes.record_read(scoped_key, read.remove(scoped_key));
             }
             let mut found = BTreeMap::new();
-            for place in places {
-                changes.watch(place);
-                let known = changes.known(place).flatten();
-                let known = known.or_else(|| changes.leaving(place).cloned());
-                found.extend(known.map(|stored| (place.clone(), stored)));
+            for scoped_key in scoped_keys {
+                changes.watch(scoped_key);
+                let known = changes.current(scoped_key).flatten();
+                let known = known.or_else(|| changes.deleting(scoped_key).cloned());
+                found.extend(known.map(|stored| (scoped_key.clone(), stored)));
             }
             found
         })
     }
 
-    /// The outgoing edges of a subject; in a transaction, with those that it has changed.
+    /// Returns the outgoing edges of a subject, with the changes of the transaction, if there is one.
     pub(super) async fn outgoing(
         &self,
-        subject: &Place,
+        subject: &ScopedKey,
         predicate: Option<&str>,
     ) -> Result<Vec<Edge>> {
         let Some(tx) = self.tx else {
             return self.reads().outgoing(subject, predicate, None).await;
         };
-        let work = self.work(tx);
-        work.load(subject).await?;
+        let context = self.context(tx);
+        context.load(subject).await?;
         let stored = self.reads().outgoing(subject, predicate, None).await?;
-        work.changes(|changes| {
+        context.changes(|changes| {
             changes.watch_list(subject);
             changes.outgoing(subject, predicate, stored)
         })?

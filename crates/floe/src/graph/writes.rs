@@ -1,4 +1,4 @@
-//! The conditional writes that commits and steps are made of, and the errors where a condition did not hold.
+//! The conditional writes of commits and steps, and the errors of failed conditions.
 
 use std::collections::BTreeMap;
 
@@ -8,52 +8,56 @@ use floe_store::{Item, Name, Value};
 
 use super::changes::EdgeChangeKind;
 use super::entries::Indexed;
-use super::keys::{EntityKey, Place};
+use super::keys::{EntityKey, ScopedKey};
 use super::schema::GraphSchema;
 use super::stored::{
-    self, EDGES, Edge, HELD_BY, ID, INCOMING, LEAVING, SUBJECT_KEY, TYPE, VERSION, meta,
+    self, DELETING, EDGES, Edge, HELD_BY, ID, INCOMING, SUBJECT_KEY, TYPE, VERSION, meta,
 };
 use crate::error::{Error, ErrorKind, Result};
 
 /// The update of an entity's item.
 pub(super) fn entity_update(
     schema: &GraphSchema,
-    place: &Place,
+    scoped_key: &ScopedKey,
     update: Update,
     condition: Condition,
 ) -> TransactWrite {
-    let update = UpdateItem::new(schema.entities(), stored::entity_key(place), update);
+    let update = UpdateItem::new(schema.entities(), stored::entity_key(scoped_key), update);
     update.condition(condition).into()
 }
 
-/// The check of an entity's item.
+/// A condition check on an entity's item.
 pub(super) fn entity_check(
     schema: &GraphSchema,
-    place: &Place,
+    scoped_key: &ScopedKey,
     condition: Condition,
 ) -> TransactWrite {
-    ConditionCheck::new(schema.entities(), stored::entity_key(place), condition).into()
+    ConditionCheck::new(schema.entities(), stored::entity_key(scoped_key), condition).into()
 }
 
-/// The note that something is done in steps to an entity.
-pub(super) fn intent_put(schema: &GraphSchema, of: &'static str, place: &Place) -> TransactWrite {
-    PutItem::new(schema.entities(), stored::intent(of, place)).into()
+/// The write that records an intent of a wide change.
+pub(super) fn intent_put(
+    schema: &GraphSchema,
+    of: &'static str,
+    scoped_key: &ScopedKey,
+) -> TransactWrite {
+    PutItem::new(schema.entities(), stored::intent(of, scoped_key)).into()
 }
 
-/// The write that removes such a note.
+/// The write that deletes such an intent.
 pub(super) fn intent_delete(
     schema: &GraphSchema,
     of: &'static str,
-    place: &Place,
+    scoped_key: &ScopedKey,
 ) -> TransactWrite {
-    DeleteItem::new(schema.entities(), stored::intent_key(of, place)).into()
+    DeleteItem::new(schema.entities(), stored::intent_key(of, scoped_key)).into()
 }
 
-/// The write of an edge, on the condition that it is there, or that it is new.
+/// The write of an edge, on the condition that it exists, or that it is new.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+/// [`InvalidField`](ErrorKind::InvalidField) if a key is too long.
 pub(super) fn edge_write(
     schema: &GraphSchema,
     scope: &str,
@@ -79,7 +83,7 @@ pub(super) fn edge_write(
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long.
+/// [`InvalidField`](ErrorKind::InvalidField) if a key is too long.
 pub(super) fn edge_writes<'e>(
     schema: &GraphSchema,
     scope: &str,
@@ -89,46 +93,47 @@ pub(super) fn edge_writes<'e>(
     writes.collect()
 }
 
-/// The writes that make the entries of an entity what they should be.
+/// The writes that update the index entries of an entity.
 pub(super) fn entry_writes(
     schema: &GraphSchema,
-    place: &Place,
+    scoped_key: &ScopedKey,
     indexed: &Indexed,
 ) -> Vec<TransactWrite> {
     let table = schema.entries();
     let puts = indexed.puts.iter().map(|(name, key, attributes)| {
-        let entry = stored::entry(place, name, key, attributes);
+        let entry = stored::entry(scoped_key, name, key, attributes);
         PutItem::new(table.as_str(), entry).into()
     });
     let deletes = indexed.deletes.iter().map(|(name, key)| {
-        let entry = stored::entry_key(place, name, key);
+        let entry = stored::entry_key(scoped_key, name, key);
         DeleteItem::new(table.as_str(), entry).into()
     });
     puts.chain(deletes).collect()
 }
 
-/// The write that lets go of a unique key.
+/// The write that deletes the claim of a unique key.
 pub(super) fn release(schema: &GraphSchema, scope: &str, index: &str, key: &str) -> DeleteItem {
     DeleteItem::new(schema.entries(), stored::claim_key(scope, index, key))
 }
 
-/// The write that claims a unique key for an entity, if it is free or held by that or by another that lets go of it.
+/// The write that claims a unique key for an entity, if the key is free, or belongs to this entity or to the one that
+/// releases it.
 pub(super) fn claim(
     schema: &GraphSchema,
-    place: &Place,
+    scoped_key: &ScopedKey,
     index: &str,
     key: &str,
     from: Option<&EntityKey>,
 ) -> PutItem {
     let is_free = Condition::attribute_not_exists(Path::attribute(SUBJECT_KEY));
-    let is_ours = is_free.or(is_holder(&place.key));
+    let is_ours = is_free.or(is_holder(&scoped_key.key));
     let is_ours = from.map(is_holder).into_iter().fold(is_ours, Condition::or);
-    PutItem::new(schema.entries(), stored::claim(place, index, key))
+    PutItem::new(schema.entries(), stored::claim(scoped_key, index, key))
         .condition(is_ours)
         .return_old_on_failure()
 }
 
-/// By how much the numbers of edges change that lead to the objects: of all, and of those that refuse a deletion.
+/// The changes of the counts of incoming edges, by object: of all edges, and of those that prevent a deletion.
 pub(super) fn counts<'e>(
     changes: impl Iterator<Item = (&'e Edge, EdgeChangeKind)>,
 ) -> BTreeMap<&'e EntityKey, (i64, i64)> {
@@ -143,7 +148,7 @@ pub(super) fn counts<'e>(
     counts
 }
 
-/// Adds to the numbers of incoming edges.
+/// Adds to the counts of incoming edges.
 pub(super) fn count(update: Update, (incoming, held): (i64, i64)) -> Update {
     add(add(update, &INCOMING, incoming), &HELD_BY, held)
 }
@@ -153,12 +158,13 @@ pub(super) fn add(update: Update, name: &Name, by: i64) -> Update {
     if by == 0 {
         return update;
     }
-    // Entities that others have written need not have the numbers.
+    // Entities written by other programs may lack the numbers.
     let had = SetOperand::if_not_exists(meta(name), Value::from(0));
     update.set_sum(meta(name), had, Value::from(by))
 }
 
-/// Whether a number of `_meta` is this one. Entities that others have written need not have them, which counts as 0.
+/// The condition that a number of `_meta` has this value. A missing number counts as 0, since entities written by other
+/// programs may lack it.
 pub(super) fn is_number(name: &Name, number: u64) -> Condition {
     let is = Condition::eq(meta(name), Value::from(number));
     match number {
@@ -180,34 +186,36 @@ pub(super) fn is_holder(key: &EntityKey) -> Condition {
     has(TYPE, key.type_name()).and(has(ID, key.id()))
 }
 
-/// That the entity is there, perhaps on its way out.
+/// The condition that the entity exists; it may be under deletion.
 pub(super) fn exists() -> Condition {
     Condition::attribute_exists(Path::attribute(ID))
 }
 
-/// That the entity is there, and not on its way out.
+/// The condition that the entity exists and is not under deletion.
 pub(super) fn is_alive() -> Condition {
-    exists().and(Condition::attribute_not_exists(meta(&LEAVING)))
+    exists().and(Condition::attribute_not_exists(meta(&DELETING)))
 }
 
-/// That the deletion of the entity has begun.
-pub(super) fn is_leaving() -> Condition {
-    Condition::attribute_exists(meta(&LEAVING))
+/// The condition that the deletion of the entity has started.
+pub(super) fn is_deleting() -> Condition {
+    Condition::attribute_exists(meta(&DELETING))
 }
 
-pub(super) fn missing(place: &Place) -> Error {
-    place.error(ErrorKind::NotFound, "the entity is not there")
+pub(super) fn missing(scoped_key: &ScopedKey) -> Error {
+    scoped_key.error(ErrorKind::NotFound, "the entity does not exist")
 }
 
 pub(super) fn claimed(index: &str, key: &str, item: Option<&Item>) -> Error {
     let holder = item.and_then(|item| stored::entry_owner(item).ok());
     let holder = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.to_string());
-    let message = format!("another entity has this key: index={index} key={key} holder={holder}");
+    let message =
+        format!("another entity has the unique key: index={index} key={key} holder={holder}");
     Error::new(ErrorKind::Conflict, message)
 }
 
-/// The error of a step that was refused too often.
-pub(super) fn contended(place: &Place, attempts: u32) -> Error {
-    let message = format!("gave up after too many conflicts: entity={place} attempts={attempts}");
+/// The error after too many conflicts of a step.
+pub(super) fn contended(scoped_key: &ScopedKey, attempts: u32) -> Error {
+    let message =
+        format!("gave up after too many conflicts: entity={scoped_key} attempts={attempts}");
     Error::new(ErrorKind::TransactionFailed, message)
 }

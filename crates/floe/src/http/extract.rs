@@ -12,8 +12,8 @@ use axum_core::response::{IntoResponse, Response};
 use super::respond;
 use crate::tx::Tx;
 
-/// The transaction in which a handler runs. Copies are the same transaction, and so is what other arguments
-/// of the handler and layers inside of the [`TransactionLayer`](super::TransactionLayer) get.
+/// The transaction in which a handler runs. Clones refer to the same transaction, as do those in other arguments of the
+/// handler and in layers inside of the [`TransactionLayer`](super::TransactionLayer).
 #[derive(Debug)]
 pub struct RequestTx(Tx);
 
@@ -54,14 +54,14 @@ impl<S: Send + Sync> OptionalFromRequestParts<S> for RequestTx {
     }
 }
 
-/// A handler asks for a transaction, and no [`TransactionLayer`](super::TransactionLayer) is around it. Add the
-/// layer to the router after the route.
+/// The rejection of a handler that takes a transaction without a [`TransactionLayer`](super::TransactionLayer) around
+/// it. Add the layer to the router after the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingLayer;
 
 impl fmt::Display for MissingLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the route has no transaction: its router lacks the TransactionLayer")
+        f.write_str("the route has no transaction: add a TransactionLayer to its router")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The layer: a service around a service that runs it in a transaction.
+//! The layer that runs a service in a transaction.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,17 +13,17 @@ use floe_store::BoxFuture;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::replay::Replay;
+use super::buffered::BufferedRequest;
 use crate::db::Db;
 use crate::error::Error;
 use crate::tx::{Tx, TxOptions};
 
-/// How many bytes the body of a request can have, unless the layer says otherwise: 2 MB, as in axum.
+/// Default maximum size of a request body: 2 MB, as in axum.
 pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Runs each request in a transaction: see the [module](super).
 #[derive(Clone)]
-#[must_use = "a layer does nothing until a router has it"]
+#[must_use = "a layer does nothing until it is added to a router"]
 pub struct TransactionLayer {
     db: Db,
     choose: Arc<Choose>,
@@ -33,7 +33,7 @@ pub struct TransactionLayer {
 type Choose = dyn for<'db> Fn(TxOptions<'db>, &Parts) -> TxOptions<'db> + Send + Sync;
 
 impl TransactionLayer {
-    /// A layer whose transactions are on this database.
+    /// A layer that runs transactions on this database.
     pub fn new(db: Db) -> Self {
         Self {
             db,
@@ -42,8 +42,8 @@ impl TransactionLayer {
         }
     }
 
-    /// Chooses the options of each transaction, by the request if need be. For safe methods the transaction is
-    /// read-only already.
+    /// Sets the options of each transaction, optionally depending on the request. Transactions of safe methods are
+    /// already read-only.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -66,8 +66,7 @@ impl TransactionLayer {
         self
     }
 
-    /// The most bytes that the body of a request can have; a larger one is answered with 413. By default
-    /// [2 MB](BODY_BYTES_MAX).
+    /// Maximum size of a request body in bytes. Larger requests get status 413. Default: [2 MB](BODY_BYTES_MAX).
     pub const fn body_bytes_max(mut self, bytes: usize) -> Self {
         self.body_bytes_max = bytes;
         self
@@ -87,54 +86,54 @@ impl TransactionLayer {
         S::Future: Send,
         S::Error: Send,
     {
-        let replay = match Replay::read(request, self.body_bytes_max).await {
-            Ok(replay) => replay,
-            Err(refusal) => return Ok(*refusal),
+        let request = match BufferedRequest::read(request, self.body_bytes_max).await {
+            Ok(request) => request,
+            Err(response) => return Ok(*response),
         };
-        // Not every service can be shared between threads; each can be cloned.
+        // Services need not be `Sync`, but can be cloned.
         let service = Mutex::new(service);
         let body = async |tx: &Tx| {
             let service = service
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone();
-            answer(service, replay.request(tx)).await
+            respond(service, request.for_attempt(tx)).await
         };
-        match self.transaction(&replay.parts).run(body).await {
+        match self.transaction(&request.parts).run(body).await {
             Ok(response) => Ok(response),
-            Err(Stop::Refused(response)) => Ok(*response),
-            Err(Stop::Failed(error)) => Ok(error.into_response()),
-            Err(Stop::Broken(error)) => Err(error),
+            Err(Abort::Response(response)) => Ok(*response),
+            Err(Abort::Failed(error)) => Ok(error.into_response()),
+            Err(Abort::Service(error)) => Err(error),
         }
     }
 }
 
-/// Why a run does not commit, or could not.
-enum Stop<E> {
-    /// The handler has answered with a status of 400 or above.
-    Refused(Box<Response>),
+/// Why the transaction of a request did not commit.
+enum Abort<E> {
+    /// The handler returned a status of 400 or above.
+    Response(Box<Response>),
     /// The service itself failed.
-    Broken(E),
+    Service(E),
     /// The transaction failed.
     Failed(Error),
 }
 
-impl<E> From<Error> for Stop<E> {
+impl<E> From<Error> for Abort<E> {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// Calls a service, once it is ready.
-async fn answer<S>(mut service: S, request: Request) -> Result<Response, Stop<S::Error>>
+async fn respond<S>(mut service: S, request: Request) -> Result<Response, Abort<S::Error>>
 where
     S: Service<Request, Response = Response>,
 {
     let ready = poll_fn(|context| service.poll_ready(context)).await;
-    ready.map_err(Stop::Broken)?;
-    let response = service.call(request).await.map_err(Stop::Broken)?;
+    ready.map_err(Abort::Service)?;
+    let response = service.call(request).await.map_err(Abort::Service)?;
     if response.status() >= StatusCode::BAD_REQUEST {
-        return Err(Stop::Refused(Box::new(response)));
+        return Err(Abort::Response(Box::new(response)));
     }
     Ok(response)
 }
@@ -158,9 +157,9 @@ impl fmt::Debug for TransactionLayer {
     }
 }
 
-/// A service whose requests run in transactions. Made by a [`TransactionLayer`].
+/// A service whose requests run in transactions. Created by a [`TransactionLayer`].
 ///
-/// It is always ready: each run waits until a clone of the service inside is.
+/// It is always ready: each attempt waits until a clone of the inner service is ready.
 #[derive(Clone, Debug)]
 pub struct TransactionService<S> {
     layer: TransactionLayer,
@@ -177,7 +176,7 @@ where
     type Error = S::Error;
     type Future = BoxFuture<'static, Result<Response, S::Error>>;
 
-    // A place that the service inside would keep for us could not be used: a run may need a second one.
+    // Readiness of the inner service cannot be reserved here, because each attempt uses a new clone.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         Poll::Ready(Ok(()))
     }

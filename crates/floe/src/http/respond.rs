@@ -1,4 +1,4 @@
-//! What a client is told of an error: a status, and a small JSON document.
+//! The response to a client for an error: a status and a small JSON document.
 //!
 //! ```text
 //! HTTP/1.1 422 Unprocessable Entity
@@ -7,20 +7,20 @@
 //!
 //! | kind | status | why |
 //! |---|---|---|
-//! | `AlreadyExists` | 409 | what is there contradicts the request |
-//! | `VersionConflict` | 409 | likewise: the stream is at another version than the request says |
-//! | `InvalidField` | 422 | the request is well-formed, what it says is not allowed |
-//! | `InvalidCursor` | 400 | the client brought it |
-//! | `TooLarge` | 413 | it asks for more than one transaction holds |
-//! | `TransactionFailed` | 503, `Retry-After: 1` | nothing was done, and the same request may pass in a moment; a 409 would ask the client to change it |
+//! | `AlreadyExists` | 409 | the request contradicts the stored state |
+//! | `VersionConflict` | 409 | likewise: the stream is not at the version in the request |
+//! | `InvalidField` | 422 | the request is well-formed, but a value is not allowed |
+//! | `InvalidCursor` | 400 | the client sent it |
+//! | `TooLarge` | 413 | the request exceeds the limits of a transaction |
+//! | `TransactionFailed` | 503, `Retry-After: 1` | nothing was written, and the same request may succeed shortly; a 409 would ask the client to change it |
 //! | `MaxResyncsExhausted` | 503, `Retry-After: 1` | likewise |
-//! | `Store`, when it is busy | 503, `Retry-After: 1` | likewise |
-//! | `Deadline` | 504 | time ran out |
-//! | `OutcomeUnknown` | 500 | 502 to 504 are sent again by many a proxy and client, which must not happen here |
+//! | `Store`, if it is busy | 503, `Retry-After: 1` | likewise |
+//! | `Deadline` | 504 | the deadline passed |
+//! | `OutcomeUnknown` | 500 | many proxies and clients retry 502 to 504, which must not happen here |
 //! | `ReadOnly`, `FetchedTwice`, `InvalidUse` and others | 500 | the program is wrong, not the request |
 //!
-//! Messages of 4xx are those of the error. Those of 5xx say nothing of what is inside: the error itself is
-//! in the [extensions](::http::Extensions) of the response, for a layer that logs it.
+//! 4xx responses contain the message of the error. 5xx responses reveal nothing internal: the error itself is in the
+//! [extensions](::http::Extensions) of the response, for a layer that logs it.
 
 use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderValue, StatusCode};
@@ -34,9 +34,9 @@ use crate::error::{Error, ErrorKind};
 /// See the [module](self).
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let (status, code, plain) = told(&self);
-        let message = plain.map_or_else(|| self.to_string(), str::to_owned);
-        let field = self.field().filter(|_| plain.is_none());
+        let (status, code, public_message) = public_error(&self);
+        let message = public_message.map_or_else(|| self.to_string(), str::to_owned);
+        let field = self.field().filter(|_| public_message.is_none());
         let mut response = json(status, code, &message, field);
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
@@ -47,18 +47,18 @@ impl IntoResponse for Error {
     }
 }
 
-/// The status, the word for the kind, and what to say instead of the error's own message.
-fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
+/// The status, the code of the kind, and the message to send instead of the error's own.
+fn public_error(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
     const FAILED: &str = "the server failed";
-    const AGAIN: &str = "the server is busy; nothing was done, send the request again later";
-    const LATE: &str = "the server did not finish in time";
+    const BUSY: &str = "the server is busy and nothing was written: send the request again later";
+    const DEADLINE: &str = "the server did not finish before its deadline";
     const UNKNOWN: &str =
-        "nobody knows whether the request was carried out; look before sending it again";
-    // Who has the key, and who refers to it, is not for every client to know.
-    const TAKEN: &str = "something else has this key";
-    const REFERRED: &str = "something else refers to it";
+        "the outcome of the request is unknown: check it before sending the request again";
+    // Which other entity is involved is not disclosed to every client.
+    const TAKEN: &str = "another entity has this key";
+    const REFERRED: &str = "another entity refers to it";
     let failed = |code| (StatusCode::INTERNAL_SERVER_ERROR, code, Some(FAILED));
-    let busy = |code| (StatusCode::SERVICE_UNAVAILABLE, code, Some(AGAIN));
+    let busy = |code| (StatusCode::SERVICE_UNAVAILABLE, code, Some(BUSY));
     match error.kind() {
         ErrorKind::AlreadyExists => (StatusCode::CONFLICT, "already_exists", None),
         ErrorKind::InvalidField => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", None),
@@ -72,7 +72,7 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
         ErrorKind::TransactionFailed => busy("transaction_failed"),
         ErrorKind::MaxResyncsExhausted => busy("max_resyncs_exhausted"),
         ErrorKind::Store if is_busy(error) => busy("store"),
-        ErrorKind::Deadline => (StatusCode::GATEWAY_TIMEOUT, "deadline", Some(LATE)),
+        ErrorKind::Deadline => (StatusCode::GATEWAY_TIMEOUT, "deadline", Some(DEADLINE)),
         ErrorKind::OutcomeUnknown => {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             (status, "outcome_unknown", Some(UNKNOWN))
@@ -89,32 +89,32 @@ fn told(error: &Error) -> (StatusCode, &'static str, Option<&'static str>) {
     }
 }
 
-/// Whether the store has done nothing and may do it later.
+/// Whether the store wrote nothing and a later retry may succeed.
 fn is_busy(error: &Error) -> bool {
     let cause = error.store_error();
     cause.is_some_and(|cause| cause.is_retryable() && !cause.may_have_applied())
 }
 
-/// The answer to a request whose body was not read.
+/// The response to a request whose body was not read.
 pub(super) fn unread_body(status: StatusCode, bytes_max: usize) -> Response {
     if status == StatusCode::PAYLOAD_TOO_LARGE {
-        let message = format!("the body of the request is too large: bytes_max={bytes_max}");
+        let message = format!("the request body is too large: bytes_max={bytes_max}");
         return json(status, "body_too_large", &message, None);
     }
-    let message = "the body of the request could not be read";
+    let message = "the request body could not be read";
     json(status, "body_unread", message, None)
 }
 
 /// A response with a JSON document.
 pub(super) fn json(status: StatusCode, code: &str, message: &str, field: Option<&str>) -> Response {
-    let mut told = Item::with_capacity(3)
+    let mut document = Item::with_capacity(3)
         .with("error", code)
         .with("message", message);
     if let Some(field) = field {
-        told.insert("field", field);
+        document.insert("field", field);
     }
-    // Texts in a map always have a form in JSON.
-    let text = to_json_text(&Value::M(told)).unwrap_or_default();
+    // A map of texts always has a JSON form.
+    let text = to_json_text(&Value::M(document)).unwrap_or_default();
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_status_and_only_4xx_tell_the_message() {
+    fn each_kind_has_its_status_and_only_4xx_contain_the_message() {
         use ErrorKind::*;
         for (kind, status, code) in [
             (AlreadyExists, 409, "already_exists"),
@@ -151,19 +151,19 @@ mod tests {
             (Deadline, 504, "deadline"),
             (Store, 500, "store"),
         ] {
-            let (told, word, plain) = told(&error(kind));
-            assert_eq!((told.as_u16(), word), (status, code));
-            assert_eq!(plain.is_none(), status < 500, "{kind:?}");
+            let (actual, actual_code, public_message) = public_error(&error(kind));
+            assert_eq!((actual.as_u16(), actual_code), (status, code));
+            assert_eq!(public_message.is_none(), status < 500, "{kind:?}");
             let response = error(kind).into_response();
             assert_eq!(response.status().as_u16(), status);
-            let comes_back = response.headers().contains_key(RETRY_AFTER);
-            assert_eq!(comes_back, status == 503, "{kind:?}");
+            let has_retry_after = response.headers().contains_key(RETRY_AFTER);
+            assert_eq!(has_retry_after, status == 503, "{kind:?}");
             assert_eq!(response.extensions().get(), Some(&error(kind)));
         }
     }
 
     #[test]
-    fn a_store_is_busy_only_where_nothing_was_done() {
+    fn store_is_busy_only_if_nothing_was_written() {
         let text = || "secret".to_owned();
         for (cause, status) in [
             (StoreError::Throttling(text()), 503),

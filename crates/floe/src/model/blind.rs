@@ -1,22 +1,22 @@
-//! Writes without a read: what is expected and what is to be, from two patches.
+//! BlindWrite writes: an update or put without a read, from a patch of expected and a patch of new values.
 
-use super::changes::Blind;
+use super::changes::BlindWrite;
 use super::patch::PatchField;
 use super::schema::Role;
 use super::{Key, Model, Patch, keys};
 use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
-/// A change of an item that must be there. The old value of each field that it changes must be given:
-/// what a value is made of must not have changed.
-pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+/// A change of an item that must exist. The expected value of each changed field must be given, because the new value
+/// may depend on it.
+pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<BlindWrite> {
     let (expected, new) = (expected.into_fields()?, new.into_fields()?);
     for field in &new {
         if field.read_only {
             let reason = Invalid::new("the field is read-only");
             return Err(Error::invalid(M::SCHEMA.model, field.field, &reason));
         }
-        if !expected.iter().any(|known| known.field == field.field) {
+        if !expected.iter().any(|given| given.field == field.field) {
             return Err(Error::invalid_use(format!(
                 "an update without a read needs the old value of each field that it changes: \
                  model={} field={}",
@@ -28,16 +28,16 @@ pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blin
     Ok(blind(expected, new))
 }
 
-/// A change of an item that may be there. If it is not, what is set is all that it has, so no field that
-/// the model requires may be left out; the components of the key that an index needs come from the key.
-pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> Result<Blind> {
+/// A change of an item that may not exist. Then the new values are the whole item, so all fields that the model requires
+/// must be given; key components that an index needs are taken from the key.
+pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> Result<BlindWrite> {
     let (expected, new) = (expected.into_fields()?, new.into_fields()?);
     let mut fields = M::SCHEMA.fields.iter();
-    let left_out = fields.find(|field| {
+    let missing = fields.find(|field| {
         let is_given = new.iter().any(|given| given.field == field.name);
         field.role == Role::Plain && field.is_required() && !is_given
     });
-    if let Some(field) = left_out {
+    if let Some(field) = missing {
         return Err(Error::invalid_use(format!(
             "a write that may create the item needs every field that the model requires: \
              model={} field={}",
@@ -55,8 +55,8 @@ pub(super) fn put<M: Model>(key: &Key<M>, expected: Patch<M>, new: Patch<M>) -> 
     Ok(blind)
 }
 
-fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> Blind {
-    let mut blind = Blind::default();
+fn blind(expected: Vec<PatchField>, new: Vec<PatchField>) -> BlindWrite {
+    let mut blind = BlindWrite::default();
     let expected = expected.into_iter();
     blind.expected = expected
         .map(|field| (field.attribute, field.value))

@@ -1,7 +1,7 @@
-//! What a run of a body has read and changed of models.
+//! What a body has read and changed of models.
 //!
-//! Every item that the body touches has an entry, in the order in which it came. A row borrows the
-//! transaction and hands in its report when it is dropped, so that at the end of the body all is here.
+//! Every item that the body uses has an entry, in the order of first use. A row borrows the transaction and reports its
+//! reads and changes when it is dropped, so that after the body everything is recorded here.
 
 mod merge;
 
@@ -14,41 +14,41 @@ use tokio::sync::futures::OwnedNotified;
 
 use super::field::Change;
 use super::keys::EncodedKey;
-use super::report::{FieldReport, Report};
+use super::report::{FieldReport, RowReport};
 use super::schema::Schema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::Tx;
 use crate::tx::session::Session;
 use merge::merge;
 
-/// Up to so many items, looking through all of them is faster than a map.
-const LOOK_THROUGH_MAX: usize = 8;
+/// Up to this number of items, a linear search is faster than a map.
+const LINEAR_SEARCH_MAX: usize = 8;
 
-/// What a run has read and changed of models.
+/// The reads and changes of models in one attempt.
 #[derive(Default)]
 pub(crate) struct ModelChanges {
     entries: Vec<Entry>,
-    /// Where each item is, once there are many.
-    places: HashMap<(&'static str, EncodedKey), usize>,
-    /// Rows were used in a way that makes no sense.
+    /// The slot of each item, once there are many.
+    slots: HashMap<(&'static str, EncodedKey), usize>,
+    /// The first incorrect use of rows.
     misuse: Option<Error>,
-    /// Notified whenever a read has ended, for those that wait for the same item.
-    settled: Arc<Notify>,
+    /// Notified when a read has ended, for other reads that wait for the same item.
+    read_ended: Arc<Notify>,
 }
 
-/// An item that the body has touched.
+/// An item that the body has used.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) schema: &'static Schema,
     pub(crate) key: EncodedKey,
     pub(crate) origin: Origin,
-    /// What was done with its fields, each field once.
+    /// The reads and changes of its fields, each field once.
     pub(crate) fields: Vec<FieldReport>,
-    /// It is to be removed.
+    /// Whether it is to be deleted.
     pub(crate) is_deleted: bool,
     /// How many rows have changed it.
     changes: usize,
-    /// How many rows of it are still held.
+    /// How many rows of it are still alive.
     rows: usize,
 }
 
@@ -57,28 +57,28 @@ pub(crate) struct Entry {
 pub(crate) enum Origin {
     /// It is being read.
     Pending,
-    /// Its read failed or was given up: nothing is known of it.
-    Forgotten,
-    /// It was read and is not there, or has expired.
+    /// Its read failed or was cancelled.
+    Abandoned,
+    /// It was read and does not exist, or has expired.
     Missing,
     /// It was read.
     Found(Item),
-    /// It is created like this, and must not be there.
+    /// It is created with these attributes, and must not exist.
     Created(Item),
-    /// It was read, is not there, and is created like this.
-    Absent(Item),
-    /// It is changed without being read.
-    Update(Blind),
-    /// It is created or changed without being read.
-    Put(Blind),
-    /// It is removed without being read.
+    /// It was read, does not exist, and is created with these attributes.
+    CreatedAfterMissing(Item),
+    /// It is updated without a read.
+    Update(BlindWrite),
+    /// It is created or updated without a read.
+    Put(BlindWrite),
+    /// It is deleted without a read.
     Delete,
 }
 
-/// A write without a read: what is expected and what is to be.
+/// A write without a read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Blind {
-    /// The attributes that must be as given.
+pub(crate) struct BlindWrite {
+    /// The expected attributes; absent where `None`.
     pub(crate) expected: Vec<(Name, Option<Value>)>,
     /// The attributes to set.
     pub(crate) set: Item,
@@ -86,43 +86,43 @@ pub(crate) struct Blind {
     pub(crate) remove: Vec<Name>,
 }
 
-/// An item as the transaction knows it.
+/// An item as the transaction sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ItemState {
     pub(crate) slot: usize,
-    /// With all that the transaction has changed so far; `None` if it is not there.
+    /// The item with the changes of the transaction so far; `None` if it does not exist.
     pub(crate) item: Option<Item>,
     /// Whether the transaction creates it.
     pub(crate) is_new: bool,
 }
 
-/// What a read finds in the session.
-enum Place<'s> {
-    /// Nothing: it has to be read, into this place.
-    Free(Reservation<'s>),
-    Known(Known),
-    /// It is being read at this moment.
+/// The state of an item in the session when a read begins.
+enum ReadState<'s> {
+    /// It is unknown and must be read into this slot.
+    Vacant(Reservation<'s>),
+    Known(ItemState),
+    /// Another read of it is in progress.
     Pending(OwnedNotified),
 }
 
-/// A place for an item that is being read. Given up, if the read is.
+/// A slot for an item that is being read. Dropping it abandons the read.
 pub(crate) struct Reservation<'s> {
     session: &'s Session,
     slot: usize,
-    /// Of the changes in which the place is, which the end of the run takes out of the session.
-    settled: Arc<Notify>,
+    /// From the changes that contain the slot, which are removed from the session when the body ends.
+    read_ended: Arc<Notify>,
 }
 
 impl Reservation<'_> {
-    /// Records what the read has found: `None` if the item is not there.
-    pub(crate) fn settle(self, item: Option<Item>) -> Known {
+    /// Records the result of the read: `None` if the item does not exist.
+    pub(crate) fn fill(self, item: Option<Item>) -> ItemState {
         let origin = item.clone().map_or(Origin::Missing, Origin::Found);
         self.session.settle(|changes: &mut ModelChanges| {
             if let Some(entry) = changes.entries.get_mut(self.slot) {
                 entry.origin = origin;
             }
         });
-        Known {
+        ItemState {
             slot: self.slot,
             item,
             is_new: false,
@@ -134,8 +134,8 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let slot = self.slot;
         self.session
-            .settle(|changes: &mut ModelChanges| changes.give_up(slot));
-        self.settled.notify_waiters();
+            .settle(|changes: &mut ModelChanges| changes.abandon(slot));
+        self.read_ended.notify_waiters();
     }
 }
 
@@ -143,7 +143,7 @@ impl Drop for Reservation<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Items<'s> {
     session: &'s Session,
-    /// Whether an item can be got again.
+    /// Whether an item can be fetched more than once.
     pub(crate) caches_rows: bool,
 }
 
@@ -155,44 +155,46 @@ impl<'s> Items<'s> {
         }
     }
 
-    /// A place for an item that is to be read, or what is known of it.
+    /// Reserves a slot for an item to read, or returns the item if it is known. Waits while another read is in progress.
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been touched before and rows are not cached.
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) if it was used before and rows are not cached.
     pub(crate) async fn reserve(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
-    ) -> Result<std::result::Result<Reservation<'s>, Known>> {
+    ) -> Result<std::result::Result<Reservation<'s>, ItemState>> {
         loop {
-            match self.place(schema, key)? {
-                Place::Free(reservation) => return Ok(Ok(reservation)),
-                Place::Known(known) => return Ok(Err(known)),
-                Place::Pending(settled) => settled.await,
+            match self.read_state(schema, key)? {
+                ReadState::Vacant(reservation) => return Ok(Ok(reservation)),
+                ReadState::Known(known) => return Ok(Err(known)),
+                ReadState::Pending(read_ended) => read_ended.await,
             }
         }
     }
 
-    fn place(&self, schema: &'static Schema, key: &EncodedKey) -> Result<Place<'s>> {
+    fn read_state(&self, schema: &'static Schema, key: &EncodedKey) -> Result<ReadState<'s>> {
         let session = self.session;
         session.with(|changes: &mut ModelChanges| {
             let Some(slot) = changes.find(schema.table, key) else {
                 let slot = changes.push(schema, key, Origin::Pending);
-                return Ok(Place::Free(Reservation {
+                return Ok(ReadState::Vacant(Reservation {
                     session,
                     slot,
-                    settled: changes.settled.clone(),
+                    read_ended: changes.read_ended.clone(),
                 }));
             };
             let Some(entry) = changes.entries.get(slot).filter(|_| self.caches_rows) else {
-                return Err(touched_before(schema, key));
+                return Err(already_used(schema, key));
             };
             if matches!(entry.origin, Origin::Pending) {
-                // Waiting begins before the read can end, so that its end is not missed.
-                return Ok(Place::Pending(changes.settled.clone().notified_owned()));
+                // Register while the session is locked, so that the end of the read is not missed.
+                return Ok(ReadState::Pending(
+                    changes.read_ended.clone().notified_owned(),
+                ));
             }
-            Ok(Place::Known(entry.known(slot)?))
+            Ok(ReadState::Known(entry.known(slot)?))
         })?
     }
 
@@ -200,26 +202,26 @@ impl<'s> Items<'s> {
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been touched before and rows are not cached.
-    pub(crate) fn enter_found(
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) if it was used before and rows are not cached.
+    pub(crate) fn record_found(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
         item: &Item,
-    ) -> Result<Known> {
-        match self.place(schema, key)? {
-            Place::Free(reservation) => Ok(reservation.settle(Some(item.clone()))),
-            Place::Known(known) => Ok(known),
-            Place::Pending(_) => Err(touched_before(schema, key)),
+    ) -> Result<ItemState> {
+        match self.read_state(schema, key)? {
+            ReadState::Vacant(reservation) => Ok(reservation.fill(Some(item.clone()))),
+            ReadState::Known(known) => Ok(known),
+            ReadState::Pending(_) => Err(already_used(schema, key)),
         }
     }
 
-    /// Records an item that is created. One that was looked for and is not there can be.
+    /// Records an item that is created. It may have been read before if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when it has been touched before in another way.
-    pub(crate) fn enter_new(
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) if it was used before in another way.
+    pub(crate) fn record_new(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
@@ -231,20 +233,20 @@ impl<'s> Items<'s> {
             };
             match changes.entries.get_mut(slot) {
                 Some(entry) if matches!(entry.origin, Origin::Missing) => {
-                    entry.origin = Origin::Absent(item);
+                    entry.origin = Origin::CreatedAfterMissing(item);
                     Ok(slot)
                 }
-                _ => Err(touched_before(schema, key)),
+                _ => Err(already_used(schema, key)),
             }
         })?
     }
 
-    /// Records a write without a read.
+    /// Records a blind write.
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](ErrorKind::FetchedTwice) when the item has been touched before.
-    pub(crate) fn enter_unread(
+    /// [`FetchedTwice`](ErrorKind::FetchedTwice) if the item was used before.
+    pub(crate) fn record_blind(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
@@ -252,15 +254,15 @@ impl<'s> Items<'s> {
     ) -> Result<()> {
         self.session.with(|changes: &mut ModelChanges| {
             if changes.find(schema.table, key).is_some() {
-                return Err(touched_before(schema, key));
+                return Err(already_used(schema, key));
             }
             changes.push(schema, key, origin);
             Ok(())
         })?
     }
 
-    /// Records a row that is handed out, and returns how many changes of the item it has seen.
-    pub(crate) fn hand_out(&self, slot: usize) -> usize {
+    /// Counts a new row, and returns how many changes of the item it contains.
+    pub(crate) fn row_created(&self, slot: usize) -> usize {
         self.session.settle(|changes: &mut ModelChanges| {
             changes.entries.get_mut(slot).map_or(0, |entry| {
                 entry.rows += 1;
@@ -269,41 +271,41 @@ impl<'s> Items<'s> {
         })
     }
 
-    /// Takes the report of a row that was dropped, which had seen so many changes of the item.
-    pub(crate) fn hand_in(&self, slot: usize, seen: usize, report: Report) {
+    /// Records the report of a dropped row, which was created after `seen` changes of the item.
+    pub(crate) fn row_dropped(&self, slot: usize, seen: usize, report: RowReport) {
         self.session
-            .settle(|changes: &mut ModelChanges| changes.hand_in(slot, seen, report));
+            .settle(|changes: &mut ModelChanges| changes.row_dropped(slot, seen, report));
     }
 }
 
 impl ModelChanges {
-    /// All that was touched.
+    /// Returns all used items.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when a row is still held, so that it is not known what will be
-    /// done with it, or when two rows of an item that were held at the same time have both changed it.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if a row is still alive and could still change, or if two rows of an item that
+    /// were alive at the same time have both changed it.
     pub(super) fn finish(self) -> Result<Vec<Entry>> {
         if let Some(misuse) = self.misuse {
             return Err(misuse);
         }
         if let Some(entry) = self.entries.iter().find(|entry| entry.rows > 0) {
             return Err(Error::invalid_use(format!(
-                "a row was still held when the body had ended: model={} key={}",
+                "a row was still held when the body ended: model={} key={}",
                 entry.schema.model, entry.key
             )));
         }
         Ok(self.entries)
     }
 
-    fn hand_in(&mut self, slot: usize, seen: usize, report: Report) {
+    fn row_dropped(&mut self, slot: usize, seen: usize, report: RowReport) {
         let Some(entry) = self.entries.get_mut(slot) else {
             return;
         };
         entry.rows -= 1;
-        if report.changes_anything() {
+        if report.has_changes() {
             if entry.changes != seen {
-                let error = changed_by_two(entry);
+                let error = concurrent_row_changes(entry);
                 self.misuse.get_or_insert(error);
                 return;
             }
@@ -319,20 +321,20 @@ impl ModelChanges {
         }
     }
 
-    /// Forgets an item that was not read after all, so that it can be read again.
-    fn give_up(&mut self, slot: usize) {
+    /// Abandons a slot whose read did not complete, so that the item can be read again.
+    fn abandon(&mut self, slot: usize) {
         let Some(entry) = self.entries.get_mut(slot) else {
             return;
         };
         if matches!(entry.origin, Origin::Pending) {
-            entry.origin = Origin::Forgotten;
-            self.places.remove(&entry.place());
+            entry.origin = Origin::Abandoned;
+            self.slots.remove(&entry.table_and_key());
         }
     }
 
     fn find(&self, table: &'static str, key: &EncodedKey) -> Option<usize> {
-        if !self.places.is_empty() {
-            return self.places.get(&(table, key.clone())).copied();
+        if !self.slots.is_empty() {
+            return self.slots.get(&(table, key.clone())).copied();
         }
         let is_it = |entry: &Entry| entry.key == *key && entry.schema.table == table;
         let mut entries = self.entries.iter();
@@ -350,48 +352,52 @@ impl ModelChanges {
             changes: 0,
             rows: 0,
         });
-        if self.places.is_empty() && slot >= LOOK_THROUGH_MAX {
+        if self.slots.is_empty() && slot >= LINEAR_SEARCH_MAX {
             let entries = self.entries.iter().enumerate();
             let known = entries.filter(|(_, entry)| entry.is_known());
-            self.places = known.map(|(slot, entry)| (entry.place(), slot)).collect();
-        } else if !self.places.is_empty() {
-            self.places.insert((schema.table, key.clone()), slot);
+            self.slots = known
+                .map(|(slot, entry)| (entry.table_and_key(), slot))
+                .collect();
+        } else if !self.slots.is_empty() {
+            self.slots.insert((schema.table, key.clone()), slot);
         }
         slot
     }
 }
 
 impl Entry {
-    fn place(&self) -> (&'static str, EncodedKey) {
+    fn table_and_key(&self) -> (&'static str, EncodedKey) {
         (self.schema.table, self.key.clone())
     }
 
     const fn is_known(&self) -> bool {
-        !matches!(self.origin, Origin::Forgotten)
+        !matches!(self.origin, Origin::Abandoned)
     }
 
-    /// What was done to its fields.
+    /// The fields that were changed.
     pub(crate) fn changed_fields(&self) -> impl Iterator<Item = &FieldReport> {
         let fields = self.fields.iter();
         fields.filter(|field| field.change != Change::None)
     }
 
-    fn known(&self, slot: usize) -> Result<Known> {
+    fn known(&self, slot: usize) -> Result<ItemState> {
         let (item, is_new) = match &self.origin {
             _ if self.is_deleted => (None, false),
             Origin::Missing => (None, false),
             Origin::Found(item) => (Some(self.changed(item)?), false),
-            Origin::Created(item) | Origin::Absent(item) => (Some(self.changed(item)?), true),
-            _ => return Err(touched_before(self.schema, &self.key)),
+            Origin::Created(item) | Origin::CreatedAfterMissing(item) => {
+                (Some(self.changed(item)?), true)
+            }
+            _ => return Err(already_used(self.schema, &self.key)),
         };
-        Ok(Known { slot, item, is_new })
+        Ok(ItemState { slot, item, is_new })
     }
 
-    /// The item with all that was done to its fields.
+    /// The item with all changes of its fields.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when a field was left with a value that is not allowed.
+    /// [`InvalidField`](ErrorKind::InvalidField) if a changed field has a value that is not allowed.
     pub(crate) fn changed(&self, item: &Item) -> Result<Item> {
         let mut item = item.clone();
         for field in self.changed_fields() {
@@ -404,13 +410,13 @@ impl Entry {
     }
 }
 
-fn touched_before(schema: &Schema, key: &EncodedKey) -> Error {
-    let what = "the transaction has touched this item before";
+fn already_used(schema: &Schema, key: &EncodedKey) -> Error {
+    let what = "the transaction has already used this item";
     let message = format!("{what}: model={} key={key}", schema.model);
     Error::new(ErrorKind::FetchedTwice, message)
 }
 
-fn changed_by_two(entry: &Entry) -> Error {
+fn concurrent_row_changes(entry: &Entry) -> Error {
     Error::invalid_use(format!(
         "two rows of one item were held at the same time and both changed it; drop the first \
          before getting it again: model={} key={}",

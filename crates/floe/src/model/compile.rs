@@ -1,14 +1,13 @@
-//! From what a body did with an item to what is sent for it: the write, and the condition under which it
-//! may be applied.
+//! Turns what a body did with an item into a plan: the write, and the condition under which it may be applied.
 //!
-//! The condition names exactly the fields that the outcome depends on: those read, and those whose new
-//! value was made from the old. Each is compared with the attribute as it was stored.
+//! The condition contains exactly the fields that the outcome depends on: those that were read, and those whose new value
+//! was derived from the old one. Each is compared with the attribute as it was stored.
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::size::{attribute_size, item_size};
 use floe_store::{Item, Name, Number, Timestamp, Value};
 
-use super::changes::{Blind, Entry, Origin};
+use super::changes::{BlindWrite, Entry, Origin};
 use super::field::Change;
 use super::keys::EncodedKey;
 use super::report::FieldReport;
@@ -18,69 +17,68 @@ use crate::error::{Error, ErrorItem, Result};
 /// The attribute of the stamp.
 const STAMP: Name = Name::new_static(STAMP_ATTRIBUTE);
 
-/// What is sent for one item.
+/// The planned write or check of one item.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) schema: &'static Schema,
     pub(crate) key: EncodedKey,
     pub(crate) action: Action,
-    pub(crate) expects: Expects,
+    pub(crate) precondition: Precondition,
     /// The stamp on the item when it was read.
     pub(crate) stamp: Option<Value>,
-    /// What the item weighs once it is written, as far as is known; 0 if it is not.
+    /// Size of the item after the write; 0 if unknown.
     pub(crate) size: usize,
-    /// The whole item of a write that may create it: for when an expired one is found in its place, of which
-    /// nothing must stay.
-    pub(crate) whole: Option<Item>,
+    /// The replacement item of a write that may create it. It replaces an expired item, of which nothing may remain.
+    pub(crate) replacement: Option<Item>,
 }
 
-/// What is done with an item.
+/// The action on an item.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// It must only be as it was.
+    /// Only the precondition is checked.
     Check,
     Put(Item),
     Update(Update),
     Delete,
 }
 
-/// What must hold of an item.
+/// What must hold for an item.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Expects {
+pub(crate) struct Precondition {
     pub(crate) presence: Presence,
-    /// The attributes that must be as they were; absent where `None`.
+    /// The attributes that must be unchanged; absent where `None`.
     pub(crate) attributes: Vec<(Name, Option<Value>)>,
 }
 
-/// Whether an item must be there.
+/// Whether an item must exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It does not matter.
+    /// It may or may not exist.
     #[default]
     Any,
-    /// It must be there.
+    /// It must exist.
     Present,
-    /// It must be there and not be expired.
+    /// It must exist and not be expired.
     Alive,
-    /// It must not be there; an expired item counts as absent.
+    /// It must not exist; an expired item counts as absent.
     Absent,
-    /// As `Absent`, and it is the caller's fault if it is there.
+    /// Like `Absent`, but if it exists, the body does not run again.
     New,
-    /// It must not be there, or be as expected and not expired.
+    /// It must not exist, or have the expected attributes and not be expired.
     AbsentOrEqual,
 }
 
 impl Plan {
-    /// An item that is created without being a row of the body.
+    /// Plans the creation of an item that is not a row of the body.
     pub(crate) fn new_item(schema: &'static Schema, key: EncodedKey, item: Item) -> Self {
         Self {
             schema,
             key,
             size: item_size(&item),
             action: Action::Put(item),
-            expects: Expects::presence(Presence::New),
+            precondition: Precondition::presence(Presence::New),
             stamp: None,
-            whole: None,
+            replacement: None,
         }
     }
 
@@ -96,20 +94,20 @@ impl Plan {
             let expires = self.schema.expires.map(Path::attribute);
             expires.map(|path| Condition::le(path, Value::from(now.as_secs())))
         };
-        let equal = self.expects.attributes.iter().map(|(name, value)| {
+        let equal = self.precondition.attributes.iter().map(|(name, value)| {
             let path = Path::attribute(name.as_str());
             match value {
                 Some(value) => Condition::eq(path, value.clone()),
                 None => Condition::attribute_not_exists(path),
             }
         });
-        match self.expects.presence {
+        match self.precondition.presence {
             Presence::Any => equal.reduce(Condition::and),
             Presence::Present | Presence::Alive => {
-                let is_alive = self.expects.presence == Presence::Alive;
+                let is_alive = self.precondition.presence == Presence::Alive;
                 let alive = is_alive.then(expired).flatten().map(Condition::not);
-                // What is equal to something is there.
-                let mut values = self.expects.attributes.iter().map(|(_, value)| value);
+                // An equal attribute implies that the item exists.
+                let mut values = self.precondition.attributes.iter().map(|(_, value)| value);
                 let present = (!values.any(Option::is_some)).then(present);
                 let all = present.into_iter().chain(equal).chain(alive);
                 all.reduce(Condition::and)
@@ -125,7 +123,7 @@ impl Plan {
         }
     }
 
-    /// Puts the stamp of a commit on what is written.
+    /// Adds the stamp of a commit to the write.
     pub(crate) fn stamp(&mut self, stamp: &Value) {
         match &mut self.action {
             Action::Put(item) => _ = item.insert(STAMP, stamp.clone()),
@@ -135,34 +133,33 @@ impl Plan {
             }
             Action::Check | Action::Delete => return,
         }
-        if let Some(whole) = &mut self.whole {
-            whole.insert(STAMP, stamp.clone());
+        if let Some(replacement) = &mut self.replacement {
+            replacement.insert(STAMP, stamp.clone());
         }
-        // An item that was read with a stamp has the weight of one already.
+        // The size of an item that was read with a stamp already includes one.
         if self.stamp.is_none() {
             self.size += attribute_size(&STAMP, stamp);
         }
     }
 
-    /// Whether it failed because an expired item is there that it takes for absent.
-    pub(crate) fn meets_expired(&self, now: Option<&Item>, moment: Timestamp) -> bool {
-        self.whole.is_some() && now.is_some_and(|item| self.schema.is_expired(item, moment))
+    /// Whether the write failed because of an expired item, which it treats as absent.
+    pub(crate) fn conflicts_with_expired(&self, current: Option<&Item>, now: Timestamp) -> bool {
+        self.replacement.is_some() && current.is_some_and(|item| self.schema.is_expired(item, now))
     }
 
-    /// Puts the whole item over an expired one, instead of changing it.
+    /// Puts the replacement item over an expired one, instead of changing it.
     pub(crate) fn replace_expired(&mut self) {
-        if let Some(item) = self.whole.take() {
+        if let Some(item) = self.replacement.take() {
             self.action = Action::Put(item);
-            self.expects = Expects::presence(Presence::Absent);
+            self.precondition = Precondition::presence(Presence::Absent);
         }
     }
 
-    /// The item for an error, with the attributes that are no longer as expected, given the item as it is
-    /// now.
-    pub(crate) fn error_item(&self, now: Option<&Item>) -> ErrorItem {
-        let attributes = self.expects.attributes.iter();
+    /// The item for an error, with the fields that differ from the precondition in the current item.
+    pub(crate) fn error_item(&self, current: Option<&Item>) -> ErrorItem {
+        let attributes = self.precondition.attributes.iter();
         let differing = attributes
-            .filter(|(name, value)| now.is_some_and(|item| item.get(name) != value.as_ref()));
+            .filter(|(name, value)| current.is_some_and(|item| item.get(name) != value.as_ref()));
         let fields = differing.map(|(name, _)| self.schema.field_of(name));
         ErrorItem {
             model: self.schema.model,
@@ -172,40 +169,55 @@ impl Plan {
     }
 }
 
-/// What is sent for an entry; `None` if nothing is known of it that could matter.
+/// Plans the write or check of an entry; `None` if the commit does not depend on it.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when a field was left with a value that is not allowed.
+/// [`InvalidField`](ErrorKind::InvalidField) if a changed field has a value that is not allowed.
 pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
     let created = |item: &Item, presence| {
         let item = entry.changed(item)?;
         let size = item_size(&item);
-        Ok::<_, Error>((Action::Put(item), Expects::presence(presence), None, size))
+        Ok::<_, Error>((
+            Action::Put(item),
+            Precondition::presence(presence),
+            None,
+            size,
+        ))
     };
-    let check = |presence| (Action::Check, Expects::presence(presence), None, 0);
-    let (action, expects, stamp, size) = match &entry.origin {
-        // The read failed, and the body went on without it.
-        Origin::Pending | Origin::Forgotten => return Ok(None),
+    let check = |presence| (Action::Check, Precondition::presence(presence), None, 0);
+    let (action, precondition, stamp, size) = match &entry.origin {
+        // The read failed, and the body continued without it.
+        Origin::Pending | Origin::Abandoned => return Ok(None),
         Origin::Missing => check(Presence::Absent),
-        // Created and removed again: it must not be there, and is not.
+        // Created and deleted again: it must not exist.
         Origin::Created(_) if entry.is_deleted => check(Presence::New),
-        Origin::Absent(_) if entry.is_deleted => check(Presence::Absent),
+        Origin::CreatedAfterMissing(_) if entry.is_deleted => check(Presence::Absent),
         Origin::Created(item) => created(item, Presence::New)?,
-        Origin::Absent(item) => created(item, Presence::Absent)?,
+        Origin::CreatedAfterMissing(item) => created(item, Presence::Absent)?,
         Origin::Found(item) => {
-            let (action, expects) = found(&entry, item)?;
+            let (action, precondition) = plan_found(&entry, item)?;
             let size = match action {
                 Action::Update(_) => changed_size(&entry, item),
                 _ => 0,
             };
-            (action, expects, item.get(STAMP_ATTRIBUTE).cloned(), size)
+            (
+                action,
+                precondition,
+                item.get(STAMP_ATTRIBUTE).cloned(),
+                size,
+            )
         }
-        Origin::Delete => (Action::Delete, Expects::presence(Presence::Any), None, 0),
+        Origin::Delete => (
+            Action::Delete,
+            Precondition::presence(Presence::Any),
+            None,
+            0,
+        ),
         Origin::Update(blind) => blind_write(blind, Presence::Alive),
         Origin::Put(blind) => blind_write(blind, Presence::AbsentOrEqual),
     };
-    let whole = match &entry.origin {
+    let replacement = match &entry.origin {
         Origin::Put(blind) if entry.schema.expires.is_some() => {
             let mut item = entry.key.to_item();
             for (name, value) in blind.set.iter() {
@@ -219,14 +231,14 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         schema: entry.schema,
         key: entry.key,
         action,
-        expects,
+        precondition,
         stamp,
         size,
-        whole,
+        replacement,
     }))
 }
 
-impl Expects {
+impl Precondition {
     const fn presence(presence: Presence) -> Self {
         let attributes = Vec::new();
         Self {
@@ -236,37 +248,39 @@ impl Expects {
     }
 }
 
-/// What an item weighs with all that was done to its fields.
+/// The size of an item with all changes of its fields.
 fn changed_size(entry: &Entry, item: &Item) -> usize {
     let changed = entry.changed_fields();
     changed.fold(item_size(item), |size, field| {
-        let weight = |value: &Value| attribute_size(field.attribute, value);
+        let size_of = |value: &Value| attribute_size(field.attribute, value);
         let new = field.value.as_ref().ok().and_then(Option::as_ref);
-        let old = item.get(field.attribute).map_or(0, weight);
-        (size + new.map_or(0, weight)).saturating_sub(old)
+        let old = item.get(field.attribute).map_or(0, size_of);
+        (size + new.map_or(0, size_of)).saturating_sub(old)
     })
 }
 
-fn found(entry: &Entry, item: &Item) -> Result<(Action, Expects)> {
-    let mut expects = Expects::presence(Presence::Present);
+fn plan_found(entry: &Entry, item: &Item) -> Result<(Action, Precondition)> {
+    let mut precondition = Precondition::presence(Presence::Present);
     let mut update = Update::new();
     for field in &entry.fields {
         let stored = item.get(field.attribute);
         if is_locked(field) {
             let locked = (Name::new_static(field.attribute), stored.cloned());
-            expects.attributes.push(locked);
+            precondition.attributes.push(locked);
         }
         update = change(update, field, stored)?;
     }
-    let action = match (entry.is_deleted, update.is_empty()) {
-        (true, _) => Action::Delete,
-        (false, true) => Action::Check,
-        (false, false) => Action::Update(update),
+    let action = if entry.is_deleted {
+        Action::Delete
+    } else if update.is_empty() {
+        Action::Check
+    } else {
+        Action::Update(update)
     };
-    Ok((action, expects))
+    Ok((action, precondition))
 }
 
-/// Whether the outcome depends on what the field was.
+/// Whether the outcome depends on the old value of the field.
 fn is_locked(field: &FieldReport) -> bool {
     match field.change {
         Change::None => field.is_read,
@@ -297,7 +311,7 @@ fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result
     })
 }
 
-/// Adds to whatever is stored by then. Where nothing was stored, the default counts as stored.
+/// Adds to the value stored at commit time. If the attribute was absent, its default is the base.
 fn increment(
     update: Update,
     path: Path,
@@ -316,7 +330,10 @@ fn increment(
     update.set_sum(path, operand, Value::N(amount))
 }
 
-fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Value>, usize) {
+fn blind_write(
+    blind: &BlindWrite,
+    presence: Presence,
+) -> (Action, Precondition, Option<Value>, usize) {
     let mut update = Update::new();
     for (name, value) in blind.set.iter() {
         update = update.set(Path::attribute(name.clone()), value.clone());
@@ -324,9 +341,14 @@ fn blind_write(blind: &Blind, presence: Presence) -> (Action, Expects, Option<Va
     for name in &blind.remove {
         update = update.remove(Path::attribute(name.clone()));
     }
-    let expects = Expects {
+    let precondition = Precondition {
         presence,
         attributes: blind.expected.clone(),
     };
-    (Action::Update(update), expects, None, item_size(&blind.set))
+    (
+        Action::Update(update),
+        precondition,
+        None,
+        item_size(&blind.set),
+    )
 }

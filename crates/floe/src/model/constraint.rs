@@ -1,6 +1,6 @@
-//! Constraints: what a field may hold beyond its type. The derive calls one function for each.
+//! Constraints on the values of a field beyond its type. The derive calls one function for each.
 //!
-//! Each tells by an [`Invalid`] what is wrong. None of them repeats text, which may be long or private; the
+//! Each returns an [`Invalid`] with the reason. The reason never contains text values, which may be long or private; the
 //! error names the field.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -12,36 +12,36 @@ use regex_lite::Regex;
 
 use crate::attribute::{Bytes, Invalid};
 
-/// Refuses what does not hold, for this reason.
+/// Returns an error with this reason unless the condition holds.
 fn require(holds: bool, reason: impl FnOnce() -> String) -> Result<(), Invalid> {
     holds.then_some(()).ok_or_else(|| Invalid::new(reason()))
 }
 
-/// Refuses a value below `min`, and one that cannot be compared with it.
+/// Rejects values below `min`, and values that cannot be compared with it.
 ///
 /// # Errors
 ///
-/// When it is refused.
+/// If the value is rejected.
 #[expect(clippy::needless_pass_by_value, reason = "a bound is a literal")]
 pub fn min<T: PartialOrd + Display>(value: &T, min: T) -> Result<(), Invalid> {
     let reason = || format!("the value is below the minimum: value={value} min={min}");
     require(*value >= min, reason)
 }
 
-/// Refuses a value above `max`, and one that cannot be compared with it.
+/// Rejects values above `max`, and values that cannot be compared with it.
 ///
 /// # Errors
 ///
-/// When it is refused.
+/// If the value is rejected.
 #[expect(clippy::needless_pass_by_value, reason = "a bound is a literal")]
 pub fn max<T: PartialOrd + Display>(value: &T, max: T) -> Result<(), Invalid> {
     let reason = || format!("the value is above the maximum: value={value} max={max}");
     require(*value <= max, reason)
 }
 
-/// Something that has a length.
+/// A value with a length.
 pub trait Length {
-    /// The characters of a text, the elements of a collection, the bytes of bytes.
+    /// The number of characters, elements or bytes.
     fn length(&self) -> usize;
 }
 
@@ -74,11 +74,11 @@ lengths! {
     [T S] HashSet<T, S> => |set| set.len();
 }
 
-/// Refuses a value that is shorter or longer.
+/// Rejects values that are too short or too long.
 ///
 /// # Errors
 ///
-/// When it is refused.
+/// If the value is rejected.
 pub fn length<T: Length + ?Sized>(
     value: &T,
     min: Option<usize>,
@@ -93,41 +93,41 @@ pub fn length<T: Length + ?Sized>(
     require(length <= max, too_long)
 }
 
-/// What is compiled once and kept as long as the program runs, by its source.
-struct Kept<T>(RwLock<BTreeMap<&'static str, Arc<T>>>);
+/// Caches compiled values by their source for the lifetime of the program.
+struct CompileCache<T>(RwLock<BTreeMap<&'static str, Arc<T>>>);
 
-impl<T> Kept<T> {
+impl<T> CompileCache<T> {
     const fn new() -> Self {
         Self(RwLock::new(BTreeMap::new()))
     }
 
-    /// Nothing in here is left half done, so a panic elsewhere has spoilt nothing.
+    /// Ignores poisoning, because the map is consistent at any moment.
     fn get(
         &self,
         source: &'static str,
         compile: impl FnOnce() -> Result<T, Invalid>,
     ) -> Result<Arc<T>, Invalid> {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(compiled) = kept.get(source) {
+        let cache = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = cache.get(source) {
             return Ok(Arc::clone(compiled));
         }
-        drop(kept);
+        drop(cache);
         let compiled = Arc::new(compile()?);
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(Arc::clone(kept.entry(source).or_insert(compiled)))
+        let mut cache = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(Arc::clone(cache.entry(source).or_insert(compiled)))
     }
 }
 
-/// Refuses a text in which the regular expression matches nowhere. `^` and `$` bind it to the ends.
+/// Rejects texts that the regular expression does not match anywhere. Use `^` and `$` to match the whole text.
 ///
 /// # Errors
 ///
-/// When it is refused, or the pattern is no regular expression.
+/// If the text is rejected, or the pattern is not a valid regular expression.
 pub fn pattern(value: &str, pattern: &'static str) -> Result<(), Invalid> {
-    static PATTERNS: Kept<Regex> = Kept::new();
+    static PATTERNS: CompileCache<Regex> = CompileCache::new();
     let regex = PATTERNS.get(pattern, || {
         Regex::new(pattern).map_err(|error| {
-            let reason = "the pattern of the field is no regular expression";
+            let reason = "the pattern of the field is not a valid regular expression";
             Invalid::new(format!("{reason}: pattern={pattern:?} error={error}"))
         })
     })?;
@@ -135,21 +135,21 @@ pub fn pattern(value: &str, pattern: &'static str) -> Result<(), Invalid> {
     require(regex.is_match(value), reason)
 }
 
-/// Refuses a value that is none of these.
+/// Rejects values other than these.
 ///
 /// # Errors
 ///
-/// When it is refused.
+/// If the value is rejected.
 pub fn one_of<T: PartialEq<U>, U: Debug>(value: &T, allowed: &[U]) -> Result<(), Invalid> {
-    let reason = || format!("the value is none of those allowed: allowed={allowed:?}");
+    let reason = || format!("the value is not one of the allowed values: allowed={allowed:?}");
     require(allowed.iter().any(|allowed| value == allowed), reason)
 }
 
-/// Checks a value that may be absent: what is absent is always allowed.
+/// Checks an optional value. Absence is always allowed.
 ///
 /// # Errors
 ///
-/// Those of the check.
+/// The error of the check.
 pub fn optional<T>(
     value: &Option<T>,
     check: impl FnOnce(&T) -> Result<(), Invalid>,
@@ -157,32 +157,34 @@ pub fn optional<T>(
     value.as_ref().map_or(Ok(()), check)
 }
 
-/// Refuses a document that the JSON Schema does not allow. The schema refers to nothing outside itself:
-/// nothing is fetched.
+/// Rejects documents that do not match the JSON Schema. External references are not supported: nothing is fetched.
 ///
 /// # Errors
 ///
-/// When it is refused, with the path to the first part that is wrong, or when the schema is none.
+/// If the document is rejected, with the path to its first invalid part, or if the schema is invalid.
 #[cfg(feature = "json-schema")]
 pub fn json_schema(value: &serde_json::Value, schema: &'static str) -> Result<(), Invalid> {
-    static SCHEMAS: Kept<jsonschema::Validator> = Kept::new();
+    static SCHEMAS: CompileCache<jsonschema::Validator> = CompileCache::new();
     let validator = SCHEMAS.get(schema, || {
-        let no_schema = |error: String| {
-            let reason = "the schema of the field is no json schema";
+        let invalid_schema = |error: String| {
+            let reason = "the schema of the field is not a valid JSON Schema";
             Invalid::new(format!("{reason}: error={error}"))
         };
-        let schema = serde_json::from_str(schema).map_err(|error| no_schema(error.to_string()))?;
-        jsonschema::validator_for(&schema).map_err(|error| no_schema(error.to_string()))
+        let schema =
+            serde_json::from_str(schema).map_err(|error| invalid_schema(error.to_string()))?;
+        jsonschema::validator_for(&schema).map_err(|error| invalid_schema(error.to_string()))
     })?;
     validator.validate(value).map_err(|error| {
         let (reason, rule) = (error.masked(), error.schema_path());
-        let invalid = Invalid::new(format!("the document does not fit: {reason} rule={rule}"));
+        let invalid = Invalid::new(format!(
+            "the document does not match its schema: {reason} rule={rule}"
+        ));
         invalid.within(&path_in(value, error.instance_path().as_str()))
     })
 }
 
-/// A JSON pointer as the paths of [`Invalid`] are written. Only the document tells a position in a list
-/// from a name of digits.
+/// Converts a JSON pointer to a path of [`Invalid`]. The document is needed to distinguish a list index from a name made
+/// of digits.
 #[cfg(feature = "json-schema")]
 fn path_in(document: &serde_json::Value, pointer: &str) -> String {
     let mut path = String::new();
@@ -226,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused() {
+    fn incomparable_values_are_rejected() {
         assert!(min(&f64::NAN, 0.0).is_err());
         assert!(max(&f64::NAN, 0.0).is_err());
     }
 
     #[test]
-    fn lengths_are_those_that_people_count() {
+    fn text_length_counts_characters() {
         assert_eq!("héé".length(), 3);
         assert_eq!(Text::from("ü").length(), 1);
         assert_eq!(Bytes("ü".into()).length(), 2);
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_have_either_bound_or_both() {
+    fn length_checks_either_bound_or_both() {
         assert_eq!(length("ab", None, None), Ok(()));
         assert_eq!(length("ab", Some(2), Some(2)), Ok(()));
         assert_eq!(
@@ -258,29 +260,33 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_anywhere_unless_bound() {
+    fn patterns_match_anywhere_unless_anchored() {
         assert_eq!(pattern("xa1", "[a-z][0-9]"), Ok(()));
         assert_eq!(
             reason(pattern("xa1", "^[a-z][0-9]$")),
             "the text does not match the pattern: pattern=\"^[a-z][0-9]$\""
         );
-        assert!(reason(pattern("x", "(")).starts_with("the pattern of the field is no regular"));
+        assert!(
+            reason(pattern("x", "("))
+                .starts_with("the pattern of the field is not a valid regular")
+        );
     }
 
     #[test]
-    fn a_pattern_is_compiled_once() {
-        let kept = Kept::<u8>::new();
-        assert_eq!(kept.get("a", || Ok(1)).as_deref(), Ok(&1));
+    fn pattern_is_compiled_once() {
+        let cache = CompileCache::<u8>::new();
+        assert_eq!(cache.get("a", || Ok(1)).as_deref(), Ok(&1));
         assert_eq!(
-            kept.get("a", || Err(Invalid::new("compiled again")))
+            cache
+                .get("a", || Err(Invalid::new("compiled again")))
                 .as_deref(),
             Ok(&1)
         );
         assert_eq!(
-            kept.get("b", || Err(Invalid::new("no"))),
+            cache.get("b", || Err(Invalid::new("no"))),
             Err(Invalid::new("no"))
         );
-        assert_eq!(kept.get("b", || Ok(2)).as_deref(), Ok(&2));
+        assert_eq!(cache.get("b", || Ok(2)).as_deref(), Ok(&2));
     }
 
     #[test]
@@ -288,12 +294,12 @@ mod tests {
         assert_eq!(one_of(&"red".to_owned(), &["red", "blue"]), Ok(()));
         assert_eq!(
             reason(one_of(&"green".to_owned(), &["red", "blue"])),
-            "the value is none of those allowed: allowed=[\"red\", \"blue\"]"
+            "the value is not one of the allowed values: allowed=[\"red\", \"blue\"]"
         );
     }
 
     #[test]
-    fn absence_is_allowed() {
+    fn optional_allows_absence() {
         assert_eq!(optional(&None, |value| min(value, 3)), Ok(()));
         assert_eq!(optional(&Some(3), |value| min(value, 3)), Ok(()));
         assert!(optional(&Some(2), |value| min(value, 3)).is_err());
@@ -301,7 +307,7 @@ mod tests {
 
     #[cfg(feature = "json-schema")]
     #[test]
-    fn documents_are_checked_against_their_schema() {
+    fn documents_are_validated_against_their_schema() {
         use serde_json::json;
 
         const SCHEMA: &str = r#"{
@@ -313,14 +319,14 @@ mod tests {
         assert_eq!(invalid.path(), ".lines[1]");
         assert_eq!(
             invalid.reason(),
-            "the document does not fit: \"sku\" is a required property \
+            "the document does not match its schema: \"sku\" is a required property \
              rule=/properties/lines/items/required"
         );
     }
 
     #[cfg(feature = "json-schema")]
     #[test]
-    fn values_do_not_show_in_the_refusals_of_a_schema() {
+    fn schema_errors_do_not_contain_values() {
         let secret = serde_json::json!({"a/b": "secret"});
         let schema = r#"{"additionalProperties": {"type": "integer"}}"#;
         let invalid = json_schema(&secret, schema).unwrap_err();
@@ -330,7 +336,7 @@ mod tests {
 
     #[cfg(feature = "json-schema")]
     #[test]
-    fn a_schema_that_is_none_is_refused_and_nothing_is_fetched() {
+    fn invalid_schema_is_rejected_and_nothing_is_fetched() {
         let null = serde_json::Value::Null;
         for schema in [
             "{",
@@ -339,7 +345,7 @@ mod tests {
         ] {
             let reason = reason(json_schema(&null, schema));
             assert!(
-                reason.starts_with("the schema of the field is no json schema"),
+                reason.starts_with("the schema of the field is not a valid JSON Schema"),
                 "{reason}"
             );
         }

@@ -1,8 +1,7 @@
-//! The fields of a row: values that know whether they were read or written.
+//! The fields of a row: values that record whether they were read or written.
 //!
-//! Reading goes through [`Deref`], comparison or arithmetic and marks the field read; `DerefMut`, `+=`
-//! and [`set`](Field::set) mark it written. What the commit makes of the marks is told in
-//! [`tx`](crate::tx).
+//! [`Deref`], comparison and arithmetic mark a field as read; `DerefMut`, `+=` and [`set`](Field::set) mark it as
+//! written. [`tx`](crate::tx) describes how a commit uses the marks.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,7 +15,7 @@ use floe_store::{Item, Number, Value};
 use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
-/// What is known of a field when the program is compiled: its name and what it may hold.
+/// The compile-time description of a field: its name, codec and constraints.
 #[derive(Debug)]
 pub struct Rules<T> {
     /// The model, for errors.
@@ -27,18 +26,18 @@ pub struct Rules<T> {
     pub attribute: &'static str,
     /// Whether it cannot be changed once the item is created.
     pub read_only: bool,
-    /// How long the attribute can be where it is in the key of an index; `None` where it is in none.
+    /// Maximum length of the attribute in the key of an index; `None` if it is in none.
     pub index_bytes_max: Option<usize>,
-    /// Refuses values that the constraints forbid.
+    /// Checks the constraints.
     pub check: fn(&T) -> Result<(), Invalid>,
-    /// The attribute's value; `None` if the attribute is left out.
+    /// Returns the attribute's value; `None` to omit the attribute.
     pub encode: fn(&T) -> Result<Option<Value>, Invalid>,
-    /// The value of an attribute, or of its absence.
+    /// Reads the value from an attribute or its absence.
     pub decode: fn(Option<&Value>) -> Result<T, Invalid>,
 }
 
 impl<T> Rules<T> {
-    /// Checks a value against the constraints and that it can be stored.
+    /// Checks the constraints of a value, and encodes it.
     pub(crate) fn validate(&self, value: &T) -> Result<Option<Value>> {
         let checked = (self.check)(value).and_then(|()| {
             let value = (self.encode)(value)?;
@@ -48,7 +47,7 @@ impl<T> Rules<T> {
         checked.map_err(|invalid| self.invalid(&invalid))
     }
 
-    /// The store refuses items of which it could make no entry in an index.
+    /// Checks the limits of index keys: the store rejects items that it cannot index.
     fn check_index(&self, value: Option<&Value>) -> Result<(), Invalid> {
         let Some(bytes_max) = self.index_bytes_max else {
             return Ok(());
@@ -72,11 +71,11 @@ impl<T> Rules<T> {
         Error::invalid(self.model, self.field, invalid)
     }
 
-    /// Puts a validated value into an item.
+    /// Validates a value and adds it to an item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the value is not allowed.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the value is not allowed.
     #[doc(hidden)]
     pub fn store(&self, value: &T, item: &mut Item) -> Result<()> {
         if let Some(value) = self.validate(value)? {
@@ -85,11 +84,11 @@ impl<T> Rules<T> {
         Ok(())
     }
 
-    /// Takes the value out of a stored item.
+    /// Reads the value from a stored item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the attribute is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the attribute has another form.
     #[doc(hidden)]
     pub fn load(&self, item: &Item) -> Result<T> {
         (self.decode)(item.get(self.attribute)).map_err(|invalid| self.invalid(&invalid))
@@ -99,14 +98,14 @@ impl<T> Rules<T> {
 /// How a field was changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Change {
-    /// Not at all.
+    /// Not changed.
     #[default]
     None,
-    /// By a value that depends on what was read.
+    /// Set to a value that may depend on what was read.
     Written,
-    /// By a value that depends on nothing.
+    /// Set to a value that does not depend on what was read.
     Overwritten,
-    /// By adding to whatever is stored.
+    /// Incremented by this amount.
     Incremented(Number),
 }
 
@@ -122,7 +121,7 @@ pub(crate) enum Change {
 ///     level: i64,
 /// }
 ///
-/// /// Locks the level: it is read, and its new value comes from the old one.
+/// /// Locks the level: it is read, and its new value is derived from the old one.
 /// async fn level_up(tx: &Tx, id: &str) -> Result<(), Error> {
 ///     if let Some(mut player) = tx.get::<Player>(id).await? {
 ///         if player.level > 10 {
@@ -151,22 +150,21 @@ impl<T> Field<T> {
         }
     }
 
-    /// The value, without marking the field read: nothing is locked by it.
+    /// Returns the value without marking the field as read, so that the commit does not depend on it.
     pub const fn peek(&self) -> &T {
         &self.value
     }
 
-    /// Replaces the value. If the new one is not allowed, the old one stays.
+    /// Replaces the value. If the new one is not allowed, the old one is kept.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a constraint forbids the value or the field
-    /// is read-only.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a constraint forbids the value or the field is read-only.
     pub fn set(&mut self, value: T) -> Result<()> {
         self.replace(value, Change::Written)
     }
 
-    /// Replaces the value whatever is stored by then: no lock is taken on the field.
+    /// Replaces the value regardless of what is stored at commit time: the field is not locked.
     ///
     /// # Errors
     ///
@@ -179,7 +177,7 @@ impl<T> Field<T> {
         self.replace(value, change)
     }
 
-    /// Checks the value as it is now.
+    /// Validates the current value.
     ///
     /// # Errors
     ///
@@ -204,7 +202,7 @@ impl<T> Field<T> {
     }
 }
 
-/// Values to which something can be added where they are stored.
+/// Types that the store can increment.
 pub trait Increment: Copy {
     /// The number to add.
     fn amount(self) -> Number;
@@ -237,22 +235,22 @@ impl Increment for Number {
 }
 
 impl<T: Increment> Field<T> {
-    /// Adds to whatever is stored when the transaction commits. No lock is taken on the field, even if it
-    /// was read before, so that concurrent increments never conflict.
+    /// Adds to the value that is stored at commit time. The field is not locked, even if it was read before, so that
+    /// concurrent increments never conflict.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the sum is beyond the type or a constraint
-    /// forbids it, by what was read.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the sum with the value that was read is out of range, or a
+    /// constraint forbids it.
     pub fn increment_by(&mut self, amount: T) -> Result<()> {
         let rules = self.rules;
-        let beyond = || rules.invalid(&Invalid::new("the sum is out of range"));
-        let sum = self.value.plus(amount).ok_or_else(beyond)?;
+        let out_of_range = || rules.invalid(&Invalid::new("the sum is out of range"));
+        let sum = self.value.plus(amount).ok_or_else(out_of_range)?;
         let change = match &self.change {
             Change::None => Change::Incremented(amount.amount()),
             Change::Incremented(before) => {
                 let total = before.checked_add(amount.amount());
-                Change::Incremented(total.map_err(|_| beyond())?)
+                Change::Incremented(total.map_err(|_| out_of_range())?)
             }
             written => written.clone(),
         };
@@ -282,7 +280,7 @@ impl<T: PartialOrd<U>, U> PartialOrd<U> for Field<T> {
     }
 }
 
-macro_rules! as_the_value {
+macro_rules! delegate_to_value {
     ($($field:ident)*) => {$(
         impl<T: PartialEq<U>, U> PartialEq<U> for $field<T> {
             fn eq(&self, other: &U) -> bool {
@@ -298,7 +296,7 @@ macro_rules! as_the_value {
     )*};
 }
 
-as_the_value!(Field KeyField);
+delegate_to_value!(Field KeyField);
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -348,7 +346,7 @@ impl<T> KeyField<T> {
         Self(value)
     }
 
-    /// Refused when the program is compiled, with what to do instead.
+    /// A compile-time error that says what to do instead.
     #[doc(hidden)]
     pub fn set(&mut self, value: T) -> Result<()>
     where
@@ -358,11 +356,11 @@ impl<T> KeyField<T> {
     }
 }
 
-/// What could change a key: nothing. The compiler tells so where somebody tries.
+/// Never implemented: a change of a key is a compile-time error.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a key never changes",
-    label = "for a component of the key",
+    label = "is a component of the key",
     note = "to change another item, get that one, or give its key as the first argument",
     note = "to move an item, create it under the new key and delete it under the old one"
 )]

@@ -1,10 +1,10 @@
-//! The JSON Schema of a whole model, for those who want to tell or check its form elsewhere.
+//! The JSON Schema of a model, for documentation or validation elsewhere.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::schema::{FieldSchema, Schema};
 
-/// The JSON Schema (2020-12) of the values of a model, under the names in which they are stored.
+/// Returns the JSON Schema (2020-12) of the values of a model, with the attribute names.
 ///
 /// Fields that may be absent and those with a default are not required.
 pub fn json_schema(schema: &Schema) -> Json {
@@ -26,7 +26,7 @@ fn property(field: &FieldSchema) -> (String, Json) {
     if field.read_only {
         match &mut json {
             Json::Object(keywords) => _ = keywords.insert("readOnly".to_owned(), true.into()),
-            // A schema can also be `true` or `false`, which take no keyword.
+            // A schema can also be `true` or `false`, which have no keywords.
             other => *other = json!({"allOf": [other], "readOnly": true}),
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     };
 
     #[test]
-    fn a_model_is_a_closed_object() {
+    fn model_is_an_object_without_additional_properties() {
         let expected = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Order",

@@ -1,9 +1,9 @@
 //! Keys: the components of a model's key, and the two attributes in which they are stored.
 //!
-//! `_id` holds the components of the partition key sorted by name: text as it is, other values as JSON,
-//! joined by NUL. A single number is stored as a number. `_sk` holds the components of the sort key in
-//! the order of the struct, with numbers written so that the order of the text is their order; with
-//! [`SortKeyEncoding::Json`] it is written as `_id` is, which is how the JavaScript library does it.
+//! `_id` contains the components of the partition key sorted by name: text unchanged, other values as JSON, joined by
+//! NUL. A single number is stored as a number. `_sk` contains the components of the sort key in the order of the struct,
+//! with numbers encoded such that the text sorts like the numbers; with [`SortKeyEncoding::Json`] it is encoded like
+//! `_id`, which is compatible with the JavaScript library.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 pub use crate::key::EncodedKey;
 use crate::key::{ordered_number, read_ordered_number};
 
-/// What stands between the components of a key.
+/// Separates the components of a key.
 const SEPARATOR: char = '\0';
 
 /// The key of an item of a model.
@@ -36,23 +36,23 @@ impl EncodedKey {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is not one that this model writes.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if this model does not write such a key.
     pub(crate) fn of_item(schema: &Schema, item: &Item) -> Result<Self> {
         let id = item.get(PARTITION_ATTRIBUTE).cloned();
         let sort = item.get(SORT_ATTRIBUTE).cloned();
         match (id, sort, has_sort_key(schema)) {
             (Some(id), sort @ Some(_), true) => Ok(Self { id, sort }),
             (Some(id), _, false) => Ok(Self { id, sort: None }),
-            _ => Err(foreign_key(schema, PARTITION_ATTRIBUTE)),
+            _ => Err(mismatched_key(schema, PARTITION_ATTRIBUTE)),
         }
     }
 }
 
-/// Something that names an item of a model: its [`Key`], its generated key struct, or its components.
+/// Anything that identifies an item of a model: a [`Key`], its generated key struct, or its components.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{M}`",
     label = "not a key of `{M}`",
-    note = "give the components of the key in the order of the struct, or the generated key struct"
+    note = "pass the components of the key in the order of the struct, or the generated key struct"
 )]
 pub trait IntoKey<M> {
     /// The key.
@@ -80,13 +80,13 @@ impl<M> IntoKey<M> for &Key<M> {
 pub type Components<'a> = &'a [(&'static str, Result<Option<Value>>)];
 
 impl<M: Model> Key<M> {
-    /// The key of these components, which the derive hands over.
+    /// The key with these components, which the derive passes.
     #[doc(hidden)]
     pub fn of(components: Components<'_>) -> Result<Self> {
         encode(M::SCHEMA, components).map(Self::new)
     }
 
-    /// The key as it is stored.
+    /// The stored key.
     pub const fn encoded(&self) -> &EncodedKey {
         &self.encoded
     }
@@ -165,7 +165,7 @@ fn encode(schema: &Schema, components: Components<'_>) -> Result<EncodedKey> {
     })
 }
 
-/// Refuses a value that would be read back as another: the kind decides how.
+/// Rejects a value of another kind, which would be read back as a different value.
 fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     let (expected, actual) = (field.kind, value.value_type());
     let kind = expected.key_kind();
@@ -177,11 +177,11 @@ fn of_kind(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     Ok(value)
 }
 
-/// `_id` of these components.
+/// Encodes `_id`.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when one of them cannot be in a key.
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if a component cannot be in a key.
 pub(crate) fn encode_id(
     schema: &Schema,
     value: impl Fn(&FieldSchema) -> Result<Value>,
@@ -203,7 +203,7 @@ fn single(mut fields: impl Iterator<Item = &'static FieldSchema>) -> Option<&'st
     fields.next().is_none().then_some(first)
 }
 
-/// A key of one component is the component: text and numbers are stored as they are.
+/// Encodes a key of one component: text and numbers are stored unchanged.
 fn encode_single(field: &FieldSchema, value: Value) -> Result<Value, Invalid> {
     let text = match (field.kind, value) {
         (FieldKind::Number, number) => return Ok(number),
@@ -227,13 +227,13 @@ fn encode_sort(
     let fields = sort_fields(schema);
     let ordered = is_ordered(schema);
     let text = join(schema, schema.sort_constant, &fields, value, ordered)?;
-    // What to call the key as a whole: its only component, or the attribute.
+    // The name of the key in errors: its only component, or the attribute.
     let whole = single(schema.sort()).map_or(SORT_ATTRIBUTE, |only| only.name);
     check_length(&text, SORT_KEY_BYTES_MAX).map_err(|e| Error::invalid(schema.model, whole, &e))?;
     Ok(Some(Value::from(text)))
 }
 
-/// Whether numbers in the sort key are written so that the order of the text is their order.
+/// Whether the text of numbers in the sort key sorts like the numbers.
 pub(crate) fn is_ordered(schema: &Schema) -> bool {
     schema.sort_key_encoding == SortKeyEncoding::Ordered
 }
@@ -248,7 +248,7 @@ fn check_length(text: &str, bytes_max: usize) -> Result<(), Invalid> {
     }
 }
 
-/// The texts of the components, after the constant, with NUL between them.
+/// Joins the constant and the texts of the components with NUL.
 fn join(
     schema: &Schema,
     constant: Option<&str>,
@@ -278,7 +278,7 @@ fn check_text(text: &str) -> Result<(), Invalid> {
 ///
 /// # Errors
 ///
-/// When the value cannot be in a key.
+/// If the value cannot be in a key.
 pub(crate) fn sort_text(
     schema: &Schema,
     field: &FieldSchema,
@@ -292,7 +292,7 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
     match value {
         Value::S(text) => {
             check_text(text)?;
-            // Where a component can be text or something else, text that looks like the other is quoted.
+            // If a component can be text or another type, text that looks like another type is quoted.
             if field.kind == FieldKind::Other && read_other(text, ordered).is_some() {
                 return to_json_text(value);
             }
@@ -303,7 +303,7 @@ fn component_text(field: &FieldSchema, value: &Value, ordered: bool) -> Result<S
     }
 }
 
-/// The value of a text that a component of no fixed kind has, unless that is the text itself.
+/// Reads a component of kind `Other` from a text; `None` if the value is the text itself.
 fn read_other(text: &str, ordered: bool) -> Option<Value> {
     let number = ordered.then(|| read_ordered_number(text)).flatten();
     number.map(Value::N).or_else(|| from_json_text(text))
@@ -318,11 +318,11 @@ fn read_text(field: &FieldSchema, text: &str, ordered: bool) -> Option<Value> {
     }
 }
 
-/// The value of a component, read from a stored item.
+/// Reads a component of the key of a stored item.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when the key is not one that this model writes.
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if this model does not write such a key.
 #[doc(hidden)]
 pub fn component(schema: &Schema, item: &Item, name: &str) -> Result<Value> {
     let field = schema.field(name);
@@ -331,12 +331,12 @@ pub fn component(schema: &Schema, item: &Item, name: &str) -> Result<Value> {
         Role::Sort => sort_component(schema, item, field),
         Role::Plain => None,
     });
-    value.ok_or_else(|| foreign_key(schema, name))
+    value.ok_or_else(|| mismatched_key(schema, name))
 }
 
-fn foreign_key(schema: &Schema, name: &str) -> Error {
-    let foreign = Invalid::new("the stored key is not one of this model");
-    Error::invalid(schema.model, name, &foreign)
+fn mismatched_key(schema: &Schema, name: &str) -> Error {
+    let mismatch = Invalid::new("the stored key does not belong to this model");
+    Error::invalid(schema.model, name, &mismatch)
 }
 
 fn id_component(schema: &Schema, item: &Item, field: &FieldSchema) -> Option<Value> {

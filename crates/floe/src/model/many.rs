@@ -1,4 +1,4 @@
-//! Getting several items, of several models, at once.
+//! Reads several items, also of different models, at once.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use floe_store::Item;
 use floe_store::limits::{BATCH_GET_ITEMS_MAX, TRANSACT_ITEMS_MAX};
 use floe_store::op::{TransactGet, TransactGetItems};
 
-use super::changes::{Items, Known, Reservation};
+use super::changes::{ItemState, Items, Reservation};
 use super::keys::EncodedKey;
 use super::schema::Schema;
 use super::{Key, Model};
@@ -16,24 +16,24 @@ use crate::tx::Tx;
 
 /// Several keys: a tuple of keys of different models, or an array or vector of keys of one.
 pub trait Keys {
-    /// The rows, each `None` if the item is not there.
+    /// The rows, each `None` if the item does not exist.
     type Rows<'tx>;
 
-    /// Which items.
+    /// The items to read.
     #[doc(hidden)]
     fn items(&self) -> Vec<(&'static Schema, EncodedKey)>;
 
-    /// The rows of what was found, in the order of the keys.
+    /// Returns the rows of the results, in the order of the keys.
     #[doc(hidden)]
-    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>>;
+    fn rows<'tx>(&self, tx: &'tx Tx, fetched: &mut FetchedItems) -> Result<Self::Rows<'tx>>;
 }
 
-/// What was found, in the order of the keys.
+/// The results, in the order of the keys.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Found(std::vec::IntoIter<Known>);
+pub struct FetchedItems(std::vec::IntoIter<ItemState>);
 
-impl Found {
+impl FetchedItems {
     fn next<'tx, M: Model>(&mut self, tx: &'tx Tx) -> Result<Option<M::Row<'tx>>> {
         self.0
             .next()
@@ -51,8 +51,8 @@ impl<M: Model> Keys for Vec<Key<M>> {
     fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
         self.iter().map(item).collect()
     }
-    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
-        self.iter().map(|_| found.next::<M>(tx)).collect()
+    fn rows<'tx>(&self, tx: &'tx Tx, fetched: &mut FetchedItems) -> Result<Self::Rows<'tx>> {
+        self.iter().map(|_| fetched.next::<M>(tx)).collect()
     }
 }
 
@@ -62,9 +62,9 @@ impl<M: Model, const LEN: usize> Keys for [Key<M>; LEN] {
     fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
         self.iter().map(item).collect()
     }
-    fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
+    fn rows<'tx>(&self, tx: &'tx Tx, fetched: &mut FetchedItems) -> Result<Self::Rows<'tx>> {
         let mut failure = None;
-        let rows = std::array::from_fn(|_| match found.next::<M>(tx) {
+        let rows = std::array::from_fn(|_| match fetched.next::<M>(tx) {
             Ok(row) => row,
             Err(error) => {
                 failure.get_or_insert(error);
@@ -76,15 +76,15 @@ impl<M: Model, const LEN: usize> Keys for [Key<M>; LEN] {
 }
 
 macro_rules! tuples {
-    ($(($($model:ident $place:tt),+))*) => {$(
+    ($(($($model:ident $index:tt),+))*) => {$(
         impl<$($model: Model),+> Keys for ($(Key<$model>,)+) {
             type Rows<'tx> = ($(Option<$model::Row<'tx>>,)+);
 
             fn items(&self) -> Vec<(&'static Schema, EncodedKey)> {
-                vec![$(item(&self.$place)),+]
+                vec![$(item(&self.$index)),+]
             }
-            fn rows<'tx>(&self, tx: &'tx Tx, found: &mut Found) -> Result<Self::Rows<'tx>> {
-                Ok(($(found.next::<$model>(tx)?,)+))
+            fn rows<'tx>(&self, tx: &'tx Tx, fetched: &mut FetchedItems) -> Result<Self::Rows<'tx>> {
+                Ok(($(fetched.next::<$model>(tx)?,)+))
             }
         }
     )*};
@@ -101,7 +101,7 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }
 
-/// Reads all keys: at one moment if consistent, else in batches.
+/// Reads all keys: as a snapshot if consistent, else in batches.
 pub(super) async fn get_many<'tx, K: Keys>(
     tx: &'tx Tx,
     keys: K,
@@ -111,30 +111,30 @@ pub(super) async fn get_many<'tx, K: Keys>(
     if consistent {
         check_snapshot(tx, items.len())?;
     }
-    let known = read_all(tx, &items, consistent).await?;
-    keys.rows(tx, &mut Found(known.into_iter()))
+    let states = read_all(tx, &items, consistent).await?;
+    keys.rows(tx, &mut FetchedItems(states.into_iter()))
 }
 
 fn check_snapshot(tx: &Tx, items: usize) -> Result<()> {
     if !tx.db().engine().capabilities().transactions {
-        let what = "the engine has no transactions, which a snapshot of several items needs; read them eventually";
+        let what = "the engine has no transactions, which a snapshot of several items needs; use eventual reads";
         return Err(Error::new(ErrorKind::Unsupported, what));
     }
     if items > TRANSACT_ITEMS_MAX {
-        let what = "too many items for one snapshot; read them eventually, or in parts";
+        let what = "too many items for one snapshot; use eventual reads, or read in parts";
         let message = format!("{what}: items={items} max={TRANSACT_ITEMS_MAX}");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
     Ok(())
 }
 
-/// How one of several keys is answered.
-enum Answer<'s> {
+/// Where the result of a key comes from.
+enum KeySource<'s> {
     /// By what is read for it.
     Read(Reservation<'s>),
     /// By what the transaction knows.
-    Known(Known),
-    /// As the key at this place, which is the same.
+    Known(ItemState),
+    /// As the key at this index, which is the same.
     Same(usize),
 }
 
@@ -142,30 +142,30 @@ async fn read_all(
     tx: &Tx,
     items: &[(&'static Schema, EncodedKey)],
     consistent: bool,
-) -> Result<Vec<Known>> {
+) -> Result<Vec<ItemState>> {
     let session = Items::of(tx);
-    let mut answers = Vec::with_capacity(items.len());
+    let mut sources = Vec::with_capacity(items.len());
     let mut requests = Vec::with_capacity(items.len());
     let mut seen = HashMap::new();
     for (at, (schema, key)) in items.iter().enumerate() {
-        // Waiting for the end of a read that this call itself has not sent yet would take for ever.
+        // Waiting for a read that this call has not sent yet would be a deadlock.
         if session.caches_rows {
             let first = *seen.entry((schema.table, key)).or_insert(at);
             if first < at {
-                answers.push(Answer::Same(first));
+                sources.push(KeySource::Same(first));
                 continue;
             }
         }
-        answers.push(match session.reserve(schema, key).await? {
+        sources.push(match session.reserve(schema, key).await? {
             Ok(reservation) => {
                 requests.push(ItemRequest {
                     table: schema.table,
                     key: key.to_item(),
                     consistent,
                 });
-                Answer::Read(reservation)
+                KeySource::Read(reservation)
             }
-            Err(known) => Answer::Known(known),
+            Err(known) => KeySource::Known(known),
         });
     }
     let found = if consistent && !requests.is_empty() {
@@ -173,18 +173,18 @@ async fn read_all(
     } else {
         batches(tx, &requests).await
     };
-    let mut found = found.map_err(|error| tx.note(error))?.into_iter();
-    let mut known: Vec<Known> = Vec::with_capacity(items.len());
-    for (answer, (schema, _)) in answers.into_iter().zip(items) {
-        let answered = match answer {
-            Answer::Read(reservation) => {
+    let mut found = found.map_err(|error| tx.note_error(error))?.into_iter();
+    let mut known: Vec<ItemState> = Vec::with_capacity(items.len());
+    for (source, (schema, _)) in sources.into_iter().zip(items) {
+        let state = match source {
+            KeySource::Read(reservation) => {
                 let item = found.next().flatten();
-                Some(reservation.settle(tx.unexpired(schema, item)))
+                Some(reservation.fill(tx.unexpired(schema, item)))
             }
-            Answer::Known(known) => Some(known),
-            Answer::Same(first) => known.get(first).cloned(),
+            KeySource::Known(known) => Some(known),
+            KeySource::Same(first) => known.get(first).cloned(),
         };
-        known.extend(answered);
+        known.extend(state);
     }
     Ok(known)
 }

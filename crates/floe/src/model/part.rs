@@ -1,7 +1,7 @@
-//! The share of models in a commit: their plans, and how a single one is sent.
+//! The part of models in a commit: their plans, and how a single one is sent.
 //!
-//! A plain write without a token whose response was lost is settled by the stamp on the item: the commit's own means
-//! applied, the one that was read means not applied, any other means that it cannot be known.
+//! A plain write without a token whose response was lost is reconciled by the stamp on the item: the stamp of the commit
+//! means applied, the one that was read means not applied, any other means unknown.
 
 use floe_store::expr::{Condition, Path};
 use floe_store::limits::ITEM_BYTES_MAX;
@@ -13,15 +13,15 @@ use super::changes::ModelChanges;
 use super::compile::{self, Action, Plan, Presence};
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
-use crate::request::{self, Outcome, Reconciled, Sending, Write, repeat, with_token};
+use crate::request::{self, Reconciled, SendAttempt, Write, WriteOutcome, repeat, with_token};
 use crate::telemetry::transaction as telemetry;
 use crate::tx::commit::{store_failure, unknown};
 use crate::tx::part::{
-    Alone, AloneFailure, CommitId, Failure, Part, PartWrite, Refusal, SentAlone,
+    CommitId, Failure, Part, PartWrite, Rejection, SinglePart, SinglePartFailure, SinglePartResult,
 };
 use crate::tx::session::{Changes, PartContext};
 
-/// The share of models in a commit.
+/// The part of models in a commit.
 #[derive(Debug)]
 pub(crate) struct ModelPart {
     plans: Vec<Plan>,
@@ -95,10 +95,10 @@ impl Part for ModelPart {
         Ok(writes.collect())
     }
 
-    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal {
+    fn condition_failed(&self, at: usize, item: Option<&Item>) -> Rejection {
         match (self.plans.get(at), &self.commit) {
-            (Some(plan), Some(commit)) => refused(plan, commit, item),
-            _ => Refusal::Lost(Error::new(ErrorKind::TransactionFailed, "a lost race")),
+            (Some(plan), Some(commit)) => rejection(plan, commit, item),
+            _ => Rejection::Conflict(Error::new(ErrorKind::TransactionFailed, "a conflict")),
         }
     }
 
@@ -113,21 +113,21 @@ impl Part for ModelPart {
         written.map(|plan| plan.error_item(None)).collect()
     }
 
-    /// Lost races of models are recorded with the retry, item by item.
-    fn record_lost(&self, _: u32) {}
+    /// Conflicts of models are recorded with the retry, item by item.
+    fn record_conflict(&self, _: u32) {}
 
-    /// One plain write, which its token or the stamp on the item settles.
-    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
+    /// Sends one plain write, which is reconciled by its token or by the stamp on the item.
+    fn send_single<'a>(&'a mut self, single: SinglePart<'a>) -> Option<SinglePartResult<'a>> {
         let [plan] = self.plans.as_mut_slice() else {
             return None;
         };
-        let can = alone.db.engine().capabilities();
-        // A transaction of one takes a token where a plain write does not.
-        let is_exact = alone.options.exactly_once || plan.schema.exactly_once;
+        let can = single.db.engine().capabilities();
+        // A transaction of one item supports a token where a plain write does not.
+        let is_exact = single.options.exactly_once || plan.schema.exactly_once;
         if !plan.is_write() || (is_exact && !can.write_tokens) {
             return None;
         }
-        Some(Box::pin(send_plain(plan, alone)))
+        Some(Box::pin(send_plain(plan, single)))
     }
 }
 
@@ -139,46 +139,46 @@ fn too_large(plan: &Plan) -> Error {
     Error::new(ErrorKind::TooLarge, message).with_items(vec![plan.error_item(None)])
 }
 
-async fn send_plain(plan: &mut Plan, alone: Alone<'_>) -> Result<(), AloneFailure> {
-    let can = alone.db.engine().capabilities();
-    // What is never sent again need not be kept.
-    let is_once = !can.loses_answers && plan.whole.is_none();
+async fn send_plain(plan: &mut Plan, single: SinglePart<'_>) -> Result<(), SinglePartFailure> {
+    let can = single.db.engine().capabilities();
+    // A write that is never resent need not be cloned.
+    let is_once = !can.loses_responses && plan.replacement.is_none();
     let mut write = PlainWrite {
         first: is_once.then(|| std::mem::replace(&mut plan.action, Action::Check)),
-        alone,
+        single,
         plan,
-        has_token: can.write_tokens && can.loses_answers,
-        sent: 0,
+        has_token: can.write_tokens && can.loses_responses,
+        attempts: 0,
     };
-    match request::write(alone.db, alone.budget, &mut write).await {
-        Outcome::Applied => Ok(()),
-        Outcome::Refused(refused) => refused,
-        Outcome::Failed(error) => Err(store_failure(error).into()),
-        Outcome::Unknown(error) => Err(unknown_outcome(plan, error).into()),
+    match request::write(single.db, single.budget, &mut write).await {
+        WriteOutcome::Applied => Ok(()),
+        WriteOutcome::Rejected(result) => result,
+        WriteOutcome::Failed(error) => Err(store_failure(error).into()),
+        WriteOutcome::Unknown(error) => Err(unknown_outcome(plan, error).into()),
     }
 }
 
-/// One plain write on its way.
+/// Sends one plain write.
 struct PlainWrite<'a> {
-    alone: Alone<'a>,
+    single: SinglePart<'a>,
     plan: &'a Plan,
-    /// What the only sending writes, if there is only one.
+    /// The action, if it is sent only once.
     first: Option<Action>,
-    /// Whether sending it again has no further effect.
+    /// Whether resending has no further effect.
     has_token: bool,
-    sent: u32,
+    attempts: u32,
 }
 
 impl Write for PlainWrite<'_> {
-    type Refusal = Result<(), AloneFailure>;
+    type Rejection = Result<(), SinglePartFailure>;
 
-    async fn send(&mut self, sending: Sending) -> Result<(), StoreError> {
-        self.sent = sending.number;
+    async fn send(&mut self, attempt: SendAttempt) -> Result<(), StoreError> {
+        self.attempts = attempt.number;
         let action = self.first.take();
         let action = action.unwrap_or_else(|| self.plan.action.clone());
-        // Found not to be applied, an earlier sending may still come late: then this one must not be applied too.
-        let only_as_read = sending.in_doubt && !self.has_token;
-        let commit = self.alone.commit;
+        // Found not to be applied, an earlier attempt may still come late: then this one must not be applied too.
+        let only_as_read = attempt.in_doubt && !self.has_token;
+        let commit = self.single.commit;
         let stamp = self.plan.stamp.as_ref().filter(|_| only_as_read);
         let is_as_read =
             |stamp: &Value| Condition::eq(Path::attribute(STAMP_ATTRIBUTE), stamp.clone());
@@ -187,28 +187,28 @@ impl Write for PlainWrite<'_> {
         let write = write_item(self.plan, action, condition.reduce(Condition::and));
         let token = self.has_token.then(|| commit.token.as_str().to_owned());
         let write = with_token(write, token);
-        self.alone.db.engine().write_item(write).await.map(drop)
+        self.single.db.engine().write_item(write).await.map(drop)
     }
 
-    fn refused(
+    fn rejection(
         &mut self,
         error: StoreError,
-        sending: Sending,
-    ) -> Result<Self::Refusal, StoreError> {
+        attempt: SendAttempt,
+    ) -> Result<Self::Rejection, StoreError> {
         let StoreError::ConditionalCheckFailed { item } = &error else {
             return Err(error);
         };
-        let (item, plan, commit) = (item.as_deref(), self.plan, self.alone.commit);
-        Ok(match judge(plan, commit, item) {
+        let (item, plan, commit) = (item.as_deref(), self.plan, self.single.commit);
+        Ok(match reconcile_item(plan, commit, item) {
             Reconciled::Applied => {
-                telemetry::settled("stamp", true, sending.number);
+                telemetry::reconciled("stamp", true, attempt.number);
                 Ok(())
             }
-            // An earlier sending may have come late, and another writer has changed the item since.
-            Reconciled::Unknown if sending.in_doubt && !self.has_token => {
+            // An earlier attempt may have come late, and another writer has changed the item since.
+            Reconciled::Unknown if attempt.in_doubt && !self.has_token => {
                 Err(unknown_outcome(plan, error.clone()).into())
             }
-            _ => Err(AloneFailure::Refused(refused(plan, commit, item))),
+            _ => Err(SinglePartFailure::Rejected(rejection(plan, commit, item))),
         })
     }
 
@@ -217,31 +217,31 @@ impl Write for PlainWrite<'_> {
             return Reconciled::Resend;
         }
 
-        let settled = settle(self.plan, &self.alone).await;
-        if settled != Reconciled::Unknown {
-            let is_applied = settled == Reconciled::Applied;
-            telemetry::settled("stamp", is_applied, self.sent);
+        let reconciled = reconcile_by_read(self.plan, &self.single).await;
+        if reconciled != Reconciled::Unknown {
+            let is_applied = reconciled == Reconciled::Applied;
+            telemetry::reconciled("stamp", is_applied, self.attempts);
         }
-        settled
+        reconciled
     }
 }
 
-/// Looks at the item whether a write whose response was lost has been applied.
-async fn settle(plan: &Plan, alone: &Alone<'_>) -> Reconciled {
+/// Reads the item to determine whether a write whose response was lost was applied.
+async fn reconcile_by_read(plan: &Plan, single: &SinglePart<'_>) -> Reconciled {
     let get = || {
         let get = GetItem::new(plan.schema.table, plan.key.to_item());
-        alone.db.engine().get_item(get)
+        single.db.engine().get_item(get)
     };
-    match repeat(alone.db, alone.budget, get).await {
-        Ok(output) => judge(plan, alone.commit, output.item.as_ref()),
+    match repeat(single.db, single.budget, get).await {
+        Ok(output) => reconcile_item(plan, single.commit, output.item.as_ref()),
         Err(_) => Reconciled::Unknown,
     }
 }
 
-/// Whether the commit has been applied to the item as it is now.
-fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Reconciled {
+/// Determines from the current item whether the commit was applied.
+fn reconcile_item(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Reconciled {
     let stamp = item.and_then(|item| item.get(STAMP_ATTRIBUTE));
-    let is_as_read = match plan.expects.presence {
+    let is_as_read = match plan.precondition.presence {
         Presence::Absent | Presence::New => {
             item.is_none_or(|item| plan.schema.is_expired(item, commit.now))
         }
@@ -259,7 +259,7 @@ fn judge(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Reconciled {
     }
 }
 
-/// The request of a plan, under this condition.
+/// The request of a plan, with this condition.
 fn write_item(plan: &Plan, action: Action, condition: Option<Condition>) -> WriteItem {
     let table = plan.schema.table;
     match action {
@@ -288,7 +288,7 @@ fn transact_write(plan: &Plan, commit: &CommitId) -> TransactWrite {
     if plan.is_write() {
         return write_item(plan, plan.action.clone(), condition).into();
     }
-    // Whatever was read was there or was not, so there is a condition.
+    // An item that was read was present or absent, so there is always a condition.
     let always = || Condition::attribute_exists(Path::attribute(PARTITION_ATTRIBUTE));
     let condition = condition.unwrap_or_else(always);
     let mut check = ConditionCheck::new(plan.schema.table, plan.key.to_item(), condition);
@@ -296,30 +296,30 @@ fn transact_write(plan: &Plan, commit: &CommitId) -> TransactWrite {
     check.into()
 }
 
-/// What it means that the item was not as expected.
-fn refused(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Refusal {
+/// Interprets a failed condition, given the current item.
+fn rejection(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Rejection {
     let error_item = || plan.error_item(item);
-    if plan.expects.presence == Presence::New {
+    if plan.precondition.presence == Presence::New {
         let (model, key) = (plan.schema.model, &plan.key);
-        let message = format!("the item exists already: model={model} key={key}");
+        let message = format!("the item already exists: model={model} key={key}");
         let error = Error::new(ErrorKind::AlreadyExists, message);
-        return Refusal::Final(error.with_items(vec![error_item()]));
+        return Rejection::Final(error.with_items(vec![error_item()]));
     }
-    if plan.meets_expired(item, commit.now) {
-        return Refusal::Rewrite;
+    if plan.conflicts_with_expired(item, commit.now) {
+        return Rejection::Rewrite;
     }
     let item = error_item();
-    let error = Error::new(ErrorKind::TransactionFailed, race_text(&item));
-    Refusal::Lost(error.with_items(vec![item]))
+    let error = Error::new(ErrorKind::TransactionFailed, conflict_text(&item));
+    Rejection::Conflict(error.with_items(vec![item]))
 }
 
-fn race_text(item: &ErrorItem) -> String {
+fn conflict_text(item: &ErrorItem) -> String {
     let (model, key) = (item.model, &item.key);
     match item.fields.as_slice() {
-        [] => format!("somebody else created or removed the item: model={model} key={key}"),
+        [] => format!("another writer created or deleted the item: model={model} key={key}"),
         fields => {
             let fields = fields.join(",");
-            format!("somebody else changed the item: model={model} key={key} fields={fields}")
+            format!("another writer changed the item: model={model} key={key} fields={fields}")
         }
     }
 }

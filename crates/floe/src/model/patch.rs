@@ -1,4 +1,4 @@
-//! Some fields of a model with their values: what a write without a read expects, and what it sets.
+//! Patches: values of some fields of a model, the expected or new values of a blind write.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use floe_store::{Name, Value};
 use super::field::Rules;
 use crate::error::Result;
 
-/// Values for some of the fields of a model. Made by the generated `Order::patch()`.
+/// Values for some of the fields of a model. Created by the generated `Order::patch()`.
 pub struct Patch<M> {
     /// The fields, or the first value that is not allowed.
     fields: Result<Vec<PatchField>>,
@@ -42,7 +42,7 @@ impl<M> Default for Patch<M> {
 }
 
 impl<M> Patch<M> {
-    /// Sets a field, in place of what it was set to before.
+    /// Sets a field. It replaces an earlier value.
     #[doc(hidden)]
     pub fn set<T>(&mut self, rules: &'static Rules<T>, value: &T) {
         let Ok(fields) = &mut self.fields else {
@@ -66,7 +66,7 @@ impl<M> Patch<M> {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when one was set to a value that is not allowed.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a field was set to a value that is not allowed.
     pub(crate) fn into_fields(self) -> Result<Vec<PatchField>> {
         self.fields
     }

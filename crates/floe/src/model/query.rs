@@ -25,7 +25,7 @@
 //! #     }
 //! #     Ok::<_, Error>(())
 //! # }).await?;
-//! // In a transaction: rows, tracked as if they were got one by one.
+//! // In a transaction: rows, tracked as if each had been read by key.
 //! db.transact(async |tx| {
 //!     let orders = tx.query::<Order>(|o| o.customer.eq("Ann").and(o.number.ge(29)));
 //!     for mut order in orders.all().await? {
@@ -35,7 +35,7 @@
 //! })
 //! .await?;
 //!
-//! // Outside of one: values, and as many as there are.
+//! // Outside of a transaction: plain values, without a limit on their number.
 //! let large = db
 //!     .query::<Order>(|o| o.product.eq("tea").and(o.quantity.gt(25)))
 //!     .index(Order::BY_PRODUCT)
@@ -51,11 +51,11 @@
 //! # }
 //! ```
 //!
-//! What a transaction has found is checked when it commits, row by row. That nothing else has come into the
-//! range meanwhile is not: where that matters, keep an item that every writer of the range changes.
+//! The commit of a transaction checks each row that a query found. It does not check for new items in the range: where
+//! that matters, keep an item that every writer of the range changes.
 
-mod asked;
 mod column;
+mod cursor_scope;
 mod predicate;
 mod range;
 mod reader;
@@ -77,9 +77,9 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::Tx;
 use predicate::{Node, Term};
-use reader::Plan;
+use reader::ReadPlan;
 
-/// An index of a model. The derive makes a constant of each: `Order::BY_PRODUCT` of `by_product`.
+/// An index of a model. The derive generates a constant for each: `Order::BY_PRODUCT` for `by_product`.
 pub struct Index<M> {
     schema: &'static IndexSchema,
     model: PhantomData<fn() -> M>,
@@ -100,7 +100,7 @@ impl<M> fmt::Debug for Index<M> {
 }
 
 impl<M> Index<M> {
-    /// The index at this place of a schema.
+    /// The index with this schema.
     #[doc(hidden)]
     pub const fn of(schema: &'static IndexSchema) -> Self {
         let model = PhantomData;
@@ -108,18 +108,18 @@ impl<M> Index<M> {
     }
 }
 
-/// Items are found by their key.
+/// Marks a query by key.
 #[derive(Debug)]
 pub enum ByKey {}
 
-/// All items are read.
+/// Marks a scan of all items.
 #[derive(Debug)]
-pub enum Whole {}
+pub enum AllItems {}
 
-/// What to read: made by `query` or `scan`, and run by [`all`](Self::all), [`first`](Self::first),
+/// A query or scan. Created by `query` or `scan`, and run by [`all`](Self::all), [`first`](Self::first),
 /// [`page`](Self::page) or [`stream`](Self::stream).
 #[must_use]
-pub struct Select<S, M, How> {
+pub struct Select<S, M, Kind> {
     source: S,
     key: Option<Node>,
     index: Option<&'static IndexSchema>,
@@ -129,16 +129,16 @@ pub struct Select<S, M, How> {
     segment: Option<Segment>,
     limit: Option<usize>,
     after: Option<String>,
-    how: PhantomData<fn() -> How>,
+    kind: PhantomData<fn() -> Kind>,
 }
 
 /// A query: items under one partition key, in the order of the sort key.
 pub type Query<S, M> = Select<S, M, ByKey>;
 
-/// A scan: all items of a model, in no order that means anything.
-pub type Scan<S, M> = Select<S, M, Whole>;
+/// A scan: all items of a model, in unspecified order.
+pub type Scan<S, M> = Select<S, M, AllItems>;
 
-impl<S, M, How> fmt::Debug for Select<S, M, How> {
+impl<S, M, Kind> fmt::Debug for Select<S, M, Kind> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut select = f.debug_struct("Select");
         let index = self.index.map(|index| index.name);
@@ -150,28 +150,27 @@ impl<S, M, How> fmt::Debug for Select<S, M, How> {
 
 impl Db {
     /// Finds the items under a key, or under a key of an index, as plain values: see
-    /// [`query`](self). Nothing is tracked, so there is no end to how many.
+    /// [`query`](self). Nothing is tracked, so there is no end to kind many.
     pub fn query<M: Model>(&self, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Query<Self, M> {
         Query::by_key(self.clone(), key)
     }
 
-    /// Reads all items of a model as plain values, alone or in [segments](Scan::segment) beside
-    /// others.
+    /// Reads all items of a model as plain values, optionally in parallel [segments](Scan::segment).
     pub fn scan<M: Model>(&self) -> Scan<Self, M> {
         Scan::new(self.clone(), None)
     }
 }
 
 impl Tx {
-    /// Finds the items under a key, or under a key of an [index](Select::index): `eq` on every field
-    /// of the partition key and, if wanted, conditions on the leading fields of the sort key. What is found
-    /// is tracked as if it was got; see [`query`](self).
+    /// Finds the items under a key, or under a key of an [index](Select::index): `eq` on every field of the partition key
+    /// and, optionally, conditions on the leading fields of the sort key. Results are tracked as if they had been read by
+    /// key; see [`query`](self).
     pub fn query<M: Model>(&self, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Query<&Self, M> {
         Query::by_key(self, key)
     }
 
-    /// Reads all items of a model, tracked as if they were got. For more than a few,
-    /// [`Db::scan`] is the better choice: it tracks nothing.
+    /// Reads all items of a model, tracked as if they had been read by key. For more than a few items, prefer
+    /// [`Db::scan`], which tracks nothing.
     pub fn scan<M: Model>(&self) -> Scan<&Self, M> {
         Scan::new(self, None)
     }
@@ -183,7 +182,7 @@ impl<S, M: Model> Query<S, M> {
         Self::new(source, Some(key))
     }
 
-    /// From the last to the first.
+    /// Returns the results in descending order.
     pub const fn descending(mut self) -> Self {
         self.forward = false;
         self
@@ -191,15 +190,15 @@ impl<S, M: Model> Query<S, M> {
 }
 
 impl<S, M: Model> Scan<S, M> {
-    /// Reads one of several parts, from 0. Every item is in exactly one of them, so that several tasks can
-    /// read a table together.
+    /// Reads one of `total` segments, counted from 0. Every item is in exactly one of them, so that several tasks can read
+    /// a table in parallel.
     pub const fn segment(mut self, index: usize, total: usize) -> Self {
         self.segment = Some(Segment { index, total });
         self
     }
 }
 
-impl<S, M: Model, How> Select<S, M, How> {
+impl<S, M: Model, Kind> Select<S, M, Kind> {
     const fn new(source: S, key: Option<Node>) -> Self {
         Self {
             source,
@@ -211,18 +210,18 @@ impl<S, M: Model, How> Select<S, M, How> {
             segment: None,
             limit: None,
             after: None,
-            how: PhantomData,
+            kind: PhantomData,
         }
     }
 
-    /// Reads an index, which may be a little behind the table. Where it holds only a part of each item, the
-    /// items are read from the table after it, 100 with one request.
+    /// Reads an index, which is eventually consistent. If it projects only a part of each item, the items are then read
+    /// from the table, 100 per request.
     pub const fn index(mut self, index: Index<M>) -> Self {
         self.index = Some(index.schema);
         self
     }
 
-    /// Only items for which this holds. The store reads the others too, and charges for them.
+    /// Returns only items that match the filter. The store reads the other items too, and charges for them.
     pub fn filter(mut self, filter: impl FnOnce(&M::Fields) -> Predicate<M>) -> Self {
         let filter = filter(M::fields());
         self.filter = Some(match self.filter {
@@ -232,27 +231,27 @@ impl<S, M: Model, How> Select<S, M, How> {
         self
     }
 
-    /// May be a little behind, at half the price.
+    /// Reads with eventual consistency, at half the cost.
     pub const fn eventual(mut self) -> Self {
         self.consistent = false;
         self
     }
 
-    /// At most so many, counted after the filter.
+    /// Maximum number of results, counted after the filter. Default: no limit.
     pub const fn limit(mut self, rows: usize) -> Self {
         self.limit = Some(rows);
         self
     }
 
-    /// Goes on where a page of the same query ended.
+    /// Continues after a page of the same query.
     pub fn after(mut self, cursor: impl AsRef<str>) -> Self {
         self.after = Some(cursor.as_ref().to_owned());
         self
     }
 }
 
-impl<S: Source, M: Model, How> Select<S, M, How> {
-    /// All of them, or as many as the limit allows.
+impl<S: Source, M: Model, Kind> Select<S, M, Kind> {
+    /// Returns all results, up to the limit.
     ///
     /// # Errors
     ///
@@ -266,7 +265,7 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         Ok(all)
     }
 
-    /// The first one.
+    /// Returns the first result.
     ///
     /// # Errors
     ///
@@ -275,7 +274,7 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         self.limit(1).stream()?.next().await
     }
 
-    /// One page: as many as the limit allows, or as one request brings; and where the next begins.
+    /// Returns one page, up to the limit or the results of one request, with the cursor of the next page.
     ///
     /// # Errors
     ///
@@ -284,27 +283,27 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         self.stream()?.page().await
     }
 
-    /// One after the other, read as they are asked for.
+    /// One after the other, read as they are requested.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the key condition does not fit the key or a filter names a
-    /// field that cannot be filtered by; [`InvalidCursor`](ErrorKind::InvalidCursor) when the cursor is not
-    /// one of this query; [`InvalidField`](ErrorKind::InvalidField) when a value has no form in the store.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the key condition does not fit the key, or a filter names a field that
+    /// cannot be filtered by; [`InvalidCursor`](ErrorKind::InvalidCursor) if the cursor belongs to another query;
+    /// [`InvalidField`](ErrorKind::InvalidField) if a value cannot be stored.
     pub fn stream(self) -> Result<Rows<S, M>> {
         let (limit, after) = (self.limit, self.after.clone());
         let (source, plan) = self.plan()?;
         let key = source.db().cursor_key();
-        let start = after.map(|after| key.open(&plan.asked(), &after));
+        let start = after.map(|after| key.verify(&plan.cursor_scope(), &after));
         let start = start.transpose()?;
         Ok(Rows::new(source, plan, start, limit))
     }
 
-    fn plan(self) -> Result<(S, Plan)> {
+    fn plan(self) -> Result<(S, ReadPlan)> {
         let schema = M::SCHEMA;
         self.check_index(schema)?;
         let range = self.key.map(|key| range::range(schema, self.index, key));
-        let mut plan = Plan {
+        let mut plan = ReadPlan {
             schema,
             index: self.index,
             range: range.transpose()?,
@@ -327,7 +326,7 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
         let has_several = index.key.len() > 1 || index.sort.len() > 1;
         let can = self.source.db().engine().capabilities();
         if has_several && !can.multi_attribute_keys {
-            let what = "the engine has no indexes with several fields in a key";
+            let what = "the engine does not support indexes with several key fields";
             let message = format!("{what}: model={} index={}", schema.model, index.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
@@ -335,13 +334,13 @@ impl<S: Source, M: Model, How> Select<S, M, How> {
     }
 }
 
-/// Refuses what no filter can ask.
-fn check_filter(plan: &Plan, term: &Term) -> Result<()> {
+/// Rejects fields that cannot be filtered by.
+fn check_filter(plan: &ReadPlan, term: &Term) -> Result<()> {
     let field = plan.schema.field(term.field);
     let what = if field.is_some_and(|field| !plan.schema.is_stored(field)) {
-        "a component of the key is no attribute to filter by; put it into the key condition"
+        "a key component is not stored as an attribute and cannot be filtered by; move it to the key condition"
     } else if plan.is_key(term.attribute) {
-        "a field of the key that is asked cannot be filtered by; put it into the key condition"
+        "a field of the queried key cannot be filtered by; move it to the key condition"
     } else {
         return Ok(());
     };

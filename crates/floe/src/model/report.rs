@@ -1,4 +1,4 @@
-//! What a dropped row reports to its transaction: which fields were read, and how each was changed.
+//! The report of a dropped row to its transaction: which fields were read, and how each was changed.
 
 use floe_store::Value;
 
@@ -6,22 +6,22 @@ use super::field::Change;
 use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
-/// What a dropped row tells: its fields, as far as they were touched.
+/// The fields of a row that were read or changed.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct RowReport {
     pub(crate) fields: Vec<FieldReport>,
-    /// The row was asked to be deleted.
+    /// Whether the row was deleted.
     pub(crate) is_deleted: bool,
 }
 
-impl Report {
-    pub(crate) fn changes_anything(&self) -> bool {
+impl RowReport {
+    pub(crate) fn has_changes(&self) -> bool {
         let mut fields = self.fields.iter();
         self.is_deleted || fields.any(|field| field.change != Change::None)
     }
 }
 
-/// What was done with a field.
+/// The read and change of a field.
 #[derive(Debug)]
 pub(crate) struct FieldReport {
     pub(crate) attribute: &'static str,

@@ -1,31 +1,31 @@
-//! Rows: what a transaction hands out of an item, and what comes back when the row is dropped.
+//! Rows: items inside a transaction.
 //!
-//! A row borrows its transaction, so it cannot leave the body. There is no `save`: when a row is dropped,
-//! it tells the transaction which of its fields were read and how each was changed.
+//! A row borrows its transaction, so it cannot leave the body. There is no `save`: when a row is dropped, it reports to
+//! the transaction which of its fields were read and how each was changed.
 
 use super::changes::Items;
 use super::field::{Change, Field};
-use super::report::{FieldReport, Report};
+use super::report::{FieldReport, RowReport};
 use crate::tx::Tx;
 
 /// A generated row.
 pub trait Row<'tx>: Sized {
-    /// The model of which it is a row.
+    /// The model of the row.
     type Model;
 
-    /// What all rows have.
+    /// The common part of all rows.
     #[doc(hidden)]
     fn core(&mut self) -> &mut RowCore<'tx>;
 }
 
-/// What all rows have: the transaction, the place in it, and whether the item is new.
+/// The common part of all rows: the transaction, the slot of the item, and whether it is new.
 pub struct RowCore<'tx> {
     tx: &'tx Tx,
     slot: usize,
-    /// How many changes of the item the row has seen.
+    /// How many changes of the item the row contains.
     seen: usize,
     is_new: bool,
-    report: Report,
+    report: RowReport,
 }
 
 impl<'tx> RowCore<'tx> {
@@ -33,9 +33,9 @@ impl<'tx> RowCore<'tx> {
         Self {
             tx,
             slot,
-            seen: Items::of(tx).hand_out(slot),
+            seen: Items::of(tx).row_created(slot),
             is_new,
-            report: Report::default(),
+            report: RowReport::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl<'tx> RowCore<'tx> {
         self.report.is_deleted = true;
     }
 
-    /// Takes note of a field of a row that is dropped, if it was touched.
+    /// Records a field of a dropped row, if it was read or changed.
     #[doc(hidden)]
     pub fn report<T>(&mut self, field: &Field<T>) {
         let (rules, change) = (field.rules, &field.change);
@@ -68,10 +68,10 @@ impl<'tx> RowCore<'tx> {
         });
     }
 
-    /// Hands the row in. The last thing that a dropped row does.
+    /// Sends the report to the transaction. Called last when a row is dropped.
     #[doc(hidden)]
-    pub fn hand_in(&mut self) {
+    pub fn finish(&mut self) {
         let report = std::mem::take(&mut self.report);
-        Items::of(self.tx).hand_in(self.slot, self.seen, report);
+        Items::of(self.tx).row_dropped(self.slot, self.seen, report);
     }
 }

@@ -1,26 +1,26 @@
-//! The one description of a model, from which keys, codecs, expressions, tables and JSON Schema come.
+//! The description of a model, from which keys, codecs, expressions, tables and the JSON Schema are derived.
 
 use floe_store::{Item, Timestamp, Value};
 use serde_json::Value as Json;
 
-/// What is known of a model when the program is compiled.
+/// The compile-time description of a model.
 #[derive(Debug)]
 pub struct Schema {
     /// The name of the struct.
     pub model: &'static str,
-    /// The table in which its items are.
+    /// The table of its items.
     pub table: &'static str,
     /// All fields, in the order of the struct.
     pub fields: &'static [FieldSchema],
-    /// What every sort key of the model begins with, where several models share a table.
+    /// The constant prefix of the model's sort keys, if several models share a table.
     pub sort_constant: Option<&'static str>,
-    /// How the sort key is written.
+    /// The encoding of the sort key.
     pub sort_key_encoding: SortKeyEncoding,
     /// Its indexes.
     pub indexes: &'static [IndexSchema],
-    /// The attribute that tells when an item expires, in epoch seconds.
+    /// The attribute with the expiry time of an item, in epoch seconds.
     pub expires: Option<&'static str>,
-    /// Whether every commit of one item of the model is made so that its outcome is always known.
+    /// Whether every commit of a single item of the model is sent such that its outcome can always be determined.
     pub exactly_once: bool,
     /// Whether the table has a change stream, with each item before and after the change.
     pub stream: bool,
@@ -33,9 +33,9 @@ pub struct FieldSchema {
     pub name: &'static str,
     /// The name in the store.
     pub attribute: &'static str,
-    /// Its part in the key.
+    /// Its role in the key.
     pub role: Role,
-    /// The type of the attribute where it is part of a key or an index.
+    /// The kind of the attribute as part of a key or an index.
     pub kind: FieldKind,
     /// Whether the attribute may be absent.
     pub optional: bool,
@@ -47,23 +47,23 @@ pub struct FieldSchema {
     pub json_schema: fn() -> Json,
 }
 
-/// The part of a field in the key.
+/// The role of a field in the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A component of the partition key.
     Partition,
     /// A component of the sort key.
     Sort,
-    /// No part.
+    /// Not part of the key.
     Plain,
 }
 
-/// How numbers are written in a sort key.
+/// The encoding of numbers in a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKeyEncoding {
-    /// So that the order of the text is the order of the numbers.
+    /// As text that sorts like the numbers.
     Ordered,
-    /// As JSON, as the JavaScript library does.
+    /// As JSON, compatible with the JavaScript library.
     Json,
 }
 
@@ -76,13 +76,13 @@ pub struct IndexSchema {
     pub key: &'static [&'static str],
     /// The fields of its sort key.
     pub sort: &'static [&'static str],
-    /// Whether items without one of these fields are left out.
+    /// Whether the index omits items that lack one of these fields.
     pub sparse: bool,
-    /// What it copies.
+    /// Its projection.
     pub projection: IndexProjection,
 }
 
-/// What an index copies of an item.
+/// The attributes that an index copies from an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexProjection {
     /// Everything.
@@ -96,7 +96,7 @@ pub enum IndexProjection {
 pub use crate::attribute::FieldKind;
 pub use crate::key::{PARTITION_ATTRIBUTE, SORT_ATTRIBUTE};
 
-/// The attribute that tells which commit wrote the item last.
+/// The attribute with the stamp of the commit that wrote the item last.
 pub const STAMP_ATTRIBUTE: &str = "_tx";
 
 impl FieldSchema {
@@ -126,7 +126,7 @@ impl Schema {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The name of the field that is stored in an attribute; of the attribute where there is none.
+    /// The name of the field that is stored in an attribute, or the name of the attribute if there is none.
     pub(crate) fn field_of(&self, attribute: &str) -> String {
         let mut fields = self.fields.iter();
         let field = fields.find(|field| field.attribute == attribute);
@@ -142,15 +142,14 @@ impl Schema {
         names.filter_map(|name| Some(self.field(name)?.attribute))
     }
 
-    /// Whether an item has expired by now, by its own word. The store removes it some time later.
+    /// Whether the item has expired at `now`. The store deletes it some time later.
     pub fn is_expired(&self, item: &Item, now: Timestamp) -> bool {
         let expires = self.expires.and_then(|attribute| item.get(attribute));
         let order = expires.and_then(|expires| expires.compare(&Value::from(now.as_secs())));
         order.is_some_and(std::cmp::Ordering::is_le)
     }
 
-    /// Whether the field is stored as an attribute of its own: every plain field, and components of the
-    /// key that an index needs.
+    /// Whether the field is stored as a separate attribute: every plain field, and key components that an index needs.
     pub fn is_stored(&self, field: &FieldSchema) -> bool {
         let mut indexed = self.indexes.iter().flat_map(|i| i.key.iter().chain(i.sort));
         field.role == Role::Plain || indexed.any(|name| *name == field.name)

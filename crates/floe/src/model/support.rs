@@ -1,4 +1,4 @@
-//! What derived code calls. It is public for that alone and changes without notice.
+//! Functions called by derived code. Not part of the public API.
 
 pub use floe_store::Item;
 pub use floe_store::limits::{
@@ -16,13 +16,13 @@ use crate::attribute::document::to_json_text;
 pub use crate::attribute::support::or_default;
 use crate::error::Result;
 
-/// A component of a key, checked by the rules of its field.
+/// Validates a component of a key by the rules of its field.
 pub fn component<T>(rules: &Rules<T>, value: &T) -> Result<Option<Value>> {
     rules.validate(value)
 }
 
-/// The component of the key of a stored item. It is read from the key even if an index needs it as an
-/// attribute too: items that were written before there was that index lack it.
+/// Reads a component of the key of a stored item. It is read from the key even if an index has it as an attribute too,
+/// because items that were written before the index was added lack the attribute.
 pub fn load_component<T>(rules: &Rules<T>, schema: &Schema, item: &Item) -> Result<T> {
     let value = keys::component(schema, item, rules.field)?;
     (rules.decode)(Some(&value)).map_err(|invalid| rules.invalid(&invalid))
@@ -30,11 +30,11 @@ pub fn load_component<T>(rules: &Rules<T>, schema: &Schema, item: &Item) -> Resu
 
 /// The JSON Schema of a field while its constraints are added.
 #[derive(Debug)]
-#[must_use = "a description is a schema once it is finished"]
+#[must_use = "a description does nothing until it is finished"]
 pub struct Description(Json);
 
 impl Description {
-    /// What the type allows.
+    /// The schema of the type.
     pub fn of<T: Attribute>() -> Self {
         Self(T::json_schema())
     }
@@ -44,16 +44,16 @@ impl Description {
         Self(json!({}))
     }
 
-    /// A keyword with a value of the field's type. A value that is not stored is not told.
+    /// Adds a keyword with a value of the field's type, unless the value has no stored form.
     #[expect(clippy::needless_pass_by_value, reason = "called with literals")]
     pub fn keyword<T: Attribute>(self, keyword: &str, value: T) -> Self {
         self.with(to_json(&value).map(|value| (keyword, value)))
     }
 
-    /// The bounds of the length, by the keywords that the type has for it.
+    /// Adds the bounds of the length, with the keywords of the type.
     pub fn length(self, min: Option<usize>, max: Option<usize>) -> Self {
         let (at_least, at_most) = match self.0.get("type").and_then(Json::as_str) {
-            // The text of bytes is longer than the bytes.
+            // Encoded bytes are longer than the bytes, so they get no bounds.
             Some("string") if self.0.get("contentEncoding").is_none() => ("minLength", "maxLength"),
             Some("array") => ("minItems", "maxItems"),
             Some("object") => ("minProperties", "maxProperties"),
@@ -63,18 +63,18 @@ impl Description {
         self.with(bounds.filter_map(|(keyword, bound)| Some((keyword, json!(bound?)))))
     }
 
-    /// The regular expression that text has to match.
+    /// Adds the regular expression that the text must match.
     pub fn pattern(self, pattern: &str) -> Self {
         self.with([("pattern", json!(pattern))])
     }
 
-    /// The values that are allowed.
+    /// Adds the allowed values.
     pub fn one_of<T: Attribute>(self, allowed: &[T]) -> Self {
         let allowed = allowed.iter().filter_map(to_json).collect();
         self.with([("enum", Json::Array(allowed))])
     }
 
-    /// What a JSON Schema says. Text that is none adds nothing here: it refuses every value.
+    /// Adds the keywords of a JSON Schema. An invalid schema adds nothing here; it rejects every value.
     pub fn document(self, schema: &str) -> Self {
         match serde_json::from_str(schema) {
             Ok(Json::Object(keywords)) => self.with(keywords),

@@ -1,9 +1,8 @@
-//! The tables of models: what they must look like, how they are brought to be so, and the same as
-//! infrastructure code.
+//! The tables of models: their definitions, created in a store or written as infrastructure code.
 //!
-//! [`table_definitions`] makes one definition of all models that share a table.
-//! [`Db::ensure_tables`] creates what is missing in a store, and [`infrastructure`] writes the definitions
-//! for a tool. What works on definitions alone is in [`crate::tables`].
+//! [`table_definitions`] merges the definitions of models that share a table. [`Db::ensure_tables`] creates missing tables
+//! and indexes in a store, and [`infrastructure`] writes the definitions for a tool. Functions that need only definitions
+//! are in [`crate::tables`].
 
 mod definition;
 
@@ -16,43 +15,41 @@ use super::schema::Schema;
 use crate::db::Db;
 use crate::error::Result;
 
-/// The tables of these models as infrastructure code, paid for by the request and kept when the code no
-/// longer names them.
+/// Writes the tables of these models as infrastructure code: billed per request, and retained when they are removed from
+/// the code.
 ///
-/// The text depends on the models alone, not on their order. The name of a resource depends on the name of
-/// its table alone, so that a new table never makes a tool replace another.
+/// The text does not depend on the order of the models. The name of a resource depends only on the name of its table, so
+/// that adding a table never replaces another.
 ///
 /// # Errors
 ///
-/// [`Table`](crate::ErrorKind::Table) as [`table_definitions`], or when two tables come to the same name of a
-/// resource.
+/// [`Table`](crate::ErrorKind::Table) as for [`table_definitions`], or if two tables have the same resource name.
 pub fn infrastructure(schemas: &[&Schema], format: InfrastructureFormat) -> Result<String> {
     infrastructure_of(table_definitions(schemas)?, format)
 }
 
 impl Db {
-    /// Creates the tables that these models lack, adds missing indexes, switches expiry and streams on, and
-    /// waits until all of it can be used. Nothing is ever removed, and calling it again changes nothing.
+    /// Creates the missing tables of these models, adds missing indexes, enables expiry and streams, and waits until
+    /// everything is active. It never removes anything, and calling it again changes nothing.
     ///
-    /// It tells what it did, by table in the order of their names. Several processes can call it at once.
-    /// It waits up to [ten minutes](ENSURE_DEADLINE); see
-    /// [`ensure_tables_within`](Db::ensure_tables_within) for an index that takes longer to fill.
+    /// Returns the changes, sorted by table. Several processes can call it concurrently. It waits up to
+    /// [ten minutes](ENSURE_DEADLINE); use [`ensure_tables_within`](Db::ensure_tables_within) for an index that takes
+    /// longer to fill.
     ///
     /// # Errors
     ///
-    /// - [`Table`](crate::ErrorKind::Table) when a table has another key, or an index of the same name another
-    ///   definition, or items expire by another attribute, or the stream has other images. The message
-    ///   tells all that differs in the table, and no table has been changed unless it came to differ
-    ///   meanwhile.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) when the engine cannot have such a table.
-    /// - [`Deadline`](crate::ErrorKind::Deadline) when something is still missing, which the message names. What
-    ///   was begun goes on.
-    /// - [`Store`](crate::ErrorKind::Store) when the store fails.
+    /// - [`Table`](crate::ErrorKind::Table) if a table has another key, an index of the same name has another definition,
+    ///   the expiry attribute differs, or the stream has other images. The message lists all differences of the table. No
+    ///   table has been changed, unless the difference appeared during the call.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the engine does not support such a table.
+    /// - [`Deadline`](crate::ErrorKind::Deadline) if something is still missing; the message names it. Changes that were
+    ///   started continue in the store.
+    /// - [`Store`](crate::ErrorKind::Store) if the store fails.
     pub async fn ensure_tables(&self, schemas: &[&Schema]) -> Result<Vec<TableChange>> {
         self.ensure_tables_within(schemas, ENSURE_DEADLINE).await
     }
 
-    /// As [`ensure_tables`](Db::ensure_tables), with another deadline.
+    /// Like [`ensure_tables`](Db::ensure_tables), with another deadline.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! Models in transactions: the calls on [`Tx`] that get, create, change and delete their items.
+//! Models in transactions: the methods of [`Tx`] that get, create, change and delete items.
 
 use floe_store::Item;
 
 use super::blind;
-use super::changes::{Items, Known, Origin};
+use super::changes::{ItemState, Items, Origin};
 use super::keys::{EncodedKey, IntoKey};
 use super::many::{self, Keys};
 use super::row::{Row, RowCore};
@@ -14,18 +14,18 @@ use crate::request::ItemRequest;
 use crate::tx::Tx;
 
 impl Tx {
-    /// Gets an item, if it is there. What the body reads of it is checked when the transaction commits.
+    /// Gets an item, if it exists. The commit checks the fields that the body reads.
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the item before,
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the key or what is stored is not of the
-    /// model, [`Store`](crate::ErrorKind::Store) when the store cannot answer.
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before,
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the key or the stored item does not fit the model,
+    /// [`Store`](crate::ErrorKind::Store) if the request to the store fails.
     pub async fn get<M: Model>(&self, key: impl IntoKey<M>) -> Result<Option<M::Row<'_>>> {
-        self.get_how::<M>(&key.into_key()?, true).await
+        self.get_with::<M>(&key.into_key()?, true).await
     }
 
-    /// Gets several items, also of different models, as they were at one moment.
+    /// Gets a consistent snapshot of several items, also of different models.
     ///
     /// # Errors
     ///
@@ -34,21 +34,21 @@ impl Tx {
         many::get_many(self, keys, true).await
     }
 
-    /// Reads that may be a little behind, at half the price.
+    /// Eventually consistent reads, at half the cost.
     pub const fn eventual(&self) -> Eventual<'_> {
         Eventual { tx: self }
     }
 
-    async fn get_how<M: Model>(
+    async fn get_with<M: Model>(
         &self,
         key: &Key<M>,
         consistent: bool,
     ) -> Result<Option<M::Row<'_>>> {
-        let known = self.look_up(M::SCHEMA, key.encoded(), consistent).await?;
+        let known = self.fetch(M::SCHEMA, key.encoded(), consistent).await?;
         self.row_of::<M>(known)
     }
 
-    /// Gets the item with the key of this value, or creates it with this value if it is not there.
+    /// Gets the item with the key of this value, or creates it with this value if it does not exist.
     ///
     /// # Errors
     ///
@@ -56,50 +56,49 @@ impl Tx {
     pub async fn get_or_create<M: Model>(&self, initial: M) -> Result<M::Row<'_>> {
         let key = initial.key_of()?;
         let item = initial.to_item()?;
-        let known = self.look_up(M::SCHEMA, key.encoded(), true).await?;
+        let known = self.fetch(M::SCHEMA, key.encoded(), true).await?;
         match self.row_of::<M>(known)? {
             Some(row) => Ok(row),
             None => self.new_row(&key, item, initial),
         }
     }
 
-    /// Creates an item. That it is not there yet is checked when the transaction commits; if it is, the
-    /// transaction fails with [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and does not run again,
-    /// unless the body has looked for the item before and it was not there.
+    /// Creates an item. The commit checks that it does not exist yet; otherwise the transaction fails with
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and does not run again, unless the body read the item before and
+    /// it did not exist.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a value is not allowed,
-    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the item before.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a value is not allowed,
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before.
     pub fn create<M: Model>(&self, value: M) -> Result<M::Row<'_>> {
         let key = value.key_of()?;
         let item = value.to_item()?;
         self.new_row(&key, item, value)
     }
 
-    /// Removes an item that was got: only if it is still there, and as it was read.
+    /// Deletes an item that was read, on the condition that the fields which were read have not changed.
     pub fn delete<'tx, R: Row<'tx>>(&'tx self, mut row: R) {
         row.core().mark_deleted();
     }
 
-    /// Removes an item, whether it is there or not.
+    /// Deletes an item if it exists, without reading it.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the key is not allowed,
-    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the item before.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the key is not allowed,
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before.
     pub fn delete_key<M: Model>(&self, key: impl IntoKey<M>) -> Result<()> {
-        self.write_unread(key, Origin::Delete)
+        self.write_blind(key, Origin::Delete)
     }
 
-    /// Changes an item without reading it: only if every expected field is as given.
+    /// Updates an item without reading it, on the condition that every field in `expected` has the given value.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a value is not allowed or a field is
-    /// read-only, [`InvalidUse`](crate::ErrorKind::InvalidUse) when a field is changed whose old value is
-    /// not given, [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has touched the
-    /// item before.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a value is not allowed or a field is read-only,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the expected value of a changed field is missing,
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before.
     pub fn update<M: Model>(
         &self,
         key: impl IntoKey<M>,
@@ -107,16 +106,15 @@ impl Tx {
         new: impl Into<Patch<M>>,
     ) -> Result<()> {
         let blind = blind::update(expected.into(), new.into())?;
-        self.write_unread(key, Origin::Update(blind))
+        self.write_blind(key, Origin::Update(blind))
     }
 
-    /// Creates an item or changes it, without reading it: if it is there, only if every expected field is
-    /// as given.
+    /// Creates or updates an item without reading it. If it exists, every field in `expected` must have the given value.
     ///
     /// # Errors
     ///
-    /// As for [`update`](Self::update). The old values of the fields that are set need not be given; new
-    /// values of all fields that the model requires must be.
+    /// As for [`update`](Self::update). Expected values of changed fields are optional here, but `new` must contain all
+    /// fields that the model requires.
     pub fn create_or_put<M: Model>(
         &self,
         key: impl IntoKey<M>,
@@ -125,21 +123,21 @@ impl Tx {
     ) -> Result<()> {
         let key = key.into_key()?;
         let blind = blind::put(&key, expected.into(), new.into())?;
-        self.write_unread(key, Origin::Put(blind))
+        self.write_blind(key, Origin::Put(blind))
     }
 
-    fn write_unread<M: Model>(&self, key: impl IntoKey<M>, origin: Origin) -> Result<()> {
+    fn write_blind<M: Model>(&self, key: impl IntoKey<M>, origin: Origin) -> Result<()> {
         let key = key.into_key()?;
-        Items::of(self).enter_unread(M::SCHEMA, key.encoded(), origin)
+        Items::of(self).record_blind(M::SCHEMA, key.encoded(), origin)
     }
 
-    /// Reads an item, unless it is known already.
-    async fn look_up(
+    /// Reads an item, unless the transaction already has it.
+    async fn fetch(
         &self,
         schema: &'static Schema,
         key: &EncodedKey,
         consistent: bool,
-    ) -> Result<Known> {
+    ) -> Result<ItemState> {
         let reservation = match Items::of(self).reserve(schema, key).await? {
             Ok(reservation) => reservation,
             Err(known) => return Ok(known),
@@ -150,10 +148,10 @@ impl Tx {
             consistent,
         };
         let item = self.read_item(request).await?;
-        Ok(reservation.settle(self.unexpired(schema, item)))
+        Ok(reservation.fill(self.unexpired(schema, item)))
     }
 
-    /// What was read, unless it has expired: then it is not there.
+    /// Returns the item unless it has expired.
     pub(super) fn unexpired(&self, schema: &Schema, item: Option<Item>) -> Option<Item> {
         match schema.expires {
             Some(_) => item.filter(|item| !schema.is_expired(item, self.db().engine().now())),
@@ -161,7 +159,7 @@ impl Tx {
         }
     }
 
-    pub(super) fn row_of<M: Model>(&self, known: Known) -> Result<Option<M::Row<'_>>> {
+    pub(super) fn row_of<M: Model>(&self, known: ItemState) -> Result<Option<M::Row<'_>>> {
         let Some(item) = known.item else {
             return Ok(None);
         };
@@ -171,38 +169,38 @@ impl Tx {
         Ok(Some(value.into_row(core)))
     }
 
-    /// The row of an item that a query has found; `None` if the transaction has removed it.
-    pub(crate) fn found_row<M: Model>(&self, item: &Item) -> Result<Option<M::Row<'_>>> {
+    /// The row of an item that a query found; `None` if the transaction has deleted it.
+    pub(crate) fn row_of_found<M: Model>(&self, item: &Item) -> Result<Option<M::Row<'_>>> {
         let key = EncodedKey::of_item(M::SCHEMA, item)?;
-        let known = Items::of(self).enter_found(M::SCHEMA, &key, item)?;
+        let known = Items::of(self).record_found(M::SCHEMA, &key, item)?;
         self.row_of::<M>(known)
     }
 
     fn new_row<M: Model>(&self, key: &Key<M>, item: Item, value: M) -> Result<M::Row<'_>> {
-        let slot = Items::of(self).enter_new(M::SCHEMA, key.encoded(), item)?;
+        let slot = Items::of(self).record_new(M::SCHEMA, key.encoded(), item)?;
         let core = RowCore::new(self, slot, true);
         self.session().check_open()?;
         Ok(value.into_row(core))
     }
 }
 
-/// Reads that may be a little behind: see [`Tx::eventual`].
+/// Eventually consistent reads: see [`Tx::eventual`].
 #[derive(Clone, Copy, Debug)]
 pub struct Eventual<'tx> {
     tx: &'tx Tx,
 }
 
 impl<'tx> Eventual<'tx> {
-    /// As [`Tx::get`]. What was read is checked when the transaction commits, all the same.
+    /// Like [`Tx::get`]. The commit still checks the fields that were read.
     ///
     /// # Errors
     ///
     /// As for [`Tx::get`].
     pub async fn get<M: Model>(&self, key: impl IntoKey<M>) -> Result<Option<M::Row<'tx>>> {
-        self.tx.get_how::<M>(&key.into_key()?, false).await
+        self.tx.get_with::<M>(&key.into_key()?, false).await
     }
 
-    /// As [`Tx::get_many`], but not of one moment, and of any number of items.
+    /// Like [`Tx::get_many`], but not a snapshot, and for any number of items.
     ///
     /// # Errors
     ///

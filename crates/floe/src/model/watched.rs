@@ -1,4 +1,4 @@
-//! Models as what handlers of changes can ask for.
+//! Models as types that change handlers can select.
 
 use floe_store::{Item, Value};
 
@@ -14,7 +14,7 @@ impl<M: Model> Watched for M {
         M::SCHEMA.table
     }
 
-    /// Models that share a table are told apart by the constant that their sort keys begin with.
+    /// Models that share a table are distinguished by the constant prefix of their sort keys.
     fn recognises(item: &Item) -> bool {
         let Some(constant) = M::SCHEMA.sort_constant else {
             return true;

@@ -1,74 +1,79 @@
-//! What a transaction has read and changed in registries, until it commits.
+//! The registry reads and changes of a transaction, until it commits.
 //!
-//! Every item that a body touches is noted as it was read and as it is to be. Reading goes through here, so a body sees
-//! its own changes. `compile.rs` makes the writes of the commit of it.
+//! Every item that a body uses is recorded as read and as changed. Reads go through this module, so that a body sees
+//! its own changes. `compile.rs` turns them into the writes of the commit.
 
 use std::collections::BTreeMap;
 
 use floe_store::Item;
 
-use super::keys::{GroupPlace, Place, version_of};
+use super::keys::{GroupKey, ItemKey, version_of};
 
-/// What was read and changed in registries.
+/// The registry reads and changes of a transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(pub(super) BTreeMap<Place, State>);
+pub(crate) struct Changes(pub(super) BTreeMap<ItemKey, ItemState>);
 
-/// An item that the body has touched.
+/// The state of an item that the body uses.
 #[derive(Debug)]
-pub(super) struct State {
-    pub(super) group: GroupPlace,
-    /// As it was read; `None` if it was not there.
+pub(super) struct ItemState {
+    pub(super) group: GroupKey,
+    /// The item as read; `None` if it was absent.
     pub(super) read: Option<Item>,
-    /// As it is to be.
+    /// The item with the changes of the body.
     pub(super) now: Option<Item>,
     /// Whether the outcome depends on it.
     pub(super) is_watched: bool,
-    /// It was not read: its pointer has told what it is.
-    pub(super) is_told: bool,
+    /// Whether the item was not read, but inferred from its pointer.
+    pub(super) is_inferred: bool,
 }
 
 impl Changes {
-    /// The item as the body sees it; `None` if it has to be read.
-    pub(super) fn known(&self, place: &Place) -> Option<Option<Item>> {
-        self.0.get(place).map(|state| state.now.clone())
+    /// The item as the body sees it; `None` if it must be read first.
+    pub(super) fn current(&self, key: &ItemKey) -> Option<Option<Item>> {
+        self.0.get(key).map(|state| state.now.clone())
     }
 
-    /// Takes note of what was read. What was read first counts.
-    pub(super) fn settle(&mut self, group: &GroupPlace, place: &Place, read: Option<Item>) {
-        self.note(group, place, read, false);
+    /// Records the result of a read. The first result of an item stays.
+    pub(super) fn record_read(&mut self, group: &GroupKey, key: &ItemKey, read: Option<Item>) {
+        self.record(group, key, read, false);
     }
 
-    /// Takes note of what an item is by the word of its pointer.
-    pub(super) fn tell(&mut self, group: &GroupPlace, place: &Place, told: Option<Item>) {
-        self.note(group, place, told, true);
+    /// Records an item inferred from its pointer.
+    pub(super) fn record_inferred(
+        &mut self,
+        group: &GroupKey,
+        key: &ItemKey,
+        inferred: Option<Item>,
+    ) {
+        self.record(group, key, inferred, true);
     }
 
-    fn note(&mut self, group: &GroupPlace, place: &Place, read: Option<Item>, is_told: bool) {
-        self.0.entry(place.clone()).or_insert_with(|| State {
+    fn record(&mut self, group: &GroupKey, key: &ItemKey, read: Option<Item>, is_inferred: bool) {
+        self.0.entry(key.clone()).or_insert_with(|| ItemState {
             group: group.clone(),
             now: read.clone(),
             read,
             is_watched: false,
-            is_told,
+            is_inferred,
         });
     }
 
-    /// Takes note that the outcome depends on an item that is known.
-    pub(super) fn watch(&mut self, place: &Place) {
-        if let Some(state) = self.0.get_mut(place) {
+    /// Makes the outcome depend on a recorded item.
+    pub(super) fn watch(&mut self, key: &ItemKey) {
+        if let Some(state) = self.0.get_mut(key) {
             state.is_watched = true;
         }
     }
 
-    /// Puts an item that is known in place of what is there, or removes it.
-    pub(super) fn put(&mut self, place: &Place, item: Option<Item>) {
-        if let Some(state) = self.0.get_mut(place) {
+    /// Replaces or removes a recorded item.
+    pub(super) fn put(&mut self, key: &ItemKey, item: Option<Item>) {
+        if let Some(state) = self.0.get_mut(key) {
             state.now = item;
         }
     }
 
-    /// The versions of a group that are known and there.
-    pub(super) fn versions(&self, group: &GroupPlace) -> Vec<(u64, Item)> {
+    /// The recorded versions of a group that exist.
+    pub(super) fn versions(&self, group: &GroupKey) -> Vec<(u64, Item)> {
         let own = self.0.values().filter(|state| state.group == *group);
         let there = own.filter_map(|state| state.now.as_ref());
         there

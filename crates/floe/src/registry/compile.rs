@@ -1,8 +1,8 @@
-//! From what a body did in registries to the writes of its commit.
+//! Turns the registry changes of a body into the writes of its commit.
 //!
-//! Each item is written once, however often it was changed. What must not have changed stands in the conditions: that a
-//! pointer leads to what it did, that a version has the status, the expiry, the pin and the aliases that it had. So of two
-//! who publish at once, one finds the pointer moved and runs again.
+//! Each item is written once, however often it was changed. The conditions cover what must not have changed: the target
+//! of a pointer, and the status, expiry, pin and aliases of a version. So if two writers publish concurrently, one of
+//! them finds a changed pointer and runs again.
 
 use std::collections::BTreeSet;
 
@@ -11,50 +11,52 @@ use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{ConditionCheck, DeleteItem, PutItem, TransactWrite, UpdateItem};
 use floe_store::size::item_size;
 
-use super::changes::{Changes, State};
-use super::keys::{Place, version_of};
+use super::changes::{Changes, ItemState};
+use super::keys::{ItemKey, version_of};
 use super::stored::{as_it_was, is_absent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::tx::part::{Failure, Part, PartWrite, Refusal, difference};
+use crate::tx::part::{Failure, Part, PartWrite, Rejection, difference};
 use crate::tx::session::{self, PartContext};
 
-/// The share of registries in a commit.
+/// The registries' part of a commit.
 #[derive(Debug)]
 struct RegistryPart {
-    planned: Vec<Planned>,
+    planned: Vec<PlannedWrite>,
 }
 
-/// A write, and what it means if its condition does not hold.
+/// A write, and the meaning of a failure of its condition.
 #[derive(Debug)]
-struct Planned {
+struct PlannedWrite {
     write: TransactWrite,
     group: String,
     registry: &'static str,
     table: &'static str,
-    /// The bytes of the item as it is to be.
+    /// Size of the item after the write.
     bytes: usize,
-    /// What is wrong then; `None` if somebody else was faster.
-    wrong: Option<&'static str>,
+    /// The inconsistency that a failed condition reveals; `None` for a conflict.
+    inconsistency: Option<&'static str>,
 }
 
-/// What is wrong if an item is not as the pointer tells.
-const fn wrong(state: &State) -> Option<&'static str> {
-    match (state.is_told, &state.read) {
+/// The inconsistency if an item differs from what its pointer implies.
+const fn inconsistency(state: &ItemState) -> Option<&'static str> {
+    match (state.is_inferred, &state.read) {
         (false, _) => None,
         (true, Some(_)) => {
-            Some("the version that the pointer leads to is not the latest by its own word")
+            Some("the version that the pointer refers to does not have the status latest")
         }
-        (true, None) => Some("the number after the last that the pointer tells is taken"),
+        (true, None) => Some("the next version number is already taken"),
     }
 }
 
-fn failure(wrong: Option<&str>, group: &str) -> Failure {
-    let Some(what) = wrong else {
-        let message = format!("somebody else changed the versions: group={group}");
+fn failure(inconsistency: Option<&str>, group: &str) -> Failure {
+    let Some(what) = inconsistency else {
+        let message = format!("another writer changed the versions: group={group}");
         return Failure::Retry(Error::new(ErrorKind::TransactionFailed, message));
     };
-    // If somebody else was faster, the pointer is refused as well, and that counts more.
-    let message = format!("{what}; somebody has written past the registry: group={group}");
+    // After a conflict, the condition on the pointer fails as well, and its failure has priority.
+    let message = format!(
+        "{what}: another program has changed the items of the registry directly: group={group}"
+    );
     Failure::Final(Error::new(ErrorKind::Conflict, message))
 }
 
@@ -64,14 +66,14 @@ impl session::Changes for Changes {
             return Ok(Vec::new());
         }
         let planned = self.0.into_iter();
-        let planned = planned.filter_map(|(place, state)| {
-            Some(Planned {
-                wrong: wrong(&state),
+        let planned = planned.filter_map(|(key, state)| {
+            Some(PlannedWrite {
+                inconsistency: inconsistency(&state),
                 bytes: state.now.as_ref().map_or(0, item_size),
                 group: state.group.to_string(),
                 registry: state.group.schema.name,
-                table: place.table,
-                write: write(&place, state)?,
+                table: key.table,
+                write: write(&key, state)?,
             })
         });
         let planned = planned.collect();
@@ -79,8 +81,8 @@ impl session::Changes for Changes {
     }
 }
 
-fn write(place: &Place, state: State) -> Option<TransactWrite> {
-    let (schema, table) = (state.group.schema, place.table);
+fn write(key: &ItemKey, state: ItemState) -> Option<TransactWrite> {
+    let (schema, table) = (state.group.schema, key.table);
     let is_changed = state.read != state.now;
     let condition = match &state.read {
         Some(read) => as_it_was(schema, read),
@@ -89,12 +91,12 @@ fn write(place: &Place, state: State) -> Option<TransactWrite> {
     match (state.read, state.now) {
         _ if !is_changed && !state.is_watched => None,
         (_, _) if !is_changed => {
-            let mut check = ConditionCheck::new(table, place.key(), condition);
+            let mut check = ConditionCheck::new(table, key.to_item(), condition);
             check.return_old_on_failure = true;
             Some(check.into())
         }
         (Some(read), Some(now)) if version_of(schema, &read).is_some() => {
-            let update = UpdateItem::new(table, place.key(), difference(&read, &now));
+            let update = UpdateItem::new(table, key.to_item(), difference(&read, &now));
             Some(update.condition(condition).return_old_on_failure().into())
         }
         (_, Some(now)) => {
@@ -102,7 +104,7 @@ fn write(place: &Place, state: State) -> Option<TransactWrite> {
             Some(put.return_old_on_failure().into())
         }
         (_, None) => {
-            let delete = DeleteItem::new(table, place.key()).condition(condition);
+            let delete = DeleteItem::new(table, key.to_item()).condition(condition);
             Some(delete.return_old_on_failure().into())
         }
     }
@@ -110,7 +112,7 @@ fn write(place: &Place, state: State) -> Option<TransactWrite> {
 
 impl Part for RegistryPart {
     fn is_write(&self) -> bool {
-        let is_write = |planned: &Planned| !matches!(planned.write, TransactWrite::Check(_));
+        let is_write = |planned: &PlannedWrite| !matches!(planned.write, TransactWrite::Check(_));
         self.planned.iter().any(is_write)
     }
 
@@ -134,8 +136,8 @@ impl Part for RegistryPart {
     }
 
     fn writes(&self) -> Result<Vec<PartWrite>> {
-        let too_large = |planned: &&Planned| planned.bytes > ITEM_BYTES_MAX;
-        if let Some(Planned { group, bytes, .. }) = self.planned.iter().find(too_large) {
+        let too_large = |planned: &&PlannedWrite| planned.bytes > ITEM_BYTES_MAX;
+        if let Some(PlannedWrite { group, bytes, .. }) = self.planned.iter().find(too_large) {
             let what = "the version is too large";
             let message = format!("{what}: group={group} bytes={bytes} max={ITEM_BYTES_MAX}");
             return Err(Error::new(ErrorKind::TooLarge, message));
@@ -147,9 +149,9 @@ impl Part for RegistryPart {
         Ok(writes.collect())
     }
 
-    fn refused(&self, at: usize, _: Option<&Item>) -> Refusal {
+    fn condition_failed(&self, at: usize, _: Option<&Item>) -> Rejection {
         match self.planned.get(at) {
-            Some(planned) => failure(planned.wrong, &planned.group).into(),
+            Some(planned) => failure(planned.inconsistency, &planned.group).into(),
             None => failure(None, "unknown").into(),
         }
     }

@@ -1,5 +1,4 @@
-//! What is published: values of a struct that derives [`Registry`], or items of a registry that is known by its
-//! description alone.
+//! The content of versions: structs that derive [`Registry`], or items of a registry that is known by its schema only.
 
 use floe_store::{Item, Value};
 
@@ -9,29 +8,28 @@ use super::schema::{RegistryField, RegistrySchema};
 use crate::attribute::{Invalid, mismatch, missing};
 use crate::error::{Error, Result};
 
-/// What the versions of a registry hold: a struct that derives [`Registry`], or an [`Item`] with the attributes of its
-/// fields. There is no reason to implement it.
+/// The content of a version: a struct that derives [`Registry`], or an [`Item`] with the attributes of its fields. Not
+/// meant to be implemented otherwise.
 pub trait Content: Sized {
-    /// The group of a value.
+    /// Returns the group of a value.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a name cannot be in a key.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a name cannot be part of a key.
     fn group_in(&self, schema: &'static RegistrySchema) -> Result<Group<Self>>;
 
-    /// All fields, as they are stored.
+    /// Converts all fields to stored attributes.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a field has no form in the store, or not the one that the
-    /// registry says.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a field cannot be stored, or does not match the schema.
     fn attributes_in(&self, schema: &'static RegistrySchema) -> Result<Item>;
 
-    /// The value of a stored version.
+    /// Converts a stored version.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it does not match the type.
     fn of_version(schema: &'static RegistrySchema, item: &Item) -> Result<Self>;
 }
 
@@ -61,7 +59,7 @@ impl Content for Item {
     fn attributes_in(&self, schema: &'static RegistrySchema) -> Result<Item> {
         let is_field = |name: &str| schema.fields.iter().any(|field| field.attribute == name);
         if let Some((name, _)) = self.iter().find(|(name, _)| !is_field(name)) {
-            let invalid = Invalid::new("the registry has no field of this attribute");
+            let invalid = Invalid::new("the registry has no field with this attribute");
             return Err(Error::invalid(schema.name, name, &invalid));
         }
         for field in schema.fields {
@@ -78,7 +76,7 @@ impl Content for Item {
     }
 }
 
-/// Refuses what the field of a struct could not be.
+/// Rejects values that the field of a struct could not have.
 fn check(field: &RegistryField, value: Option<&Value>) -> Result<(), Invalid> {
     match (value, field.kind.key_kind()) {
         (None, _) if !field.is_optional => Err(missing()),

@@ -1,4 +1,4 @@
-//! What is deployed: lists from the sparse indexes by status, and from the partition of all pointers.
+//! Lists of deployed versions: from the sparse indexes by status, and from the shared partition of the pointers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,14 +14,14 @@ use super::version::{Status, Version};
 use crate::attribute::{Attribute, missing};
 use crate::error::{Error, Result};
 
-/// A sparse index of a registry: of deployed versions, by a field of the group.
+/// A sparse index of a registry: deployed versions by a field of the group.
 pub struct RegistryIndex<R, K> {
     pub(super) index: &'static StatusIndex,
     types: PhantomData<fn() -> (R, K)>,
 }
 
 impl<R, K> RegistryIndex<R, K> {
-    /// The index of this description, which the derive hands over.
+    /// Called by derived code.
     #[doc(hidden)]
     pub const fn of(index: &'static StatusIndex) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl<R, K> RegistryIndex<R, K> {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the index.
     pub const fn name(&self) -> &'static str {
         self.index.name
     }
@@ -50,7 +50,7 @@ impl<R, K> fmt::Debug for RegistryIndex<R, K> {
     }
 }
 
-/// The key of an index that a value is.
+/// The key of an index for a value.
 pub(super) fn index_key<K: Attribute>(
     schema: &RegistrySchema,
     index: &StatusIndex,
@@ -64,7 +64,7 @@ pub(super) fn index_key<K: Attribute>(
     key.ok_or_else(|| invalid(missing()))
 }
 
-/// The deployed versions under a key of an index, of this status or of both. Those whose time has come are left out.
+/// The deployed versions with a key of an index, of one status or of both. Expired versions are left out.
 pub(super) async fn deployed<R: Content>(
     reads: Reads<'_>,
     (schema, index): (&'static RegistrySchema, &StatusIndex),

@@ -1,4 +1,4 @@
-//! Registries that are known by their descriptions: kept in their tables, read from there, and used without a struct.
+//! Registries known by their descriptions, which are stored in their tables, and used without a struct.
 //!
 //! ```
 //! use floe::{Db, Error, Registry};
@@ -13,7 +13,7 @@
 //! let db = Db::memory()?;
 //! db.ensure_registries(&[Image::SCHEMA]).await?;
 //!
-//! // Another program, which knows the name of the table alone.
+//! // Another program that only knows the table name.
 //! let found = db.described_registries("images").await?;
 //! let images = db.registry_described(found[0]);
 //! let image = Item::new().with("service", "shop").with("digest", "a1");
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! The description of a registry is an item of its table, under keys that end with `#`. No version has such a key, for it
-//! ends with digits, and no alias, for `#` is escaped in its name; a pointer that would have it is refused. Its only
-//! other attribute begins with `_`, as that of no field does, so that it is in no index.
+//! The description of a registry is an item of its table, with keys that end with `#`. Versions and aliases have no
+//! such keys: versions end with digits, and `#` is escaped in alias names; a pointer with such a key is rejected. Its
+//! only other attribute begins with `_`, like no field, so that it is in no index.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ use floe_store::{Error as StoreError, Item, Value};
 use super::Versions;
 use super::deployed::{self, latest_of_groups};
 use super::group::Group;
-use super::keys::Place;
+use super::keys::ItemKey;
 use super::reads::Reads;
 use super::schema::{Layout, PARTITION_KEY, RegistryField, RegistrySchema, SORT_KEY};
 use super::version::{Status, Version};
@@ -48,47 +48,49 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Budget, repeat};
 
-/// What the keys of descriptions begin with.
-pub(super) const DESCRIBED: &str = "_registry#";
-/// The attribute of the description.
+/// The partition key of descriptions, and the prefix of their sort keys.
+pub(super) const DESCRIPTIONS_KEY: &str = "_registry#";
+/// The attribute with the description.
 const DESCRIPTION: &str = "_registry";
 
 impl Db {
-    /// The versions of a registry that is known by its description: [`described_registries`](Db::described_registries)
-    /// or [`RegistrySchema::from_description`] tells it. Its values are items with the attributes of its fields.
+    /// Returns the versions of a registry given by its schema, from [`described_registries`](Db::described_registries)
+    /// or [`RegistrySchema::from_description`]. Its values are items with the attributes of its fields.
     pub fn registry_described(&self, schema: &'static RegistrySchema) -> Versions<'static, Item> {
         Versions::new(self.clone(), None, schema)
     }
 
-    /// The registries that are described in a table, in the order of their names.
+    /// Returns the registries described in a table, ordered by name.
     ///
     /// # Errors
     ///
-    /// [`Table`](ErrorKind::Table) when the table is missing, or a description in it cannot be used,
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`Table`](ErrorKind::Table) if the table is missing or contains an invalid description,
+    /// [`Store`](ErrorKind::Store) if the store is unavailable.
     pub async fn described_registries(&self, table: &str) -> Result<Vec<&'static RegistrySchema>> {
-        let condition = KeyCondition::partition(PARTITION_KEY, DESCRIBED);
+        let condition = KeyCondition::partition(PARTITION_KEY, DESCRIPTIONS_KEY);
         let query = Query::new(table, condition).consistent();
         let items = self.registry_reads().query(query, None).await?;
         let schemas = items.iter().map(|item| described(table, item));
         schemas.collect()
     }
 
-    /// Keeps the descriptions of these registries in their tables, where they are not kept already. Who may not write
-    /// there does without. [`ensure_registries`](Db::ensure_registries) does so by itself; call it where the tables are
-    /// made by other means.
+    /// Stores the descriptions of these registries in their tables, unless they are there already. Does nothing without
+    /// permission to write. [`ensure_registries`](Db::ensure_registries) calls it; call it yourself if other tools
+    /// create the tables.
     ///
     /// # Errors
     ///
-    /// [`Table`](ErrorKind::Table) when a table is missing, [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`Table`](ErrorKind::Table) if a table is missing, [`Store`](ErrorKind::Store) if the store is unavailable.
     pub async fn describe_registries(&self, schemas: &[&RegistrySchema]) -> Result<()> {
-        let named = schemas.iter().map(|schema| (place(schema), *schema));
-        // A request takes each key once.
-        let distinct: BTreeMap<Place, &RegistrySchema> = named.collect();
+        let named = schemas
+            .iter()
+            .map(|schema| (description_key(schema), *schema));
+        // A batch may contain each key only once.
+        let distinct: BTreeMap<ItemKey, &RegistrySchema> = named.collect();
         let distinct: Vec<_> = distinct.into_iter().collect();
         for schemas in distinct.chunks(BATCH_GET_ITEMS_MAX) {
             match self.describe_some(schemas).await {
-                // What a description is for can be had from a file as well.
+                // A description can come from a file as well.
                 Err(error) if matches!(error.store_error(), Some(StoreError::AccessDenied(_))) => {}
                 described => described?,
             }
@@ -96,15 +98,15 @@ impl Db {
         Ok(())
     }
 
-    async fn describe_some(&self, schemas: &[(Place, &RegistrySchema)]) -> Result<()> {
-        let places: Vec<_> = schemas.iter().map(|(place, _)| place.clone()).collect();
-        let known = self.registry_reads().placed(&places).await?;
-        for ((place, schema), known) in schemas.iter().zip(known) {
-            let item = place.key().with(DESCRIPTION, schema.describe());
-            if known.as_ref() == Some(&item) {
+    async fn describe_some(&self, schemas: &[(ItemKey, &RegistrySchema)]) -> Result<()> {
+        let keys: Vec<_> = schemas.iter().map(|(key, _)| key.clone()).collect();
+        let present = self.registry_reads().stored(&keys).await?;
+        for ((key, schema), present) in schemas.iter().zip(present) {
+            let item = key.to_item().with(DESCRIPTION, schema.describe());
+            if present.as_ref() == Some(&item) {
                 continue;
             }
-            let put = PutItem::new(place.table, item);
+            let put = PutItem::new(key.table, item);
             let write = || self.engine().write_item(put.clone().into());
             repeat(self, Budget::for_read(), write).await?;
         }
@@ -116,12 +118,12 @@ impl Db {
     }
 }
 
-/// Where the description of a registry is.
-fn place(schema: &RegistrySchema) -> Place {
-    Place {
+/// The key of the description of a registry.
+fn description_key(schema: &RegistrySchema) -> ItemKey {
+    ItemKey {
         table: schema.table,
-        pk: DESCRIBED.to_owned(),
-        sk: format!("{DESCRIBED}{}#", schema.name),
+        pk: DESCRIPTIONS_KEY.to_owned(),
+        sk: format!("{DESCRIPTIONS_KEY}{}#", schema.name),
     }
 }
 
@@ -134,28 +136,29 @@ fn described(table: &str, item: &Item) -> Result<&'static RegistrySchema> {
     })
 }
 
-/// Calls for registries without a struct: groups and lists by the names of fields.
+/// Calls for registries without a struct. Groups and lists are given by field names.
 impl Versions<'_, Item> {
-    /// The group of these names, each with the name of its field or of its attribute before it.
+    /// Returns the group with these names, each given as a pair of its field or attribute and its value.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when a name is missing, is not one of the group, or cannot be in a key.
+    /// [`InvalidField`](ErrorKind::InvalidField) if a name is missing, does not belong to the group, or cannot be part
+    /// of a key.
     pub fn group(&self, names: &[(&str, &str)]) -> Result<Group<Item>> {
-        let known = self.names(names)?;
+        let values = self.names(names)?;
         let values = self.schema.group.iter().map(|field| {
-            let found = known.iter().find(|(known, _)| known.name == field.name);
+            let found = values.iter().find(|(named, _)| named.name == field.name);
             Ok(found.map(|(_, value)| value.clone()))
         });
         Group::in_schema(self.schema, &values.collect::<Vec<_>>())
     }
 
-    /// The latest versions of all groups that have these names, as far as the index knows: of one if all are given,
-    /// otherwise by an index by one of them. Without any, those of all groups, where they are in one partition.
+    /// Returns the latest versions of all groups with these names: of one group if all names are given, otherwise from
+    /// an index on one of them, which may lag. Without names, those of all groups, if their pointers share a partition.
     ///
     /// # Errors
     ///
-    /// As for [`group`](Self::group), and [`InvalidUse`](ErrorKind::InvalidUse) when there is no index by any of them.
+    /// As for [`group`](Self::group), and [`InvalidUse`](ErrorKind::InvalidUse) if no index is on any of them.
     pub async fn latest_named(&self, names: &[(&str, &str)]) -> Result<Vec<Version<Item>>> {
         if names.len() >= self.schema.group.len() {
             let latest = self.latest(self.group(names)?).await?;
@@ -167,7 +170,7 @@ impl Versions<'_, Item> {
         self.listed(names, Some(Status::Latest)).await
     }
 
-    /// All versions that are deployed in groups of these names, the latest and the deprecated, by an index by one of them.
+    /// Returns all deployed versions, latest and deprecated, of groups with these names, from an index on one of them.
     ///
     /// # Errors
     ///
@@ -184,7 +187,7 @@ impl Versions<'_, Item> {
         let (schema, names) = (self.schema, self.names(names)?);
         let by = schema.indexes.iter().find_map(|index| {
             let field = schema.index_field(index)?;
-            let (_, value) = names.iter().find(|(known, _)| known.name == field.name)?;
+            let (_, value) = names.iter().find(|(named, _)| named.name == field.name)?;
             Some((index, value.clone()))
         });
         let (index, value) = by.ok_or_else(|| no_index(schema))?;
@@ -197,9 +200,9 @@ impl Versions<'_, Item> {
         Ok(versions)
     }
 
-    /// The fields that these names are of, and their values.
+    /// Resolves the fields of these names, and their values.
     fn names(&self, names: &[(&str, &str)]) -> Result<Vec<(&'static RegistryField, Value)>> {
-        let mut known: Vec<(&'static RegistryField, Value)> = Vec::with_capacity(names.len());
+        let mut values: Vec<(&'static RegistryField, Value)> = Vec::with_capacity(names.len());
         for (name, text) in names {
             let invalid =
                 |reason: &str| Error::invalid(self.schema.name, name, &Invalid::new(reason));
@@ -208,20 +211,22 @@ impl Versions<'_, Item> {
                 field.filter(|field| self.schema.group.iter().any(|own| own.name == field.name));
             let field = field.ok_or_else(|| {
                 let group = self.schema.group_text();
-                invalid(&format!("the name is none of the group: group={group}"))
+                invalid(&format!(
+                    "the field does not belong to the group: group={group}"
+                ))
             })?;
-            if known.iter().any(|(known, _)| known.name == field.name) {
-                return Err(invalid("the name is given twice"));
+            if values.iter().any(|(named, _)| named.name == field.name) {
+                return Err(invalid("the field is given twice"));
             }
             let value = match field.kind {
                 FieldKind::Number => text.parse().map(Value::N),
                 _ => Ok(Value::from(*text)),
             };
             let value =
-                value.map_err(|_| invalid(&format!("the name is a number: given={text}")))?;
-            known.push((field, value));
+                value.map_err(|_| invalid(&format!("the field is a number: given={text}")))?;
+            values.push((field, value));
         }
-        Ok(known)
+        Ok(values)
     }
 }
 
@@ -235,7 +240,7 @@ fn no_index(schema: &RegistrySchema) -> Error {
         fields.join(",")
     };
     let (registry, group) = (schema.name, schema.group_text());
-    let what = "there is no index by any of the names that are given; give all of the group";
+    let what = "no index is on any of the given fields: give all fields of the group";
     let message = format!("{what}: registry={registry} group={group} indexes_by={by}");
     Error::new(ErrorKind::InvalidUse, message)
 }

@@ -1,4 +1,4 @@
-//! Groups: what has versions, named by some fields of the struct.
+//! Groups of versions, identified by some fields of the struct.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,19 +6,19 @@ use std::marker::PhantomData;
 use floe_store::Value;
 
 use super::Registry;
-use super::keys::{GroupPlace, group_text};
+use super::keys::{GroupKey, group_text};
 use super::schema::RegistrySchema;
 use crate::attribute::{Invalid, missing};
 use crate::error::{Error, Result};
 
-/// A group of a registry: a package in a region, say.
+/// A group of a registry, for example a package in a region.
 pub struct Group<R> {
-    pub(super) place: GroupPlace,
+    pub(super) key: GroupKey,
     registry: PhantomData<fn() -> R>,
 }
 
 impl<R: Registry> Group<R> {
-    /// The group of these names, which the derive hands over in the order of the key.
+    /// Called by derived code, with the names in the order of the key.
     #[doc(hidden)]
     pub fn of(names: &[Result<Option<Value>, Invalid>]) -> Result<Self> {
         Self::in_schema(R::SCHEMA, names)
@@ -26,7 +26,7 @@ impl<R: Registry> Group<R> {
 }
 
 impl<R> Group<R> {
-    /// The group of these names, in the order of the key.
+    /// Returns the group with these names, in the order of the key.
     pub(super) fn in_schema(
         schema: &'static RegistrySchema,
         names: &[Result<Option<Value>, Invalid>],
@@ -39,14 +39,14 @@ impl<R> Group<R> {
         }
         let text = group_text(schema, &texts)?;
         Ok(Self {
-            place: GroupPlace { schema, text },
+            key: GroupKey { schema, text },
             registry: PhantomData,
         })
     }
 
-    /// Its key, as it is stored.
+    /// Returns the key of the group, as stored.
     pub fn as_str(&self) -> &str {
-        &self.place.text
+        &self.key.text
     }
 }
 
@@ -56,7 +56,7 @@ fn name_text(value: Option<&Value>) -> Result<String, Invalid> {
         Value::N(number) => number.to_string(),
         other => {
             let actual = other.value_type();
-            let reason = format!("a name in a group is text or a number: actual={actual}");
+            let reason = format!("a name in a group must be text or a number: actual={actual}");
             return Err(Invalid::new(reason));
         }
     };
@@ -69,7 +69,7 @@ fn name_text(value: Option<&Value>) -> Result<String, Invalid> {
 impl<R> Clone for Group<R> {
     fn clone(&self) -> Self {
         Self {
-            place: self.place.clone(),
+            key: self.key.clone(),
             registry: PhantomData,
         }
     }
@@ -77,7 +77,7 @@ impl<R> Clone for Group<R> {
 
 impl<R> PartialEq for Group<R> {
     fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
+        self.key == other.key
     }
 }
 
@@ -85,22 +85,22 @@ impl<R> Eq for Group<R> {}
 
 impl<R> fmt::Debug for Group<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.place)
+        write!(f, "{}", self.key)
     }
 }
 
-/// Something that names a group: its names in the order of its key, a value of it, or the [`Group`].
+/// Identifies a group: its names in the order of its key, a value of it, or the [`Group`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a group of `{R}`",
     label = "not a group of `{R}`",
-    note = "give the names that form the group, in the order of its key"
+    note = "give the names of the group, in the order of its key"
 )]
 pub trait IntoGroup<R> {
-    /// The group.
+    /// Converts the value to a group.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a name cannot be in a key.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a name cannot be part of a key.
     fn into_group(self) -> Result<Group<R>>;
 }
 

@@ -1,15 +1,15 @@
-//! The hash of what is published: SHA-256 over names and values in a form that equal contents share.
+//! The content hash of a version: SHA-256 over names and values in a canonical form.
 
 use floe_store::{Item, Value, hex};
 use sha2::{Digest, Sha256};
 
 use super::schema::RegistrySchema;
 
-/// The hash of a content: the field that says it, or one of all fields outside of the group.
+/// The hash of a content: the value of the declared hash field, or a hash of all fields outside of the group.
 pub(super) fn content_hash(schema: &RegistrySchema, content: &Item) -> String {
     if let Some(attribute) = schema.hash {
-        let told = content.get(attribute).and_then(Value::as_s);
-        return told.unwrap_or_default().to_owned();
+        let declared = content.get(attribute).and_then(Value::as_s);
+        return declared.unwrap_or_default().to_owned();
     }
     let mut hash = Sha256::new();
     let is_group = |name: &str| schema.group.iter().any(|field| field.attribute == name);
@@ -20,7 +20,7 @@ pub(super) fn content_hash(schema: &RegistrySchema, content: &Item) -> String {
     hex::encode(&hash.finalize())
 }
 
-/// Adds bytes with their number before them, so that what follows cannot be taken for a part of them.
+/// Adds bytes after their length, so that adjacent values cannot be confused.
 fn add_bytes(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_be_bytes());
     hash.update(bytes);
@@ -51,7 +51,7 @@ fn add(hash: &mut Sha256, value: &Value) {
     }
 }
 
-/// Equal sets hold the same elements in whatever order.
+/// Adds the elements in sorted order, because sets are unordered.
 fn add_set(hash: &mut Sha256, elements: impl Iterator<Item = Vec<u8>>) {
     let mut elements: Vec<Vec<u8>> = elements.collect();
     elements.sort_unstable();
@@ -67,13 +67,13 @@ mod tests {
     use crate::registry::keys::tests::{BUILDS, LAYERS};
 
     #[test]
-    fn the_field_that_is_marked_is_the_hash() {
+    fn declared_hash_field_is_the_hash() {
         let content = Item::new().with("pckg", "a").with("requirementsHsh", "abc");
         assert_eq!(content_hash(&BUILDS, &content), "abc");
     }
 
     #[test]
-    fn equal_contents_have_equal_hashes_and_others_do_not() {
+    fn hash_depends_on_the_content_only() {
         let set = |names: [&str; 2]| Value::Ss(Set::new(names.map(Text::from)).unwrap());
         let hash = |item: Item| content_hash(&LAYERS, &item);
         let item = Item::new().with("arn", "a").with("tags", set(["x", "y"]));

@@ -1,7 +1,7 @@
-//! The versions of a group, page by page, and what was the latest at some moment.
+//! The versions of a group, page by page, and the latest version at a given time.
 //!
-//! Where versions sort by their numbers under the group, they are queried. Otherwise they are got by their numbers, in
-//! batches: the pointer tells how many there are.
+//! If versions sort by number under their group, they are queried. Otherwise they are read by number, in batches, up to
+//! the last number stored in the pointer.
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::BATCH_GET_ITEMS_MAX;
@@ -10,18 +10,18 @@ use floe_store::{Item, Timestamp, Value};
 
 use super::content::Content;
 use super::group::Group;
-use super::keys::{GroupPlace, version_of};
+use super::keys::{GroupKey, version_of};
 use super::reads::Reads;
 use super::schema::{Layout, PARTITION_KEY, SORT_KEY};
-use super::stored::Facts;
+use super::stored::Metadata;
 use super::version::Version;
 use crate::cursor::Page;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The attribute of the number in a cursor.
+/// The attribute of the version number in a cursor.
 const NUMBER: &str = "number";
 
-/// The versions of a group, also those that are gone: see [`Versions::history`](super::Versions::history).
+/// A query of the versions of a group, including deleted ones; see [`Versions::history`](super::Versions::history).
 pub struct History<'a, R> {
     pub(super) reads: Reads<'a>,
     pub(super) group: Result<Group<R>>,
@@ -41,54 +41,54 @@ impl<'a, R: Content> History<'a, R> {
         }
     }
 
-    /// The newest comes first.
+    /// Returns the newest version first.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
         self.is_newest_first = true;
         self
     }
 
-    /// At most so many on a page.
+    /// Maximum number of versions on a page.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit.max(1));
         self
     }
 
-    /// Goes on behind a cursor.
+    /// Continues after a cursor.
     #[must_use]
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.after = Some(cursor.into());
         self
     }
 
-    /// A page.
+    /// Returns one page.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when the group cannot be, or a version is of another form,
-    /// [`InvalidCursor`](ErrorKind::InvalidCursor), [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// [`InvalidField`](ErrorKind::InvalidField) if the group is invalid, or a version does not match the type,
+    /// [`InvalidCursor`](ErrorKind::InvalidCursor), [`Store`](ErrorKind::Store) if the store is unavailable.
     pub async fn page(&self) -> Result<Page<Version<R>>> {
-        let group = &self.group.as_ref().map_err(Clone::clone)?.place;
+        let group = &self.group.as_ref().map_err(Clone::clone)?.key;
         let cursors = self.reads.db.cursor_key();
-        let asked = Item::new()
+        let parameters = Item::new()
             .with("registry", group.schema.name)
             .with("group", group.text.as_str())
             .with("backward", self.is_newest_first);
-        let mut walk = Walk {
+        let mut reader = VersionReader {
             limit: self.limit,
-            ..Walk::new(self.reads, group, self.is_newest_first)
+            ..VersionReader::new(self.reads, group, self.is_newest_first)
         };
         if let Some(after) = &self.after {
-            walk.after = Some(number_of(&cursors.open(&asked, after)?)?);
+            reader.after = Some(number_of(&cursors.verify(&parameters, after)?)?);
         }
         let (now, mut rows) = (self.reads.db.engine().now(), Vec::new());
-        for (_, item) in walk.next().await? {
+        for (_, item) in reader.next().await? {
             rows.push(Version::of_item(group.schema, &item, now)?);
         }
-        let next = walk.after.filter(|_| !walk.is_done).map(|number| {
+        let next = reader.after.filter(|_| !reader.is_done).map(|number| {
             let key = Item::new().with(NUMBER, number);
-            cursors.seal(&asked, &key)
+            cursors.sign(&parameters, &key)
         });
         Ok(Page {
             rows,
@@ -96,7 +96,7 @@ impl<'a, R: Content> History<'a, R> {
         })
     }
 
-    /// All of them.
+    /// Returns all versions.
     ///
     /// # Errors
     ///
@@ -113,14 +113,14 @@ impl<'a, R: Content> History<'a, R> {
         }
     }
 
-    /// The version that was the latest at a moment, if any was.
-    pub(super) async fn as_of(&self, moment: Timestamp) -> Result<Option<Version<R>>> {
-        let group = &self.group.as_ref().map_err(Clone::clone)?.place;
-        let mut walk = Walk::new(self.reads, group, true);
-        walk.limit = Some(BATCH_GET_ITEMS_MAX);
-        while !walk.is_done {
-            for (_, item) in walk.next().await? {
-                if was_deployed(&Facts::of(group.schema, &item)?, moment) {
+    /// Returns the version that was the latest at a given time, if any.
+    pub(super) async fn as_of(&self, timestamp: Timestamp) -> Result<Option<Version<R>>> {
+        let group = &self.group.as_ref().map_err(Clone::clone)?.key;
+        let mut reader = VersionReader::new(self.reads, group, true);
+        reader.limit = Some(BATCH_GET_ITEMS_MAX);
+        while !reader.is_done {
+            for (_, item) in reader.next().await? {
+                if was_deployed(&Metadata::of(group.schema, &item)?, timestamp) {
                     let now = self.reads.db.engine().now();
                     return Version::of_item(group.schema, &item, now).map(Some);
                 }
@@ -133,34 +133,33 @@ impl<'a, R: Content> History<'a, R> {
 fn number_of(key: &Item) -> Result<u64> {
     let number = key.get(NUMBER).and_then(Value::as_n);
     number.and_then(|number| number.to_u64()).ok_or_else(|| {
-        let message = "the cursor is not one that this database has made for this query";
+        let message = "the cursor was not issued by this database for this query";
         Error::new(ErrorKind::InvalidCursor, message)
     })
 }
 
-/// Of those that were, the newest was the latest: whoever was retired made way for the newest before it.
-fn was_deployed(facts: &Facts, moment: Timestamp) -> bool {
-    let is_published = facts.published.is_none_or(|published| published <= moment);
-    let is_gone = facts.deleted.is_some_and(|deleted| deleted <= moment);
-    is_published && !is_gone && !facts.is_expired(moment)
+/// Whether a version was deployed at a given time. The newest deployed version was the latest: when a version is
+/// retired, the newest one before it becomes the latest.
+fn was_deployed(metadata: &Metadata, timestamp: Timestamp) -> bool {
+    let is_published = metadata
+        .published
+        .is_none_or(|published| published <= timestamp);
+    let is_gone = metadata.deleted.is_some_and(|deleted| deleted <= timestamp);
+    is_published && !is_gone && !metadata.is_expired(timestamp)
 }
 
-/// Reads the versions of a group some at a time, behind the one it has come to.
-pub(super) struct Walk<'a> {
+/// Reads the versions of a group in batches, each after the last number of the previous one.
+pub(super) struct VersionReader<'a> {
     reads: Reads<'a>,
-    group: &'a GroupPlace,
+    group: &'a GroupKey,
     is_newest_first: bool,
     pub(super) limit: Option<usize>,
     pub(super) after: Option<u64>,
     pub(super) is_done: bool,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) const fn new(
-        reads: Reads<'a>,
-        group: &'a GroupPlace,
-        is_newest_first: bool,
-    ) -> Self {
+impl<'a> VersionReader<'a> {
+    pub(super) const fn new(reads: Reads<'a>, group: &'a GroupKey, is_newest_first: bool) -> Self {
         Self {
             reads,
             group,
@@ -171,7 +170,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next versions, with their numbers.
+    /// Returns the next versions, with their numbers.
     pub(super) async fn next(&mut self) -> Result<Vec<(u64, Item)>> {
         let schema = self.group.schema;
         if schema.layout == Layout::Grouped && !schema.legacy_keys {
@@ -188,7 +187,7 @@ impl<'a> Walk<'a> {
         let mut query = Query::new(schema.table, key).consistent();
         query.forward = !self.is_newest_first;
         query.limit = self.limit;
-        query.start_key = self.after.map(|number| group.version(number).key());
+        query.start_key = self.after.map(|number| group.version(number).to_item());
         let page = self.reads.page(&query).await?;
         let last = page.last_key.and_then(|last| version_of(schema, &last));
         (self.is_done, self.after) = (last.is_none(), last);
@@ -214,18 +213,18 @@ impl<'a> Walk<'a> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        let places: Vec<_> = numbers.iter().map(|n| self.group.version(*n)).collect();
-        let items = self.reads.placed(&places).await?;
+        let keys: Vec<_> = numbers.iter().map(|n| self.group.version(*n)).collect();
+        let items = self.reads.stored(&keys).await?;
         let versions = numbers.into_iter().zip(items);
         let versions = versions.filter_map(|(number, item)| Some((number, item?)));
         Ok(versions.collect())
     }
 
-    /// The greatest number that the group has given.
+    /// The last number used in the group.
     async fn last(&self) -> Result<u64> {
-        let place = self.group.pointer();
-        let pointer = self.reads.item(place.table, &place.key()).await?;
-        let facts = pointer.map(|pointer| Facts::of(self.group.schema, &pointer));
-        Ok(facts.transpose()?.unwrap_or_default().last)
+        let key = self.group.pointer();
+        let pointer = self.reads.item(key.table, &key.to_item()).await?;
+        let metadata = pointer.map(|pointer| Metadata::of(self.group.schema, &pointer));
+        Ok(metadata.transpose()?.unwrap_or_default().last)
     }
 }

@@ -1,9 +1,9 @@
-//! Keys: of versions, of the pointer to the latest, and of aliases.
+//! Keys of versions, of the pointer to the latest version, and of aliases.
 //!
-//! One key is the group, the other the version. A group is text and names in turn, as `lyr#{region}.{package}`; what could
-//! be taken for the text between is escaped inside of names, by `%` and two digits, so that no two groups have one key.
-//! A version is its number after a prefix, with zeros before it, so that versions sort as their numbers do. The pointer
-//! has another text there, and an alias that text and its name.
+//! One key is the group, the other the version. The key of a group consists of text and names, such as
+//! `lyr#{region}.{package}`; characters in names that occur in this text are escaped as `%` and two digits, so that
+//! different groups have different keys. The key of a version is a prefix and its number with leading zeros, so that
+//! versions sort like numbers. In place of it, the pointer has a fixed text, and an alias that text and its name.
 
 use std::fmt::{self, Write};
 
@@ -14,57 +14,58 @@ use super::schema::{KeyPart, Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
 use crate::attribute::Invalid;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many digits a number has in a key.
+/// Digits of a version number in a key.
 const VERSION_DIGITS: usize = 10;
-/// The greatest number that a version can have.
+/// Largest version number.
 pub const VERSION_MAX: u64 = 9_999_999_999;
 
-/// An item of a registry.
+/// The key of an item of a registry, with its table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct ItemKey {
     pub(super) table: &'static str,
     pub(super) pk: String,
     pub(super) sk: String,
 }
 
-impl Place {
-    pub(super) fn key(&self) -> Item {
+impl ItemKey {
+    pub(super) fn to_item(&self) -> Item {
         Item::with_capacity(2)
             .with(PARTITION_KEY, self.pk.as_str())
             .with(SORT_KEY, self.sk.as_str())
     }
 }
 
-/// A group, and the registry that it is of.
+/// The key of a group, with its registry.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct GroupPlace {
-    /// Its key.
+pub(crate) struct GroupKey {
+    /// The group key.
     pub(super) text: String,
     pub(super) schema: &'static RegistrySchema,
 }
 
-impl GroupPlace {
-    /// Whether it is one of this registry. The same constant may stand in several places of a program.
+impl GroupKey {
+    /// Whether the group belongs to this registry. The compiler may duplicate constants, so equal schemas count as the
+    /// same.
     pub(super) fn is_of(&self, schema: &'static RegistrySchema) -> bool {
         std::ptr::eq(self.schema, schema) || self.schema == schema
     }
 
-    /// Where the version of this number is.
-    pub(super) fn version(&self, number: u64) -> Place {
-        self.beside(version_text(self.schema, number))
+    /// The key of a version.
+    pub(super) fn version(&self, number: u64) -> ItemKey {
+        self.item_key(version_text(self.schema, number))
     }
 
-    /// Where the pointer to the latest version is.
-    pub(super) fn pointer(&self) -> Place {
-        self.beside(self.schema.latest.to_owned())
+    /// The key of the pointer to the latest version.
+    pub(super) fn pointer(&self) -> ItemKey {
+        self.item_key(self.schema.latest.to_owned())
     }
 
-    /// Where an alias is.
+    /// The key of an alias.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](ErrorKind::InvalidField) when the name cannot be in a key.
-    pub(super) fn alias(&self, name: &str) -> Result<Place> {
+    /// [`InvalidField`](ErrorKind::InvalidField) if the name cannot be part of a key.
+    pub(super) fn alias(&self, name: &str) -> Result<ItemKey> {
         let schema = self.schema;
         if name.is_empty() {
             let invalid = Invalid::new("the name of an alias cannot be empty");
@@ -74,30 +75,30 @@ impl GroupPlace {
         escape(schema, name, &mut text);
         let (_, version_key) = schema.layout.keys();
         check_length(schema, "alias", version_key, &text)?;
-        Ok(self.beside(text))
+        Ok(self.item_key(text))
     }
 
-    fn beside(&self, version: String) -> Place {
+    fn item_key(&self, version: String) -> ItemKey {
         let (group, table) = (self.text.clone(), self.schema.table);
         let (pk, sk) = match self.schema.layout {
             Layout::Grouped => (group, version),
             Layout::Versioned => (version, group),
         };
-        Place { table, pk, sk }
+        ItemKey { table, pk, sk }
     }
 }
 
-impl fmt::Display for GroupPlace {
+impl fmt::Display for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({})", self.schema.name, self.text)
     }
 }
 
-/// The key of the group of these names.
+/// The key of the group with these names.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when it is too long.
+/// [`InvalidField`](ErrorKind::InvalidField) if it is too long.
 pub(super) fn group_text(schema: &RegistrySchema, names: &[String]) -> Result<String> {
     let mut text = String::new();
     for (at, part) in schema.group_key.iter().enumerate() {
@@ -105,7 +106,7 @@ pub(super) fn group_text(schema: &RegistrySchema, names: &[String]) -> Result<St
             KeyPart::Text(part) => text.push_str(part),
             KeyPart::Name(name) => {
                 let name = names.get(*name).map(String::as_str).unwrap_or_default();
-                // Nothing follows the last name that it could be taken for.
+                // The last name is unambiguous, because nothing follows it.
                 if schema.legacy_keys && at + 1 == schema.group_key.len() {
                     text.push_str(name);
                 } else {
@@ -119,7 +120,7 @@ pub(super) fn group_text(schema: &RegistrySchema, names: &[String]) -> Result<St
     Ok(text)
 }
 
-/// Refuses a text that is too long for the key that it is.
+/// Rejects a text that is too long for a key.
 fn check_length(schema: &RegistrySchema, field: &str, key: &str, text: &str) -> Result<()> {
     let (bytes, bytes_max) = match key {
         PARTITION_KEY => (text.len(), PARTITION_KEY_BYTES_MAX),
@@ -135,7 +136,7 @@ fn check_length(schema: &RegistrySchema, field: &str, key: &str, text: &str) -> 
 fn escape(schema: &RegistrySchema, name: &str, out: &mut String) {
     for letter in name.chars() {
         if letter == '%' || schema.escaped.contains(letter) {
-            // Only letters of one byte are ever escaped, and writing to a string cannot fail.
+            // Only one-byte characters are escaped, and writing to a string cannot fail.
             let _infallible = write!(out, "%{:02X}", u32::from(letter));
         } else {
             out.push(letter);
@@ -152,7 +153,7 @@ fn version_text(schema: &RegistrySchema, number: u64) -> String {
     }
 }
 
-/// The number of a version whose key this is; `None` of pointers, aliases and whatever else is in the table.
+/// Returns the number of a version by its key; `None` for pointers, aliases and other items of the table.
 pub(super) fn version_of(schema: &RegistrySchema, key: &Item) -> Option<u64> {
     let text = |attribute| key.get(attribute).and_then(Value::as_s);
     let (group_key, version_key) = schema.layout.keys();
@@ -163,12 +164,12 @@ pub(super) fn version_of(schema: &RegistrySchema, key: &Item) -> Option<u64> {
     is_own.then_some(number)
 }
 
-/// The number after this one.
+/// Returns the next version number.
 ///
 /// # Errors
 ///
-/// [`TooLarge`](ErrorKind::TooLarge) when there is none.
-pub(super) fn next_number(group: &GroupPlace, last: u64) -> Result<u64> {
+/// [`TooLarge`](ErrorKind::TooLarge) if no numbers are left.
+pub(super) fn next_number(group: &GroupKey, last: u64) -> Result<u64> {
     if last < VERSION_MAX {
         return Ok(last + 1);
     }

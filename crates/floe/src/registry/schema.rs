@@ -1,72 +1,74 @@
-//! What is known of a registry when the program is compiled: its keys, and where everything stands in its items.
+//! The schema of a registry, known at compile time: its keys and attributes.
 
 use crate::attribute::FieldKind;
 
-/// The attribute of the partition key in every table of registries.
+/// The attribute of the partition key in every table with registries.
 pub const PARTITION_KEY: &str = "pk";
 /// The attribute of the sort key.
 pub const SORT_KEY: &str = "sk";
-/// In a version, and in the copies of it: retention leaves it alone.
+/// Set on a pinned version and on copies of it: exempts it from expiry.
 pub const PINNED: &str = "_pinned";
-/// In a version, and in the pointer to it: the names of the aliases that lead to it.
+/// Set on a version and on the pointer to it: the names of its aliases.
 pub const ALIASES: &str = "_aliases";
-/// In a pointer: the greatest number that was given, where that is not the one it points to.
+/// Set on a pointer: the last number used, unless it is the number of the pointer's version.
 pub const LAST: &str = "_last";
-/// Where the hash of the content stands, if it is no field.
+/// The attribute of the content hash, unless a field is the hash.
 pub const CONTENT_HASH: &str = "content_hash";
 
-/// A registry, as `#[derive(Registry)]` describes it. [As text](super::describe) it is known to programs without the struct.
+/// The schema of a registry, as defined by `#[derive(Registry)]`. Programs without the struct read it as
+/// [text](super::describe).
 #[derive(Debug, PartialEq, Eq)]
 pub struct RegistrySchema {
     /// The name of the struct.
     pub name: &'static str,
-    /// The table in which its items are.
+    /// The table of its items.
     pub table: &'static str,
-    /// Which of the two keys names the version.
+    /// Which key contains the version.
     pub layout: Layout,
-    /// The key of a group: text and fields in turn.
+    /// The key of a group: alternating text and fields.
     pub group_key: &'static [KeyPart],
-    /// What is escaped in names, besides `%`.
+    /// The characters escaped in names, besides `%`.
     pub escaped: &'static str,
     /// The fields that form the group, in the order of its key.
     pub group: &'static [RegistryField],
-    /// What stands before the number in the key of a version.
+    /// The text before the number in the key of a version.
     pub version_prefix: &'static str,
-    /// What stands in the place of the version's key in a pointer; names of aliases follow it.
+    /// The version part of a pointer's key. In the key of an alias, its name follows.
     pub latest: &'static str,
-    /// Whether numbers stand in keys as they are, so that 10 sorts before 2, and names that end a key are not escaped.
+    /// Whether numbers in keys have no leading zeros, so that 10 sorts before 2, and names at the end of a key are not
+    /// escaped.
     pub legacy_keys: bool,
-    /// All fields, those of the group among them.
+    /// All fields, including those of the group.
     pub fields: &'static [RegistryField],
     /// The attribute of the number.
     pub version: &'static str,
-    /// The attribute of the moment of publication.
+    /// The attribute of the time of publication.
     pub published: &'static str,
     /// The attribute of the status, if versions have one.
     pub status: Option<&'static str>,
-    /// The attribute of the moment of expiry, in epoch seconds.
+    /// The attribute of the expiry, in epoch seconds.
     pub expires: Option<&'static str>,
-    /// The attribute of the moment since when a version is gone.
+    /// The attribute of the time of deletion.
     pub deleted: &'static str,
-    /// How long deprecated versions stay.
+    /// Retention of deprecated versions, in seconds.
     pub retention_secs: Option<u64>,
-    /// The field that is the hash of the content; without it the hash is made of all fields.
+    /// The attribute of the field that is the content hash. Without it, the hash is computed from all fields.
     pub hash: Option<&'static str>,
     /// The sparse indexes by status.
     pub indexes: &'static [StatusIndex],
 }
 
-/// Which key is which.
+/// The assignment of the two keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// The partition is the group, and its versions are sorted in it.
+    /// The partition key is the group, and the sort key the version.
     Grouped,
-    /// The partition is the version, and groups are sorted in it: all pointers are one partition.
+    /// The partition key is the version, and the sort key the group: all pointers share a partition.
     Versioned,
 }
 
 impl Layout {
-    /// The attributes that are the key of the group and that of the version.
+    /// The attributes of the group key and of the version key.
     pub(crate) const fn keys(self) -> (&'static str, &'static str) {
         match self {
             Self::Grouped => (PARTITION_KEY, SORT_KEY),
@@ -78,31 +80,31 @@ impl Layout {
 /// A part of the key of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPart {
-    /// Text, as it is.
+    /// Fixed text.
     Text(&'static str),
-    /// A field of the group, by its place among them.
+    /// A field of the group, by its index.
     Name(usize),
 }
 
 /// A field of the struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegistryField {
-    /// Its name in the struct.
+    /// The field name in the struct.
     pub name: &'static str,
-    /// Its attribute.
+    /// The attribute name.
     pub attribute: &'static str,
-    /// What its attribute is.
+    /// The type of the attribute.
     pub kind: FieldKind,
     /// Whether its attribute may be absent.
     pub is_optional: bool,
 }
 
-/// A sparse index: by a field of the group, and in it by status.
+/// A sparse index by a field of the group and the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusIndex {
-    /// Its name.
+    /// The index name.
     pub name: &'static str,
-    /// The field, by its place in the group.
+    /// The index of the field in the group.
     pub field: usize,
 }
 
@@ -115,18 +117,18 @@ impl RegistrySchema {
         }
     }
 
-    /// What changes in a version once it is published, besides its pin and its aliases.
+    /// The attributes that change after publication, besides pin and aliases.
     pub(crate) fn state(&self) -> impl Iterator<Item = &'static str> {
         let attributes = [self.status, self.expires, Some(self.deleted)];
         attributes.into_iter().flatten()
     }
 
-    /// What the keys of its versions, pointers and aliases begin with.
+    /// The prefixes of the keys of versions, and of pointers and aliases.
     pub(crate) fn version_leads(&self) -> [&'static str; 2] {
         [self.version_prefix, self.latest]
     }
 
-    /// What the keys of its groups begin with.
+    /// The prefix of the group keys.
     pub(crate) fn group_lead(&self) -> &'static str {
         match self.group_key.first() {
             Some(KeyPart::Text(text)) => text,
@@ -134,7 +136,7 @@ impl RegistrySchema {
         }
     }
 
-    /// A field by its name, or by its attribute.
+    /// Returns a field by its name or its attribute.
     pub(crate) fn field(&self, name: &str) -> Option<&'static RegistryField> {
         let mut fields = self.fields.iter();
         fields
@@ -143,7 +145,7 @@ impl RegistrySchema {
             .or_else(|| fields.find(|field| field.attribute == name))
     }
 
-    /// The field of an index.
+    /// Returns the field of an index.
     pub(crate) fn index_field(&self, index: &StatusIndex) -> Option<&'static RegistryField> {
         self.group.get(index.field)
     }

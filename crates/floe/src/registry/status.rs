@@ -1,16 +1,16 @@
 //! The status of a deployed version.
 
-/// What a deployed version is to its group.
+/// The status of a deployed version in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
-    /// There is a later one; this one goes when its time has come.
+    /// A later version exists. A deprecated version can expire.
     Deprecated,
-    /// There is no later one.
+    /// It is the latest version.
     Latest,
 }
 
 impl Status {
-    /// The text that is stored.
+    /// The stored text.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deprecated => "deprecated",

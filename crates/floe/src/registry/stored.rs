@@ -1,28 +1,28 @@
-//! What stands in the items of a registry. Nothing else knows their attributes.
+//! The attributes of the items of a registry. Only this module knows them.
 //!
-//! A version has the fields of its value, its number, when it was published, the hash of its content, and what changes
-//! later: `latest` or `deprecated` as its status, when it expires, whether it is pinned, which aliases lead to it. Once it
-//! is gone it has neither status nor expiry, but the moment of its deletion: a tombstone.
+//! A version has the fields of its value, its number, its time of publication, its content hash, and attributes that
+//! change later: the status (`latest` or `deprecated`), the expiry, the pin, and its aliases. A deleted version has
+//! neither status nor expiry, but the time of its deletion: it is a tombstone.
 //!
-//! The pointer is a copy of the latest version without its status, so that one request brings it. An alias has the number
-//! that it leads to.
+//! The pointer is a copy of the latest version without its status, so that one request reads the latest version. An
+//! alias has the number of its version.
 
 use floe_store::expr::{Condition, Path};
 use floe_store::{Item, Set, Text, Timestamp, Value};
 
-use super::keys::{GroupPlace, Place};
+use super::keys::{GroupKey, ItemKey};
 use super::schema::{ALIASES, LAST, PARTITION_KEY, PINNED, RegistrySchema, SORT_KEY};
 use super::status::Status;
 use crate::attribute::Expiry;
 use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
-/// What the registry itself knows of a version, or of a pointer.
+/// The metadata of a version or a pointer.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub(super) struct Facts {
-    /// Absent in a pointer to nothing.
+pub(super) struct Metadata {
+    /// `None` in a pointer without a version.
     pub(super) number: Option<u64>,
-    /// The greatest number that the group has given, as far as this item tells.
+    /// The last number used in the group, as far as this item shows.
     pub(super) last: u64,
     pub(super) status: Option<Status>,
     pub(super) published: Option<Timestamp>,
@@ -33,10 +33,10 @@ pub(super) struct Facts {
     pub(super) hash: Option<String>,
 }
 
-impl Facts {
+impl Metadata {
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when an attribute is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if an attribute has the wrong type.
     pub(super) fn of(schema: &RegistrySchema, item: &Item) -> Result<Self> {
         let number = read(schema, item, Some(schema.version), whole_number)?;
         let last = read(schema, item, Some(LAST), whole_number)?;
@@ -46,10 +46,11 @@ impl Facts {
             number,
             last: last.max(number).unwrap_or_default(),
             status: read(schema, item, schema.status, status)?,
-            published: item.get(schema.published).and_then(moment),
+            published: item.get(schema.published).and_then(timestamp),
             expires: expires.map(Expiry::from_secs),
             deleted: read(schema, item, Some(schema.deleted), |value| {
-                moment(value).ok_or_else(|| Invalid::new("the stored attribute is no moment"))
+                timestamp(value)
+                    .ok_or_else(|| Invalid::new("the stored attribute is not a timestamp"))
             })?,
             is_pinned: item.get(PINNED) == Some(&Value::Bool(true)),
             aliases: aliases(item),
@@ -57,40 +58,40 @@ impl Facts {
         })
     }
 
-    /// Whether its time had come by then. Then it is gone, whether or not the store has removed it yet.
+    /// Whether it has expired at this time, even if the store has not removed it yet.
     pub(super) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| expires.is_past(now))
     }
 
-    /// Whether it was deployed then. Where versions have no status, all are that are not deleted.
+    /// Whether it was deployed at this time. Without a status, all versions are deployed until they are deleted.
     pub(super) fn is_deployed(&self, schema: &RegistrySchema, now: Timestamp) -> bool {
         let has_status = self.status.is_some() || schema.status.is_none();
         has_status && self.deleted.is_none() && !self.is_expired(now)
     }
 
-    /// Whether the pointer must lead to it, as far as it shows. Without a status, any version may be the latest.
+    /// Whether it can be the version of the pointer. Without a status, every version can.
     pub(super) fn is_latest(&self, schema: &RegistrySchema) -> bool {
         schema.status.is_none() || self.status == Some(Status::Latest)
     }
 
-    /// The moment since when it is gone, by now.
-    pub(super) fn gone(&self, now: Timestamp) -> Option<Timestamp> {
+    /// The time since which it is deleted, as of now.
+    pub(super) fn deleted_at(&self, now: Timestamp) -> Option<Timestamp> {
         let expired = self.expires.filter(|expires| expires.is_past(now));
-        self.deleted.or(expired.map(moment_of))
+        self.deleted.or(expired.map(expiry_time))
     }
 
-    /// Whether retention leaves it alone.
+    /// Whether it is exempt from expiry.
     fn is_held(&self) -> bool {
         self.is_pinned || !self.aliases.is_empty()
     }
 }
 
-/// The moment of an expiry.
-pub(super) fn moment_of(expiry: Expiry) -> Timestamp {
+/// Converts an expiry to a timestamp.
+pub(super) fn expiry_time(expiry: Expiry) -> Timestamp {
     Timestamp::from_millis(expiry.as_secs().saturating_mul(1000))
 }
 
-/// An attribute, if the registry has one of that name and the item too.
+/// Reads an attribute, if the schema has it and the item too.
 fn read<T>(
     schema: &RegistrySchema,
     item: &Item,
@@ -106,12 +107,12 @@ fn read<T>(
 
 fn whole_number(value: &Value) -> Result<u64, Invalid> {
     let number = value.as_n().and_then(|number| number.to_u64());
-    number.ok_or_else(|| Invalid::new("the stored attribute is no whole number"))
+    number.ok_or_else(|| Invalid::new("the stored attribute is not a whole number"))
 }
 
 fn status(value: &Value) -> Result<Status, Invalid> {
     let status = value.as_s().and_then(Status::from_text);
-    status.ok_or_else(|| Invalid::new(format!("the stored status is none: value={value:?}")))
+    status.ok_or_else(|| Invalid::new(format!("unknown stored status: value={value:?}")))
 }
 
 fn aliases(item: &Item) -> Vec<String> {
@@ -121,11 +122,11 @@ fn aliases(item: &Item) -> Vec<String> {
     }
 }
 
-/// A moment as text, or in epoch seconds as others may have written it.
-fn moment(value: &Value) -> Option<Timestamp> {
+/// Parses a timestamp: text, or epoch seconds, as other programs may write it.
+fn timestamp(value: &Value) -> Option<Timestamp> {
     match value {
         Value::S(text) => Timestamp::from_iso(text),
-        Value::N(number) => Some(moment_of(Expiry::from_secs(number.to_u64()?))),
+        Value::N(number) => Some(expiry_time(Expiry::from_secs(number.to_u64()?))),
         _ => None,
     }
 }
@@ -142,15 +143,15 @@ fn remove_state(schema: &RegistrySchema, item: &mut Item) {
     }
 }
 
-/// A copy of an item, for another place.
-fn copy_to(place: Place, item: &Item) -> Item {
-    let item = item.clone().with(PARTITION_KEY, place.pk);
-    item.with(SORT_KEY, place.sk)
+/// A copy of an item under another key.
+fn copy_to(key: ItemKey, item: &Item) -> Item {
+    let item = item.clone().with(PARTITION_KEY, key.pk);
+    item.with(SORT_KEY, key.sk)
 }
 
 /// The item of a new version.
 pub(super) fn new_version(
-    group: &GroupPlace,
+    group: &GroupKey,
     content: &Item,
     (number, hash, published): (u64, &str, Timestamp),
 ) -> Item {
@@ -163,8 +164,8 @@ pub(super) fn new_version(
     item
 }
 
-/// The pointer to a version, in a group that has given numbers up to the last.
-pub(super) fn pointer(group: &GroupPlace, version: &Item, number: u64, last: u64) -> Item {
+/// The pointer to a version. `last` is the last number used in the group.
+pub(super) fn pointer(group: &GroupKey, version: &Item, number: u64, last: u64) -> Item {
     let mut item = copy_to(group.pointer(), version);
     remove_state(group.schema, &mut item);
     if last != number {
@@ -173,42 +174,42 @@ pub(super) fn pointer(group: &GroupPlace, version: &Item, number: u64, last: u64
     item
 }
 
-/// The pointer of a group of which nothing is deployed: it keeps the numbers from being given again.
-pub(super) fn empty_pointer(group: &GroupPlace, last: u64) -> Item {
-    group.pointer().key().with(LAST, last)
+/// The pointer of a group without deployed versions. It keeps numbers from being reused.
+pub(super) fn empty_pointer(group: &GroupKey, last: u64) -> Item {
+    group.pointer().to_item().with(LAST, last)
 }
 
 /// The version that a pointer is a copy of.
-pub(super) fn pointed_version(group: &GroupPlace, pointer: &Item, number: u64) -> Item {
+pub(super) fn pointed_version(group: &GroupKey, pointer: &Item, number: u64) -> Item {
     let mut item = copy_to(group.version(number), pointer);
     item.remove(LAST);
     set_status(group.schema, &mut item, Status::Latest);
     item
 }
 
-/// A version that is no longer the latest. What holds it keeps it from expiring.
+/// Marks a version as deprecated.
 pub(super) fn demote(schema: &RegistrySchema, version: &mut Item) {
     set_status(schema, version, Status::Deprecated);
 }
 
-/// Sets the expiry of a deprecated version, or takes it away if something holds it.
+/// Sets the expiry of a deprecated version, or removes it if the version is pinned or has aliases.
 pub(super) fn expire(
     schema: &RegistrySchema,
     item: &mut Item,
     expires: Option<Expiry>,
 ) -> Result<()> {
-    let (Some(attribute), facts) = (schema.expires, Facts::of(schema, item)?) else {
+    let (Some(attribute), metadata) = (schema.expires, Metadata::of(schema, item)?) else {
         return Ok(());
     };
-    if facts.is_held() {
+    if metadata.is_held() {
         item.remove(attribute);
-    } else if let (Some(expires), Some(Status::Deprecated)) = (expires, facts.status) {
+    } else if let (Some(expires), Some(Status::Deprecated)) = (expires, metadata.status) {
         item.insert(attribute, expires.as_secs());
     }
     Ok(())
 }
 
-/// A version that is the latest again.
+/// A version that becomes the latest again.
 pub(super) fn promoted(schema: &RegistrySchema, version: &Item) -> Item {
     let mut item = version.clone();
     set_status(schema, &mut item, Status::Latest);
@@ -218,7 +219,7 @@ pub(super) fn promoted(schema: &RegistrySchema, version: &Item) -> Item {
     item
 }
 
-/// Pins a version, or a copy of it, or unpins it.
+/// Pins or unpins a version, or a copy of it.
 pub(super) fn pin(item: &mut Item, is_pinned: bool) {
     if is_pinned {
         item.insert(PINNED, true);
@@ -227,20 +228,20 @@ pub(super) fn pin(item: &mut Item, is_pinned: bool) {
     }
 }
 
-/// Adds an alias that leads to a version, or to a copy of it, or removes it.
-pub(super) fn lead(item: &mut Item, name: &str, is_aliased: bool) {
+/// Adds an alias to a version, or to a copy of it, or removes it.
+pub(super) fn set_alias(item: &mut Item, name: &str, is_aliased: bool) {
     let mut names = aliases(item);
     names.retain(|known| known != name);
     names.extend(is_aliased.then(|| name.to_owned()));
     names.sort_unstable();
     match Set::new(names.into_iter().map(Text::from)) {
         Ok(names) => item.insert(ALIASES, Value::Ss(names)),
-        // None is left, and there are no empty sets.
+        // No alias is left, and sets cannot be empty.
         Err(_) => item.remove(ALIASES),
     };
 }
 
-/// The tombstone of a version that is gone since then: neither status nor expiry, and all that it was besides.
+/// The tombstone of a version deleted at this time: the version without status, expiry and pin.
 pub(super) fn tombstone(schema: &RegistrySchema, version: &Item, deleted: Timestamp) -> Item {
     let mut item = version.clone();
     remove_state(schema, &mut item);
@@ -249,11 +250,11 @@ pub(super) fn tombstone(schema: &RegistrySchema, version: &Item, deleted: Timest
 }
 
 /// The item of an alias.
-pub(super) fn alias(place: &Place, schema: &RegistrySchema, number: u64) -> Item {
-    place.key().with(schema.version, number)
+pub(super) fn alias(key: &ItemKey, schema: &RegistrySchema, number: u64) -> Item {
+    key.to_item().with(schema.version, number)
 }
 
-/// The condition that an item is as it was, as far as the registry looks at it: what was published never changes.
+/// The condition that an item is unchanged. It covers the attributes that can change after publication.
 pub(super) fn as_it_was(schema: &RegistrySchema, item: &Item) -> Condition {
     let own = [schema.version, LAST, PINNED, ALIASES];
     let there = Condition::attribute_exists(Path::attribute(PARTITION_KEY));
@@ -267,7 +268,7 @@ pub(super) fn as_it_was(schema: &RegistrySchema, item: &Item) -> Condition {
     })
 }
 
-/// The condition that there is no such item.
+/// The condition that the item does not exist.
 pub(super) fn is_absent() -> Condition {
     Condition::attribute_not_exists(Path::attribute(PARTITION_KEY))
 }

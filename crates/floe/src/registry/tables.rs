@@ -1,23 +1,23 @@
-//! The tables of registries: made, compared, and written as infrastructure code, as those of models are.
+//! The table definitions of registries, also as infrastructure code, like those of models.
 
 use std::collections::BTreeMap;
 
 use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
 
-use super::described::DESCRIBED;
+use super::described::DESCRIPTIONS_KEY;
 use super::schema::{Layout, PARTITION_KEY, RegistrySchema, SORT_KEY};
 use crate::attribute::FieldKind;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tables::{ENSURE_DEADLINE, InfrastructureFormat, TableChange, infrastructure_of};
 
-/// The tables of these registries, in the order of their names.
+/// Returns the definitions of the tables of these registries, ordered by name.
 ///
 /// # Errors
 ///
-/// [`Table`](ErrorKind::Table) when registries that share a table do not agree on it, when the keys of two could be the
-/// same, or when the store would refuse the table.
+/// [`Table`](ErrorKind::Table) if registries in one table have conflicting definitions, if the keys of two registries
+/// could collide, or if the table is invalid.
 pub fn registry_tables(schemas: &[&RegistrySchema]) -> Result<Vec<TableDef>> {
     let mut tables: BTreeMap<&str, Vec<&RegistrySchema>> = BTreeMap::new();
     for schema in schemas {
@@ -32,8 +32,8 @@ pub fn registry_tables(schemas: &[&RegistrySchema]) -> Result<Vec<TableDef>> {
         .collect()
 }
 
-/// The tables of these registries as infrastructure code, as for
-/// [models](crate::model::tables::infrastructure).
+/// Returns the tables of these registries as infrastructure code, like
+/// [`infrastructure`](crate::model::tables::infrastructure) for models.
 ///
 /// # Errors
 ///
@@ -46,9 +46,9 @@ pub fn registry_infrastructure(
 }
 
 impl Db {
-    /// Creates the tables that these registries lack, with their indexes, expiry and change streams, and waits until all
-    /// of it can be used. Then it keeps the [descriptions](super::describe) of the registries in them, for programs that
-    /// have not got the structs.
+    /// Creates missing tables of these registries, with their indexes, expiry and change streams, and waits until they
+    /// are active. Then stores the [descriptions](super::describe) of the registries in them, for programs without the
+    /// structs.
     ///
     /// # Errors
     ///
@@ -62,24 +62,27 @@ impl Db {
 }
 
 fn definition(table: &str, sharing: &[&RegistrySchema]) -> Result<TableDef> {
-    let fault = |what: &str, facts: &str| {
+    let fault = |what: &str, details: &str| {
         let names: Vec<_> = sharing.iter().map(|schema| schema.name).collect();
         let names = names.join(",");
-        let message = format!("{what}: table={table} registries={names}{facts}");
+        let message = format!("{what}: table={table} registries={names}{details}");
         Error::new(ErrorKind::Table, message)
     };
     for (at, one) in sharing.iter().enumerate() {
         if let Some(other) = sharing.iter().skip(at + 1).find(|other| meet(one, other)) {
-            let facts = format!(" one={} other={}", one.name, other.name);
-            let what = "the keys of two registries in one table begin alike, so that they could be the same";
-            return Err(fault(what, &facts));
+            let details = format!(" one={} other={}", one.name, other.name);
+            let what = "the keys of two registries in one table could collide: choose prefixes of which none begins with the other";
+            return Err(fault(what, &details));
         }
     }
-    if sharing.iter().any(|one| one.latest.starts_with(DESCRIBED)) {
-        let facts = format!(" latest={DESCRIBED}");
+    if sharing
+        .iter()
+        .any(|one| one.latest.starts_with(DESCRIPTIONS_KEY))
+    {
+        let details = format!(" latest={DESCRIPTIONS_KEY}");
         return Err(fault(
-            "the keys of pointers begin as those of descriptions do",
-            &facts,
+            "the keys of pointers could collide with those of descriptions",
+            &details,
         ));
     }
     let mut builder =
@@ -119,20 +122,20 @@ const fn key_kind(kind: FieldKind) -> KeyKind {
     }
 }
 
-/// The one attribute by which items of the table expire.
+/// The attribute by which items of the table expire.
 fn expiry(
     sharing: &[&RegistrySchema],
     fault: &dyn Fn(&str, &str) -> Error,
 ) -> Result<Option<&'static str>> {
-    let mut told = sharing.iter().filter_map(|schema| schema.expires);
-    let Some(expires) = told.next() else {
+    let mut declared = sharing.iter().filter_map(|schema| schema.expires);
+    let Some(expires) = declared.next() else {
         return Ok(None);
     };
-    if told.any(|other| other != expires) {
+    if declared.any(|other| other != expires) {
         let what = "registries of one table expire by different attributes";
         return Err(fault(what, ""));
     }
-    // The store would remove versions of a registry that never said they expire.
+    // The store would remove versions of a registry that does not declare an expiry.
     let silent = sharing.iter().find(|schema| {
         let own = [schema.version, schema.published, schema.deleted];
         schema.expires.is_none()
@@ -150,7 +153,7 @@ fn expiry(
     }
 }
 
-/// Whether an item could be one of both.
+/// Whether an item could belong to both registries.
 fn meet(one: &RegistrySchema, other: &RegistrySchema) -> bool {
     let begin_alike = |ones: &[&str], others: &[&str]| {
         ones.iter().any(|one| {
@@ -163,7 +166,7 @@ fn meet(one: &RegistrySchema, other: &RegistrySchema) -> bool {
     begin_alike(&one_pk, &other_pk) && begin_alike(&one_sk, &other_sk)
 }
 
-/// What the partition keys and the sort keys of a registry begin with.
+/// The prefixes of the partition keys and of the sort keys of a registry.
 fn leads(schema: &RegistrySchema) -> (Vec<&'static str>, Vec<&'static str>) {
     let (groups, versions) = (vec![schema.group_lead()], schema.version_leads().to_vec());
     match schema.layout {

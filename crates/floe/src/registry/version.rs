@@ -1,89 +1,89 @@
-//! A version, as it is read.
+//! A version as read.
 
 use floe_store::{Item, Timestamp};
 
 use super::content::Content;
 use super::schema::RegistrySchema;
 pub use super::status::Status;
-use super::stored::Facts;
+use super::stored::Metadata;
 use crate::attribute::Expiry;
 use crate::attribute::missing;
 use crate::error::{Error, Result};
 
-/// A published version: what was published, and what became of it.
+/// A published version: its content and its present state.
 ///
-/// One whose time has come reads as it will when the store has removed it: without status and expiry, deleted at that
-/// moment.
+/// An expired version reads as it will after the store has removed it: without status and expiry, deleted at the time
+/// of its expiry.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Version<R> {
-    /// Its number: the first of a group is 1.
+    /// The version number. The first version of a group has number 1.
     pub number: u64,
-    /// What was published.
+    /// The published content.
     pub value: R,
-    /// What it is to its group; absent if it is gone, or if versions of the registry have none.
+    /// The status in its group; `None` if it is deleted, or if the registry has no status.
     pub status: Option<Status>,
-    /// When it was published, where that is known.
+    /// The time of publication, if known.
     pub published: Option<Timestamp>,
-    /// When it goes, if it does.
+    /// The expiry, if any.
     pub expires: Option<Expiry>,
-    /// Since when it is gone, if it is.
+    /// The time of deletion, if it is deleted.
     pub deleted: Option<Timestamp>,
-    /// Whether retention leaves it alone.
+    /// Whether it is pinned, that is, exempt from expiry.
     pub is_pinned: bool,
-    /// The aliases that lead to it, in the order of their names.
+    /// Its aliases, ordered by name.
     pub aliases: Vec<String>,
-    /// The hash of its content.
+    /// The content hash.
     pub hash: Option<String>,
 }
 
 impl<R: Content> Version<R> {
-    /// The version that an item holds.
+    /// Decodes the version of an item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the item does not match the registry.
     pub(super) fn of_item(
         schema: &'static RegistrySchema,
         item: &Item,
         now: Timestamp,
     ) -> Result<Self> {
-        let facts = Facts::of(schema, item)?;
-        Self::of_facts(schema, facts, item, now)
+        let metadata = Metadata::of(schema, item)?;
+        Self::of_metadata(schema, metadata, item, now)
     }
 
-    /// The version that a pointer is a copy of, if it points to any.
+    /// Decodes the version that a pointer is a copy of, if it has one.
     pub(super) fn of_pointer(
         schema: &'static RegistrySchema,
         item: &Item,
         now: Timestamp,
     ) -> Result<Option<Self>> {
-        let mut facts = Facts::of(schema, item)?;
-        if facts.number.is_none() {
+        let mut metadata = Metadata::of(schema, item)?;
+        if metadata.number.is_none() {
             return Ok(None);
         }
-        facts.status = schema.status.map(|_| Status::Latest);
-        Self::of_facts(schema, facts, item, now).map(Some)
+        metadata.status = schema.status.map(|_| Status::Latest);
+        Self::of_metadata(schema, metadata, item, now).map(Some)
     }
 
-    fn of_facts(
+    fn of_metadata(
         schema: &'static RegistrySchema,
-        facts: Facts,
+        metadata: Metadata,
         item: &Item,
         now: Timestamp,
     ) -> Result<Self> {
-        let is_gone = facts.gone(now).is_some();
+        let is_gone = metadata.deleted_at(now).is_some();
         let no_number = || Error::invalid(schema.name, schema.version, &missing());
         Ok(Self {
-            number: facts.number.ok_or_else(no_number)?,
+            number: metadata.number.ok_or_else(no_number)?,
             value: R::of_version(schema, item)?,
-            status: facts.status.filter(|_| !is_gone),
-            published: facts.published,
-            expires: facts.expires.filter(|_| !is_gone),
-            deleted: facts.gone(now),
-            is_pinned: facts.is_pinned,
-            aliases: facts.aliases,
-            hash: facts.hash,
+            status: metadata.status.filter(|_| !is_gone),
+            published: metadata.published,
+            expires: metadata.expires.filter(|_| !is_gone),
+            deleted: metadata.deleted_at(now),
+            is_pinned: metadata.is_pinned,
+            aliases: metadata.aliases,
+            hash: metadata.hash,
         })
     }
 }

@@ -1,13 +1,13 @@
-//! How long a transaction waits before it runs again.
+//! The pauses before retries.
 
 use std::time::Duration;
 
 use floe_store::env::SeededRandom;
 
-/// How often a transaction runs again, and after which pauses.
+/// The number of retries and the pauses before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Backoff {
-    /// The most runs after the first.
+    /// Maximum retries after the first attempt.
     pub(crate) retries: u32,
     /// The first pause.
     pub(crate) initial: Duration,
@@ -30,19 +30,19 @@ impl Backoff {
         }
     }
 
-    /// The pauses before an append is tried again: somebody has just been faster, and is done.
+    /// For retries of an append. The pauses are short: the conflicting append has already completed.
     pub(crate) const fn resync() -> Self {
         Self::new(3, 5, 200)
     }
 
-    /// For calls of a pattern that are transactions of their own: many may change the same item at once, and each lost
-    /// race means that another one is done.
+    /// For calls of a pattern that are separate transactions: many may change the same item at once, and each conflict
+    /// means that another one has completed.
     pub(crate) const fn contended(retries: u32) -> Self {
         Self::new(retries, 2, 100)
     }
 
-    /// The pause before a retry, counted from 1: doubled each time up to the longest, and within a tenth
-    /// of that, by the seed.
+    /// The pause before a retry, counted from 1. It doubles each time up to the longest, with a jitter of a tenth by the
+    /// seed.
     pub(crate) fn pause(&self, retry: u32, seed: u64) -> Duration {
         let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
         let pause = self.initial.saturating_mul(doubled).min(self.max);
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest_within_a_tenth() {
+    fn pauses_double_up_to_the_maximum_with_jitter_of_a_tenth() {
         let backoff = Backoff {
             retries: 4,
             ..Backoff::default()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_of_nothing_stays_nothing() {
+    fn zero_initial_pause_stays_zero() {
         let backoff = Backoff {
             initial: Duration::ZERO,
             ..Backoff::default()

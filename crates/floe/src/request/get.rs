@@ -1,4 +1,4 @@
-//! Reading items by their keys.
+//! Reads of items by their keys.
 
 use floe_store::op::{BatchGetItem, GetItem};
 use floe_store::{Error as StoreError, Item, Result};
@@ -6,7 +6,7 @@ use floe_store::{Error as StoreError, Item, Result};
 use super::{Attempts, Budget};
 use crate::db::Db;
 
-/// Maximum responses in a row that hold none of the keys asked for.
+/// Maximum consecutive responses that process none of the keys.
 const EMPTY_RESPONSES_MAX: u32 = 9;
 
 /// An item to read.
@@ -28,7 +28,7 @@ impl ItemRequest<'_> {
 ///
 /// # Errors
 ///
-/// What the engine answers.
+/// The engine's error.
 pub(crate) async fn get(db: &Db, request: ItemRequest<'_>) -> Result<Option<Item>> {
     let mut get = GetItem::new(request.table, request.key);
     if !request.consistent {
@@ -37,12 +37,12 @@ pub(crate) async fn get(db: &Db, request: ItemRequest<'_>) -> Result<Option<Item
     Ok(db.engine().get_item(get).await?.item)
 }
 
-/// Reads up to 100 items, and returns them in the order of their requests. Keys that the engine leaves unprocessed are
-/// asked for again: at once if the response held others, else after a pause.
+/// Reads up to 100 items, and returns them in the order of their requests. Unprocessed keys are requested again: at once
+/// if the engine processed other keys, else after a pause.
 ///
 /// # Errors
 ///
-/// What the engine answers; [`StoreError::Throttling`] when it processes no key for too long.
+/// The engine's error; [`StoreError::Throttling`] if it processes no key for too long.
 pub(crate) async fn batch_get(db: &Db, requests: &[ItemRequest<'_>]) -> Result<Vec<Option<Item>>> {
     let mut found: Vec<Option<Item>> = vec![None; requests.len()];
     let mut batch = BatchGetItem::new();
@@ -51,7 +51,7 @@ pub(crate) async fn batch_get(db: &Db, requests: &[ItemRequest<'_>]) -> Result<V
         of_table.keys.push(request.key.clone());
         of_table.consistent = request.consistent;
     }
-    let mut left = requests.len();
+    let mut remaining = requests.len();
     let mut budget = Budget::for_write();
     budget.sends_max = EMPTY_RESPONSES_MAX;
     let mut attempts = Attempts::new(db, budget);
@@ -68,14 +68,14 @@ pub(crate) async fn batch_get(db: &Db, requests: &[ItemRequest<'_>]) -> Result<V
             }
         }
         let unprocessed = output.unprocessed;
-        let left_before = left;
-        left = unprocessed.values().map(|keys| keys.keys.len()).sum();
-        if left == 0 {
+        let remaining_before = remaining;
+        remaining = unprocessed.values().map(|keys| keys.keys.len()).sum();
+        if remaining == 0 {
             return Ok(found);
         }
-        if left < left_before {
+        if remaining < remaining_before {
             attempts.reset();
-        } else if attempts.is_left() {
+        } else if attempts.has_attempts_left() {
             attempts.pause().await;
         } else {
             return Err(StoreError::Throttling(format!(

@@ -6,9 +6,9 @@ use super::{Attempts, Budget};
 use crate::db::Db;
 use crate::error::Error;
 
-/// An error of which is known whether sending the same request again can help.
+/// An error that knows whether a retry of the same request can help.
 pub(crate) trait Retryable {
-    /// Whether sending the same request again can help.
+    /// Whether a retry of the same request can help.
     fn is_retryable(&self) -> bool;
 }
 
@@ -24,7 +24,7 @@ impl Retryable for Error {
     }
 }
 
-/// Sends a read or an idempotent write until it succeeds, fails for good, or the budget is used up.
+/// Sends a read or an idempotent write until it succeeds, fails permanently, or the budget is used up.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub(crate) async fn repeat<'f, T, E: Retryable>(
             Ok(response) => return Ok(response),
             Err(error) => error,
         };
-        if !error.is_retryable() || !attempts.is_left() {
+        if !error.is_retryable() || !attempts.has_attempts_left() {
             return Err(error);
         }
         attempts.pause().await;

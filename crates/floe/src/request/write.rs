@@ -9,102 +9,110 @@ use crate::telemetry::transaction as telemetry;
 
 /// A write that is sent until its outcome is known.
 pub(crate) trait Write {
-    /// What a failed condition means.
-    type Refusal;
+    /// The meaning of a rejection.
+    type Rejection;
 
-    /// Sends it once.
+    /// Sends the write once.
     ///
     /// # Errors
     ///
-    /// What the engine answers.
-    fn send(&mut self, sending: Sending) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// The engine's error.
+    fn send(&mut self, attempt: SendAttempt)
+    -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// What it means that the store refused the write, if `error` is a refusal.
+    /// Interprets an error as a rejection, if it is one.
     ///
     /// # Errors
     ///
-    /// The same error if it is not a refusal.
-    fn refused(&mut self, error: StoreError, sending: Sending)
-    -> Result<Self::Refusal, StoreError>;
+    /// The same error if it is not a rejection.
+    fn rejection(
+        &mut self,
+        error: StoreError,
+        attempt: SendAttempt,
+    ) -> Result<Self::Rejection, StoreError>;
 
-    /// Finds out whether a sending whose response was lost was applied. Only for writes without a token.
+    /// Finds out whether an attempt whose response was lost was applied. Only for writes without a token.
     fn reconcile(&mut self) -> impl Future<Output = Reconciled> + Send {
         std::future::ready(Reconciled::Resend)
     }
 }
 
-/// One sending of a write.
+/// One attempt to send a write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sending {
+pub(crate) struct SendAttempt {
     /// Its number, counted from 1.
     pub(crate) number: u32,
-    /// Whether an earlier one may have been applied.
+    /// Whether an earlier attempt may have been applied.
     pub(crate) in_doubt: bool,
 }
 
-/// What is known of a write whose response was lost.
+/// The result of reconciling a write whose response was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reconciled {
     /// It was applied.
     Applied,
     /// It was not applied, or sending it again has no further effect if it was.
     Resend,
-    /// It cannot be known.
+    /// It cannot be determined.
     Unknown,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug)]
-pub(crate) enum Outcome<R> {
+pub(crate) enum WriteOutcome<R> {
     /// It was applied.
     Applied,
     /// A condition did not hold.
-    Refused(R),
+    Rejected(R),
     /// It was not applied.
     Failed(StoreError),
-    /// A response was lost, and the store did not come back within the budget.
+    /// A response was lost, and the outcome could not be determined within the budget.
     Unknown(StoreError),
 }
 
 /// Sends a write until its outcome is known or the budget is used up.
-pub(crate) async fn write<W: Write>(db: &Db, budget: Budget, write: &mut W) -> Outcome<W::Refusal> {
-    let loses_answers = db.engine().capabilities().loses_answers;
+pub(crate) async fn write<W: Write>(
+    db: &Db,
+    budget: Budget,
+    write: &mut W,
+) -> WriteOutcome<W::Rejection> {
+    let loses_responses = db.engine().capabilities().loses_responses;
     let mut attempts = Attempts::new(db, budget);
     let mut in_doubt = false;
     loop {
         let number = attempts.count();
-        let sending = Sending { number, in_doubt };
-        let Err(error) = write.send(sending).await else {
+        let attempt = SendAttempt { number, in_doubt };
+        let Err(error) = write.send(attempt).await else {
             if in_doubt {
-                telemetry::settled("token", true, number);
+                telemetry::reconciled("token", true, number);
             }
-            return Outcome::Applied;
+            return WriteOutcome::Applied;
         };
-        let error = match write.refused(error, sending) {
-            Ok(refusal) => return Outcome::Refused(refusal),
+        let error = match write.rejection(error, attempt) {
+            Ok(rejection) => return WriteOutcome::Rejected(rejection),
             Err(error) => error,
         };
         let is_lost = error.may_have_applied();
-        // An earlier sending with the same token is still being worked on.
+        // TransactionInProgress: an earlier attempt with the same token is still being processed.
         in_doubt |= is_lost || error == StoreError::TransactionInProgress;
         let may_pass = if is_lost {
-            // An engine that loses no responses has failed if it does not know, and accepts no further writes.
-            loses_answers
+            // An engine that loses no responses reports this only after a failure, and accepts no further writes.
+            loses_responses
         } else {
             error.is_retryable() && (in_doubt || budget.waits_for_store)
         };
-        if !may_pass || !attempts.is_left() {
+        if !may_pass || !attempts.has_attempts_left() {
             return if in_doubt {
-                Outcome::Unknown(error)
+                WriteOutcome::Unknown(error)
             } else {
-                Outcome::Failed(error)
+                WriteOutcome::Failed(error)
             };
         }
         if is_lost {
             match write.reconcile().await {
-                Reconciled::Applied => return Outcome::Applied,
+                Reconciled::Applied => return WriteOutcome::Applied,
                 Reconciled::Resend => {}
-                Reconciled::Unknown => return Outcome::Unknown(error),
+                Reconciled::Unknown => return WriteOutcome::Unknown(error),
             }
         }
         attempts.pause().await;

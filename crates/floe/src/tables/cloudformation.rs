@@ -1,4 +1,4 @@
-//! A template of AWS CloudFormation.
+//! AWS CloudFormation templates.
 
 use floe_store::TableDef;
 
@@ -30,13 +30,13 @@ fn resource(table: TableDef) -> Node {
         properties.push(("TimeToLiveSpecification", time_to_live(&attribute)));
     }
     if let Some(view) = stream {
-        // Unlike CreateTable, it takes the images alone.
+        // Unlike CreateTable, CloudFormation has no StreamEnabled.
         properties.push(("StreamSpecification", Node::map([stream_view(view)])));
     }
     of_type("AWS::DynamoDB::Table", Some("Retain"), properties)
 }
 
-/// A resource of this type, with what becomes of it when the stack no longer has it.
+/// A resource of this type, with a policy for its deletion and replacement.
 pub(crate) fn of_type<'a>(
     kind: &str,
     policy: Option<&str>,

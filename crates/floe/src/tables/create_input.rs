@@ -32,7 +32,7 @@ fn input(table: TableDef) -> Node {
     Node::map(inputs)
 }
 
-/// What CreateTable and CloudFormation say alike of a table.
+/// The properties of a table that CreateTable and CloudFormation share.
 pub(super) fn properties(table: TableDef) -> Vec<(&'static str, Node)> {
     let request = CreateTable::from(table);
     let definitions = request.attribute_definitions.iter().map(definition);
@@ -102,7 +102,7 @@ fn projection(projection: &Projection) -> Node {
     }
 }
 
-/// The name that DynamoDB gives the projection.
+/// DynamoDB's name for the projection.
 pub(super) const fn projection_type(projection: &Projection) -> &'static str {
     match projection {
         Projection::All => "ALL",

@@ -1,4 +1,4 @@
-//! What a table lacks, and in what it differs from its definition.
+//! Compares a table with its definition: conflicting properties and missing parts.
 
 use floe_store::op::CreateTable;
 use floe_store::table::{
@@ -44,8 +44,8 @@ fn projection_text(projection: &Projection) -> String {
     }
 }
 
-/// In what a table differs from its definition so that only a person can decide what to do. What it has
-/// beyond the definition is no difference.
+/// Lists how a table conflicts with its definition, where only a person can decide what to do. Anything that the table
+/// has beyond the definition is not a difference.
 pub(crate) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec<String> {
     let table = &actual.definition;
     let mut found = Vec::new();
@@ -56,10 +56,10 @@ pub(crate) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec
     };
     compare("key", &key_text(&expected.key), &key_text(&table.key));
     for index in &expected.indexes {
-        match standing_index(actual, &index.name) {
-            Some(standing) => {
+        match existing_index(actual, &index.name) {
+            Some(existing) => {
                 let what = format!("index {}", index.name);
-                compare(&what, &index_text(index), &index_text(standing));
+                compare(&what, &index_text(index), &index_text(existing));
             }
             None => {
                 for (attribute, kind) in known_kinds(table, &index.key) {
@@ -78,7 +78,7 @@ pub(crate) fn differences(expected: &TableDef, actual: &TableDescription) -> Vec
     found
 }
 
-/// The types that the table already gives to attributes of a key.
+/// The types that the table already has for the attributes of a key.
 fn known_kinds<'k>(
     table: &TableDef,
     key: &'k KeySchema,
@@ -90,8 +90,8 @@ fn known_kinds<'k>(
     })
 }
 
-/// The index of that name, unless it is being removed.
-fn standing_index<'a>(actual: &'a TableDescription, name: &str) -> Option<&'a IndexDef> {
+/// The index of that name, unless it is being deleted.
+fn existing_index<'a>(actual: &'a TableDescription, name: &str) -> Option<&'a IndexDef> {
     match index_status(actual, name) {
         Some(TableStatus::Deleting) => None,
         _ => actual.definition.index(name),
@@ -103,7 +103,7 @@ fn index_status(actual: &TableDescription, name: &str) -> Option<TableStatus> {
     Some(index.status)
 }
 
-/// What a table lacks that its definition has, for the message.
+/// Lists what a table lacks compared with its definition, for the error message.
 pub(crate) fn missing(expected: &TableDef, actual: Option<&TableDescription>) -> Vec<String> {
     let Some(actual) = actual else {
         return vec!["the table".to_owned()];

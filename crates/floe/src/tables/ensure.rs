@@ -1,8 +1,8 @@
-//! Brings the tables of a store to their definitions.
+//! Creates missing tables, indexes, expiry and streams until the tables of a store match their definitions.
 //!
-//! Each table is looked at and taken one step further, until nothing is missing. What to do follows from
-//! what is seen alone, so that it does not matter who took the last step: several processes can do this
-//! at once, and a lost answer is settled by looking again.
+//! Each table is described and advanced by one step, until nothing is missing. The next step depends only on the
+//! description, not on who took the previous step. So several processes can do this concurrently, and a lost response
+//! is reconciled by the next description.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,43 +15,43 @@ use super::difference::{differences, missing};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long [`Db::ensure_tables`] waits until everything is ready.
+/// How long [`Db::ensure_tables`] waits for all tables to be ready.
 pub const ENSURE_DEADLINE: Duration = Duration::from_secs(600);
 
-/// The pause before the first look again, which doubles from then on.
+/// The pause before the first retry; it doubles with each one.
 const PAUSE_INITIAL: Duration = Duration::from_millis(20);
-/// The longest pause between two looks.
+/// Maximum pause between two requests.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What [`Db::ensure_tables`] did to a table. What another process did at the same time is not told.
+/// A change that [`Db::ensure_tables`] made to a table. Concurrent changes by another process are not reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TableChange {
-    /// The table was missing and has been created, with its indexes.
+    /// The table was created, with its indexes.
     Created {
         /// The table.
         table: String,
     },
-    /// An index was missing and has been added, and filled from the items that were there.
+    /// An index was added, and filled from the existing items.
     IndexAdded {
         /// The table.
         table: String,
         /// The index.
         index: String,
     },
-    /// Items did not expire, and now do.
-    ExpirySwitchedOn {
+    /// Expiry was enabled.
+    ExpiryEnabled {
         /// The table.
         table: String,
-        /// The attribute that tells when an item expires.
+        /// The attribute with the expiry time of an item.
         attribute: String,
     },
-    /// The table kept no change stream, and now does.
-    StreamSwitchedOn {
+    /// The change stream was enabled.
+    StreamEnabled {
         /// The table.
         table: String,
     },
-    /// Everything was there.
+    /// Nothing was missing.
     Unchanged {
         /// The table.
         table: String,
@@ -65,21 +65,21 @@ impl fmt::Display for TableChange {
             Self::IndexAdded { table, index } => {
                 write!(f, "index added: table={table} index={index}")
             }
-            Self::ExpirySwitchedOn { table, attribute } => {
-                write!(f, "expiry switched on: table={table} attribute={attribute}")
+            Self::ExpiryEnabled { table, attribute } => {
+                write!(f, "expiry enabled: table={table} attribute={attribute}")
             }
-            Self::StreamSwitchedOn { table } => write!(f, "stream switched on: table={table}"),
+            Self::StreamEnabled { table } => write!(f, "stream enabled: table={table}"),
             Self::Unchanged { table } => write!(f, "unchanged: table={table}"),
         }
     }
 }
 
 impl Db {
-    /// As [`ensure_tables_within`](Db::ensure_tables_within), for tables that are not those of models.
+    /// Like [`ensure_tables_within`](Db::ensure_tables_within), for any table definitions.
     ///
     /// # Errors
     ///
-    /// As [`ensure_tables`](Db::ensure_tables).
+    /// As for [`ensure_tables`](Db::ensure_tables).
     pub async fn ensure_definitions(
         &self,
         definitions: Vec<TableDef>,
@@ -87,30 +87,30 @@ impl Db {
     ) -> Result<Vec<TableChange>> {
         let engine = &**self.engine();
         check_capabilities(&engine.capabilities(), &definitions)?;
-        let mut tables: Vec<_> = definitions.into_iter().map(Progress::new).collect();
-        let begun = self.env().now();
+        let mut tables: Vec<_> = definitions.into_iter().map(TableProgress::new).collect();
+        let started = self.env().now();
         let (mut slept, mut pause) = (Duration::ZERO, PAUSE_INITIAL);
         loop {
             for table in tables.iter_mut().filter(|table| table.next != Step::Done) {
-                table.look(engine).await?;
+                table.describe(engine).await?;
             }
-            // Nothing is changed before every table has been seen not to differ.
-            if tables.iter().all(|table| table.next != Step::Look) {
+            // No table is changed before all were checked for differences.
+            if tables.iter().all(|table| table.next != Step::Describe) {
                 for table in &mut tables {
                     table.advance(engine).await?;
                 }
             }
             if tables.iter().all(|table| table.next == Step::Done) {
-                let changes = tables.into_iter().flat_map(Progress::into_changes);
+                let changes = tables.into_iter().flat_map(TableProgress::into_changes);
                 return Ok(changes.collect());
             }
-            // What has been slept counts even if the clock stands still.
-            let left = deadline.saturating_sub(self.env().now().since(begun).max(slept));
-            if left.is_zero() {
+            // Time slept counts even if the clock stands still.
+            let remaining = deadline.saturating_sub(self.env().now().since(started).max(slept));
+            if remaining.is_zero() {
                 return Err(not_ready(&tables, deadline));
             }
-            self.timer().sleep(pause.min(left)).await;
-            slept += pause.min(left);
+            self.timer().sleep(pause.min(remaining)).await;
+            slept += pause.min(remaining);
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -124,7 +124,7 @@ fn check_capabilities(capabilities: &Capabilities, tables: &[TableDef]) -> Resul
         };
         let expiry = table.ttl_attribute.as_ref();
         if let Some(attribute) = expiry.filter(|_| !capabilities.expiry) {
-            return lacks("let items expire", &format!(" attribute={attribute}"));
+            return lacks("expire items", &format!(" attribute={attribute}"));
         }
         if table.stream.is_some() && !capabilities.streams {
             return lacks("keep a change stream", "");
@@ -139,22 +139,22 @@ fn check_capabilities(capabilities: &Capabilities, tables: &[TableDef]) -> Resul
     Ok(())
 }
 
-/// What to do next with a table.
+/// The next step for a table.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    Look,
+    Describe,
     Take(Action),
     Wait,
     Done,
 }
 
-/// A request that brings a table further.
+/// A request that advances a table.
 #[derive(Clone, Debug, PartialEq)]
 enum Action {
     Create(Box<TableDef>),
     AddIndex(IndexDef),
-    SwitchExpiryOn(Name),
-    SwitchStreamOn(StreamView),
+    EnableExpiry(Name),
+    EnableStream(StreamView),
 }
 
 impl Action {
@@ -165,11 +165,11 @@ impl Action {
                 engine.create_table(CreateTable::from(definition)).await
             }
             Self::AddIndex(index) => engine.update_table(add_index(table, index)).await,
-            Self::SwitchExpiryOn(attribute) => {
+            Self::EnableExpiry(attribute) => {
                 let update = UpdateTimeToLive::enable(table, attribute);
                 engine.update_time_to_live(update).await
             }
-            Self::SwitchStreamOn(view) => {
+            Self::EnableStream(view) => {
                 let mut update = UpdateTable::new(table);
                 update.stream = Some(Some(*view));
                 engine.update_table(update).await
@@ -183,11 +183,11 @@ impl Action {
             Self::AddIndex(IndexDef { name: index, .. }) => {
                 TableChange::IndexAdded { table, index }
             }
-            Self::SwitchExpiryOn(attribute) => TableChange::ExpirySwitchedOn {
+            Self::EnableExpiry(attribute) => TableChange::ExpiryEnabled {
                 table,
                 attribute: attribute.to_string(),
             },
-            Self::SwitchStreamOn(_) => TableChange::StreamSwitchedOn { table },
+            Self::EnableStream(_) => TableChange::StreamEnabled { table },
         }
     }
 }
@@ -201,26 +201,26 @@ fn add_index(table: &str, index: &IndexDef) -> UpdateTable {
     }
 }
 
-/// A table on its way to its definition.
-struct Progress {
+/// The progress of one table towards its definition.
+struct TableProgress {
     expected: TableDef,
     next: Step,
     missing: Vec<String>,
-    /// An action that the store called wrong. Somebody else may have done it; if not, this is the end.
-    refused: Option<(Action, StoreError)>,
-    /// Why the last request did not do what it should.
-    trouble: Option<StoreError>,
+    /// An action that the store rejected as invalid. If another process has not done it meanwhile, the error is final.
+    rejected: Option<(Action, StoreError)>,
+    /// The error of the last request.
+    last_error: Option<StoreError>,
     changes: Vec<TableChange>,
 }
 
-impl Progress {
+impl TableProgress {
     fn new(expected: TableDef) -> Self {
         Self {
             missing: missing(&expected, None),
             expected,
-            next: Step::Look,
-            refused: None,
-            trouble: None,
+            next: Step::Describe,
+            rejected: None,
+            last_error: None,
             changes: Vec::new(),
         }
     }
@@ -233,19 +233,19 @@ impl Progress {
         self.changes
     }
 
-    /// Looks at the table and decides what to do next.
-    async fn look(&mut self, engine: &dyn Engine) -> Result<()> {
+    /// Describes the table and decides the next step.
+    async fn describe(&mut self, engine: &dyn Engine) -> Result<()> {
         match engine.describe_table(self.expected.name.clone()).await {
-            Ok(description) => self.see(Some(&description))?,
-            Err(StoreError::ResourceNotFound(_)) => self.see(None)?,
+            Ok(description) => self.observe(Some(&description))?,
+            Err(StoreError::ResourceNotFound(_)) => self.observe(None)?,
             Err(error) if error.is_retryable() => {
-                self.next = Step::Look;
-                self.trouble = Some(error);
+                self.next = Step::Describe;
+                self.last_error = Some(error);
             }
             Err(error) => return Err(error.into()),
         }
-        match (self.refused.take(), &self.next) {
-            (Some((refused, error)), Step::Take(next)) if refused == *next => {
+        match (self.rejected.take(), &self.next) {
+            (Some((rejected, error)), Step::Take(next)) if rejected == *next => {
                 let (table, missing) = (&self.expected.name, self.missing.join(", "));
                 let message = format!("{error}: table={table} missing=({missing})");
                 Err(Error::new(ErrorKind::Table, message).with_source(error))
@@ -254,49 +254,49 @@ impl Progress {
         }
     }
 
-    fn see(&mut self, actual: Option<&TableDescription>) -> Result<()> {
+    fn observe(&mut self, actual: Option<&TableDescription>) -> Result<()> {
         self.next = next_step(&self.expected, actual)?;
-        self.trouble = None;
+        self.last_error = None;
         self.missing = missing(&self.expected, actual);
         Ok(())
     }
 
-    /// Acts until there is nothing to do but to wait.
+    /// Sends requests until there is nothing to do but wait.
     async fn advance(&mut self, engine: &dyn Engine) -> Result<()> {
         while let Step::Take(action) = &self.next {
             let action = action.clone();
             self.next = Step::Wait;
             match action.run(&self.expected.name, engine).await {
                 Ok(description) => {
-                    self.see(Some(&description))?;
-                    // An answer that does not show yet what was done is no reason to do it again at once.
+                    self.observe(Some(&description))?;
+                    // A response that does not show the change yet is no reason to repeat it immediately.
                     if self.next == Step::Take(action.clone()) {
                         self.next = Step::Wait;
                     }
                     let change = action.into_change(self.expected.name.clone());
                     self.changes.push(change);
                 }
-                Err(error) => self.stumble(action, error)?,
+                Err(error) => self.handle_error(action, error)?,
             }
         }
         Ok(())
     }
 
-    /// Tells errors that looking again settles from those that end it.
-    fn stumble(&mut self, action: Action, error: StoreError) -> Result<()> {
+    /// Returns final errors. Other errors are resolved by the next description.
+    fn handle_error(&mut self, action: Action, error: StoreError) -> Result<()> {
         match error {
-            // Somebody else is at it, or was a moment before.
+            // Another process is changing the table, or just did.
             StoreError::ResourceInUse(_) | StoreError::LimitExceeded(_) => {}
-            StoreError::Validation(_) => self.refused = Some((action, error.clone())),
+            StoreError::Validation(_) => self.rejected = Some((action, error.clone())),
             _ if error.is_retryable() => {}
             _ => return Err(error.into()),
         }
-        self.trouble = Some(error);
+        self.last_error = Some(error);
         Ok(())
     }
 }
 
-/// What to do with a table that looks so.
+/// The next step for a table with this description.
 fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<Step> {
     let Some(actual) = actual else {
         return Ok(Step::Take(Action::Create(Box::new(expected.clone()))));
@@ -310,15 +310,15 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         let message = format!("the table differs from its models: table={table} {differences}");
         return Err(Error::new(ErrorKind::Table, message));
     }
-    // The store makes one index at a time, and only of a table at rest.
+    // The store creates one index at a time, and only while the table is active.
     let indexes = actual.indexes.iter().map(|index| index.status);
     let mut parts = indexes.chain([actual.status]);
     if parts.any(|status| status != TableStatus::Active) {
         return Ok(Step::Wait);
     }
-    // Before the indexes, which may take hours to fill: from here on no change is missed.
+    // Enable the stream before adding indexes, which may take hours to fill, so that fewer changes are missed.
     if let (Some(view), None) = (expected.stream, actual.definition.stream) {
-        return Ok(Step::Take(Action::SwitchStreamOn(view)));
+        return Ok(Step::Take(Action::EnableStream(view)));
     }
     let mut indexes = expected.indexes.iter();
     if let Some(index) = indexes.find(|i| actual.definition.index(&i.name).is_none()) {
@@ -330,22 +330,23 @@ fn next_step(expected: &TableDef, actual: Option<&TableDescription>) -> Result<S
         return Ok(Step::Take(Action::AddIndex(index)));
     }
     if let (Some(expiry), None) = (&expected.ttl_attribute, &actual.definition.ttl_attribute) {
-        return Ok(Step::Take(Action::SwitchExpiryOn(expiry.clone())));
+        return Ok(Step::Take(Action::EnableExpiry(expiry.clone())));
     }
     Ok(Step::Done)
 }
 
-fn not_ready(tables: &[Progress], deadline: Duration) -> Error {
+fn not_ready(tables: &[TableProgress], deadline: Duration) -> Error {
     let mut waiting = tables.iter().filter(|table| table.next != Step::Done);
     let missing = waiting
         .clone()
         .map(|table| format!(" {}=({})", table.expected.name, table.missing.join(", ")));
     let (deadline, missing) = (deadline.as_millis(), missing.collect::<String>());
-    let message = format!("tables are not ready in time: deadline_ms={deadline}{missing}");
-    match waiting.find_map(|table| table.trouble.clone()) {
-        Some(trouble) => {
-            let message = format!("{message} store_error=({trouble})");
-            Error::new(ErrorKind::Deadline, message).with_source(trouble)
+    let message =
+        format!("the tables were not ready before the deadline: deadline_ms={deadline}{missing}");
+    match waiting.find_map(|table| table.last_error.clone()) {
+        Some(last_error) => {
+            let message = format!("{message} store_error=({last_error})");
+            Error::new(ErrorKind::Deadline, message).with_source(last_error)
         }
         None => Error::new(ErrorKind::Deadline, message),
     }

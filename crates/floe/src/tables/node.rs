@@ -1,10 +1,10 @@
-//! JSON whose keys stay in the order in which they were put, whatever features `serde_json` was built with.
+//! JSON that keeps the order of its keys, regardless of the features of `serde_json`.
 
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A value of JSON.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Flag(bool),
@@ -34,7 +34,8 @@ impl Node {
     /// The text of the document, over several lines and with a newline at its end.
     pub(crate) fn write(&self) -> Result<String> {
         let text = serde_json::to_string_pretty(self);
-        let text = text.map_err(|e| Error::new(ErrorKind::Table, format!("no JSON: cause={e}")))?;
+        let text = text
+            .map_err(|e| Error::new(ErrorKind::Table, format!("cannot write JSON: cause={e}")))?;
         Ok(text + "\n")
     }
 }

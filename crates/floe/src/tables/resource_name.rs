@@ -1,5 +1,5 @@
-//! The names of resources in the tools: made of the name of the table alone, because a tool takes a
-//! resource of another name for another table.
+//! The names of resources in infrastructure tools. They depend only on the name of the table, because a tool treats a
+//! renamed resource as a different table.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use floe_store::TableDef;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What is kept of a name of a table, so that the whole fits into the 255 characters of CloudFormation.
+/// Maximum length of the table name in a resource name, so that it fits into CloudFormation's 255 characters.
 const STEM_CHARS_MAX: usize = 200;
 
 /// A logical id of CloudFormation: letters and digits. `Orders` is `OrdersTable`.
@@ -32,24 +32,24 @@ pub(crate) fn identifier(table: &str) -> String {
     format!("table_{stem}_{:08x}", fingerprint(table))
 }
 
-/// FNV-1a, which is the same everywhere and for ever.
+/// FNV-1a: stable across platforms and versions.
 fn fingerprint(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// The tables with their names in a tool, which must differ.
+/// Pairs the tables with their resource names, which must be unique.
 pub(crate) fn named(
     tables: Vec<TableDef>,
     name: fn(&str) -> String,
 ) -> Result<Vec<(String, TableDef)>> {
-    let mut taken = BTreeMap::new();
+    let mut seen = BTreeMap::new();
     let mut named = Vec::with_capacity(tables.len());
     for table in tables {
         let resource = name(&table.name);
-        if let Some(other) = taken.insert(resource.clone(), table.name.clone()) {
-            let what = "two tables come to the same name of a resource";
+        if let Some(other) = seen.insert(resource.clone(), table.name.clone()) {
+            let what = "two tables have the same resource name";
             let message = format!("{what}: resource={resource} tables={other},{}", table.name);
             return Err(Error::new(ErrorKind::Table, message));
         }

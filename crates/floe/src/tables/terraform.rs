@@ -1,4 +1,4 @@
-//! Resources of Terraform, laid out as `terraform fmt` does.
+//! Terraform resources, formatted as by `terraform fmt`.
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, KeySchemaElement};
 use floe_store::table::{IndexKind, KeyKind, Projection};
@@ -94,7 +94,7 @@ fn ttl(attribute: &Name) -> Block {
         .set("enabled", "true")
 }
 
-/// A block of HCL: settings, then blocks.
+/// An HCL block: settings, then nested blocks.
 struct Block {
     head: String,
     settings: Vec<(&'static str, String)>,
@@ -131,7 +131,7 @@ impl Block {
     }
 }
 
-/// A text as HCL writes it, in which nothing is taken for a template.
+/// Quotes a text for HCL, and escapes template sequences.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     let mut chars = text.chars().peekable();

@@ -1,7 +1,7 @@
-//! An engine around the engine that tells of each request: a span, its duration and what it has consumed.
+//! A wrapper around an engine that records each request: a span, its duration and its consumed capacity.
 //!
-//! While nobody listens, a request goes straight to the engine inside: nothing is asked of it besides, and nothing is
-//! allocated. While somebody does, the engine is always asked what a request has consumed; who did not ask is not told.
+//! Without a subscriber, a request is forwarded unchanged and without allocation. With a subscriber, the engine is always
+//! asked for the consumed capacity; a caller that did not request it does not get it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-use super::metrics::{self, Kind};
-use super::request::{Answer, Request};
+use super::metrics::{self, Side};
+use super::request::{Request, Response};
 
-/// An engine that tells of each request. Every [`Db`](crate::Db) has one around the engine that it is given, below its
-/// read cache: what the cache answers is no request.
+/// An engine that emits telemetry of each request. Every [`Db`](crate::Db) wraps its engine in one, below the read cache:
+/// reads served by the cache are not requests.
 pub struct TracedEngine {
     inner: Arc<dyn Engine>,
-    kind: Kind,
+    side: Side,
 }
 
 impl TracedEngine {
-    /// Tells of the requests that a client makes.
+    /// Records the requests that a client makes.
     pub fn client(inner: Arc<dyn Engine>) -> Self {
-        let kind = Kind::Client;
-        Self { inner, kind }
+        let side = Side::Client;
+        Self { inner, side }
     }
 
-    /// Tells of the requests that a server answers.
+    /// Records the requests that a server handles.
     pub fn server(inner: Arc<dyn Engine>) -> Self {
-        let kind = Kind::Server;
-        Self { inner, kind }
+        let side = Side::Server;
+        Self { inner, side }
     }
 
-    /// What is to be told of a request, if somebody listens.
-    fn watch(&self, operation: &'static str, request: &impl Request) -> Option<Watch> {
-        let span = request_span(self.kind, operation, request);
-        if span.is_disabled() && !metrics::are_heard() {
+    /// Starts recording a request, if a subscriber is interested.
+    fn record(&self, operation: &'static str, request: &impl Request) -> Option<Recording> {
+        let span = request_span(self.side, operation, request);
+        if span.is_disabled() && !metrics::are_enabled() {
             return None;
         }
-        Some(Watch {
+        Some(Recording {
             span,
-            kind: self.kind,
+            side: self.side,
             started: Stopwatch::start(),
             operation,
             table: only(&request.tables()).map(str::to_owned),
@@ -56,9 +56,9 @@ impl fmt::Debug for TracedEngine {
     }
 }
 
-/// The span of a request. Its fields are looked for only if somebody listens.
-fn request_span(kind: Kind, operation: &str, request: &impl Request) -> Span {
-    let is_client = kind == Kind::Client;
+/// The span of a request. Its fields are computed only if it is enabled.
+fn request_span(side: Side, operation: &str, request: &impl Request) -> Span {
+    let is_client = side == Side::Client;
     debug_span!(
         target: "floe::request",
         "request",
@@ -79,50 +79,50 @@ fn request_span(kind: Kind, operation: &str, request: &impl Request) -> Span {
     )
 }
 
-/// The only one of them.
+/// The only one of the names, if there is one.
 fn only<'n>(names: &[&'n str]) -> Option<&'n str> {
     let (only, others) = names.split_first()?;
     others.is_empty().then_some(*only)
 }
 
-/// A request that is being watched.
-struct Watch {
+/// A request that is being recorded.
+struct Recording {
     span: Span,
-    kind: Kind,
+    side: Side,
     started: Stopwatch,
     operation: &'static str,
     table: Option<String>,
 }
 
-impl Watch {
-    async fn follow<T: Answer>(
+impl Recording {
+    async fn run<T: Response>(
         self,
-        is_asked: bool,
+        is_requested: bool,
         request: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let mut answer = request.instrument(self.span.clone()).await;
+        let mut response = request.instrument(self.span.clone()).await;
         let table = self.table.as_deref();
-        let error = answer.as_ref().err();
+        let error = response.as_ref().err();
         let seconds = self.started.elapsed().as_secs_f64();
-        metrics::request(self.kind, self.operation, table, error, seconds);
-        match &mut answer {
+        metrics::request(self.side, self.operation, table, error, seconds);
+        match &mut response {
             Ok(output) => {
-                self.tell(output);
-                if !is_asked {
-                    output.forget_consumed();
+                self.record_output(output);
+                if !is_requested {
+                    output.remove_consumed();
                 }
             }
             Err(error) => {
                 self.span.record("error.type", error.code());
-                if !super::is_lost_race(error) {
+                if !super::is_conflict(error) {
                     self.span.record("otel.status_code", "ERROR");
                 }
             }
         }
-        answer
+        response
     }
 
-    fn tell(&self, output: &impl Answer) {
+    fn record_output(&self, output: &impl Response) {
         let consumed = output.consumed();
         metrics::consumed(self.operation, consumed);
         if self.span.is_disabled() {
@@ -143,12 +143,12 @@ impl Watch {
 macro_rules! traced {
     ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, mut input: $type) -> BoxFuture<'_, Result<$output>> {
-            let Some(watch) = self.watch(input.named($name), &input) else {
+            let Some(recording) = self.record(input.named($name), &input) else {
                 return self.inner.$operation(input);
             };
-            let is_asked = input.ask_consumed();
+            let is_requested = input.request_consumed();
             let request = async move { self.inner.$operation(input).await };
-            Box::pin(watch.follow(is_asked, request))
+            Box::pin(recording.run(is_requested, request))
         }
     )*};
 }

@@ -1,7 +1,7 @@
-//! Measurements: events of the target `floe::metrics`, whose fields the metrics layer of `tracing-opentelemetry` reads.
+//! Metrics: events of the target `floe::metrics`, whose fields the metrics layer of `tracing-opentelemetry` reads.
 //!
 //! A field `monotonic_counter.NAME`, `histogram.NAME` or `gauge.NAME` is a measurement, and the other fields are its attributes.
-//! Fields without a value are left out. All measurements of a name have one type of number.
+//! Fields without a value are omitted. All measurements of a metric have the same number type.
 
 use floe_store::Error as StoreError;
 use floe_store::capacity::ConsumedCapacity;
@@ -11,13 +11,13 @@ use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::metadata::Kind as MetadataKind;
 use tracing::{Level, Metadata};
 
-/// Where measurements are told.
+/// The target of measurements.
 pub(crate) const TARGET: &str = "floe::metrics";
 
-static HEARD: DefaultCallsite = DefaultCallsite::new(&HEARD_AS);
+static PROBE: DefaultCallsite = DefaultCallsite::new(&PROBE_METADATA);
 
-/// What subscribers are asked about: an event as those of requests are.
-static HEARD_AS: Metadata<'static> = Metadata::new(
+/// A measurement like those of requests, with which subscribers are asked for their interest.
+static PROBE_METADATA: Metadata<'static> = Metadata::new(
     "measurement",
     TARGET,
     Level::TRACE,
@@ -26,22 +26,22 @@ static HEARD_AS: Metadata<'static> = Metadata::new(
     None,
     FieldSet::new(
         &["histogram.db.client.operation.duration"],
-        Identifier(&HEARD),
+        Identifier(&PROBE),
     ),
     MetadataKind::EVENT,
 );
 
-/// Whether anybody may listen to measurements.
+/// Whether a subscriber may be interested in measurements.
 ///
-/// Not by `tracing::enabled!`, which asks the filters of layers without telling them of an event after: they would keep
-/// their answer for the next one.
-pub(crate) fn are_heard() -> bool {
+/// `tracing::enabled!` is unsuitable: it asks the filters of layers without an event following, and they would keep
+/// their result for the next event.
+pub(crate) fn are_enabled() -> bool {
     Level::TRACE <= STATIC_MAX_LEVEL
         && Level::TRACE <= LevelFilter::current()
-        && !HEARD.interest().is_never()
+        && !PROBE.interest().is_never()
 }
 
-/// A measurement: its fields, and its attributes.
+/// Emits a measurement with its attributes.
 macro_rules! measure {
     ($($fields:tt)*) => {
         tracing::event!(
@@ -53,24 +53,24 @@ macro_rules! measure {
 }
 pub(crate) use measure;
 
-/// Whose requests are told.
+/// Which side of a request is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Side {
     Client,
     Server,
 }
 
-/// How long a request took, for who made it or for who answered it.
+/// Records the duration of a request, for its client or for its server.
 pub(super) fn request(
-    kind: Kind,
+    side: Side,
     operation: &str,
     table: Option<&str>,
     error: Option<&StoreError>,
     seconds: f64,
 ) {
     measure!(
-        histogram.db.client.operation.duration = (kind == Kind::Client).then_some(seconds),
-        histogram.floe.server.operation.duration = (kind == Kind::Server).then_some(seconds),
+        histogram.db.client.operation.duration = (side == Side::Client).then_some(seconds),
+        histogram.floe.server.operation.duration = (side == Side::Server).then_some(seconds),
         db.system.name = "aws.dynamodb",
         db.operation.name = operation,
         db.collection.name = table,
@@ -85,7 +85,7 @@ pub(super) fn request(
     }
 }
 
-/// What a request has consumed of each table.
+/// Records what a request consumed of each table.
 pub(super) fn consumed(operation: &str, consumed: &[ConsumedCapacity]) {
     for cost in consumed {
         let (read, write) = (cost.read.as_f64(), cost.write.as_f64());
@@ -98,7 +98,7 @@ pub(super) fn consumed(operation: &str, consumed: &[ConsumedCapacity]) {
     }
 }
 
-/// How a transaction ended.
+/// Records how a transaction ended.
 pub(super) fn transaction(
     label: Option<&str>,
     outcome: &str,
@@ -115,7 +115,7 @@ pub(super) fn transaction(
     );
 }
 
-/// Somebody else was faster.
+/// Records a conflict with another writer.
 pub(crate) fn conflict(table: Option<&str>, model: Option<&str>, field: Option<&str>) {
     measure!(
         monotonic_counter.floe.conflicts = 1_u64,
@@ -125,7 +125,7 @@ pub(crate) fn conflict(table: Option<&str>, model: Option<&str>, field: Option<&
     );
 }
 
-/// Events were appended to streams.
+/// Records events appended to streams.
 pub(crate) fn appended(table: &str, category: &str, events: u64) {
     measure!(
         monotonic_counter.floe.stream.appended_events = events,

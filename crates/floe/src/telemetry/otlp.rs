@@ -1,26 +1,26 @@
-//! Export: spans and measurements are sent to a collector by OTLP, the protocol of OpenTelemetry, over HTTP.
+//! Export of spans and metrics to a collector by OTLP, the protocol of OpenTelemetry, over HTTP.
 //!
 //! ```no_run
 //! use floe::telemetry::otlp::{ExportError, Otlp};
 //!
 //! # fn main() -> Result<(), ExportError> {
-//! let exporting = Otlp::new().service_name("shop").install()?;
+//! let exporter = Otlp::new().service_name("shop").install()?;
 //! // .. the program ..
-//! exporting.shutdown()?;
+//! exporter.shutdown()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! What is not said is taken from where OpenTelemetry's tools take it: `OTEL_EXPORTER_OTLP_ENDPOINT` (by default
+//! Options that are not set come from OpenTelemetry's environment variables: `OTEL_EXPORTER_OTLP_ENDPOINT` (default:
 //! `http://localhost:4318`), `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT`, `OTEL_SERVICE_NAME`,
 //! `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY` and `OTEL_METRIC_EXPORT_INTERVAL`.
 //!
-//! Spans of Floe are exported with all their fields; spans and events of others up to the level `INFO`, unless
-//! [something else](Otlp::others) is said. Measurements are all events with a field that begins with `monotonic_counter.`,
-//! `counter.`, `histogram.` or `gauge.`, whoever tells them.
+//! Floe's spans are exported with all their fields; spans and events of other crates up to a
+//! [level](Otlp::other_crates), by default `INFO`. All events with a field that begins with `monotonic_counter.`,
+//! `counter.`, `histogram.` or `gauge.` are exported as metrics, from any crate.
 //!
-//! The work is done by two threads of its own. A collector that is down or slow costs the program nothing but what is not
-//! exported: spans wait in a queue of bounded length, and what does not fit is dropped.
+//! The export uses two threads. A slow or unavailable collector never blocks the program: spans wait in a bounded queue,
+//! and spans that do not fit are dropped.
 
 mod post;
 
@@ -47,20 +47,20 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use self::post::Poster;
 
-/// How long the collector may take to answer, unless something else is said.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// Default timeout of a request to the collector.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// How long the end of the program waits for spans that are not exported yet; the SDK waits as long for measurements.
-const SHUTDOWN: Duration = Duration::from_secs(5);
+/// How long a shutdown request_timeout until all spans are exported; the SDK request_timeout equally long for metrics.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ends of the buckets of durations, in seconds, as the conventions advise.
+/// Bucket boundaries of durations, in seconds, as the semantic conventions recommend.
 const SECONDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
-/// The ends of the buckets of attempts.
+/// Bucket boundaries of attempts.
 const ATTEMPTS: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 6.0, 10.0];
 
-/// What is not heard: the export would tell of itself.
-const OWN: [&str; 6] = [
+/// Targets that are not exported, because the export itself emits them.
+const EXPORT_TARGETS: [&str; 6] = [
     "floe::metrics",
     "h2",
     "hyper",
@@ -69,10 +69,10 @@ const OWN: [&str; 6] = [
     "rustls",
 ];
 
-/// Layers that export.
+/// `tracing` layers that export.
 pub type Layers<S> = Box<dyn Layer<S> + Send + Sync>;
 
-/// How spans and measurements are exported.
+/// Options of the export of spans and metrics.
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing by themselves"]
 pub struct Otlp {
@@ -82,11 +82,11 @@ pub struct Otlp {
     attributes: Vec<KeyValue>,
     interval: Option<Duration>,
     timeout: Option<Duration>,
-    others: Option<LevelFilter>,
+    other_crates: Option<LevelFilter>,
 }
 
 impl Otlp {
-    /// As the variables of the environment say.
+    /// Options from the environment variables.
     pub fn new() -> Self {
         Self::default()
     }
@@ -103,104 +103,106 @@ impl Otlp {
         self
     }
 
-    /// Sends this header with each request: what a collector knows its clients by.
+    /// Adds a header to each request, for example for authentication.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
         self
     }
 
-    /// One more attribute of the program: `deployment.environment.name`, `service.version`.
+    /// Adds a resource attribute: `deployment.environment.name`, `service.version`.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.attributes
             .push(KeyValue::new(name.into(), value.into()));
         self
     }
 
-    /// How often measurements are sent; once a minute if nothing is said.
+    /// The interval between exports of metrics. Default: 1 minute.
     pub const fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
     }
 
-    /// How long the collector may take to answer; 10 seconds if nothing is said.
+    /// The timeout of a request to the collector. Default: 10 seconds.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Up to which level spans and events of others than Floe are exported; `INFO` if nothing is said.
-    pub const fn others(mut self, level: LevelFilter) -> Self {
-        self.others = Some(level);
+    /// Maximum level of exported spans and events of crates other than Floe. Default: `INFO`.
+    pub const fn other_crates(mut self, level: LevelFilter) -> Self {
+        self.other_crates = Some(level);
         self
     }
 
-    /// Exports everything that the program tells from now on, by the one subscriber of the process.
+    /// Installs a global subscriber that exports everything that the program emits from now on.
     ///
     /// # Errors
     ///
-    /// When the endpoint is none, when a thread cannot be started, or when the process has a subscriber already: see
+    /// If the endpoint is invalid, if a thread cannot be started, or if the process already has a subscriber: see
     /// [`layers`](Self::layers).
-    pub fn install(self) -> Result<Exporting, ExportError> {
-        let (layers, exporting) = self.layers()?;
+    pub fn install(self) -> Result<Exporter, ExportError> {
+        let (layers, exporter) = self.layers()?;
         let subscriber = Registry::default().with(layers);
         tracing::subscriber::set_global_default(subscriber).map_err(|_| {
-            ExportError::new("the process has a subscriber already; add the layers to it instead")
+            ExportError::new("the process already has a subscriber; add the layers to it instead")
         })?;
-        Ok(exporting)
+        Ok(exporter)
     }
 
-    /// The layers for a subscriber of one's own, and what ends the export.
+    /// Returns layers for your own subscriber, and the handle that ends the export.
     ///
     /// # Errors
     ///
-    /// When the endpoint is none, or when a thread cannot be started.
-    pub fn layers<S>(self) -> Result<(Layers<S>, Exporting), ExportError>
+    /// If the endpoint is invalid, or if a thread cannot be started.
+    pub fn layers<S>(self) -> Result<(Layers<S>, Exporter), ExportError>
     where
         S: Subscriber + for<'s> LookupSpan<'s> + Send + Sync,
     {
-        let exporting = Exporting {
+        let exporter = Exporter {
             traces: self.traces()?,
             metrics: self.metrics()?,
         };
-        let others = self.others.unwrap_or(LevelFilter::INFO);
-        let traces = OpenTelemetryLayer::new(exporting.traces.tracer("floe"))
+        let other_crates = self.other_crates.unwrap_or(LevelFilter::INFO);
+        let traces = OpenTelemetryLayer::new(exporter.traces.tracer("floe"))
             .with_location(false)
             .with_threads(false)
-            .with_filter(filter_fn(move |metadata| is_wanted(metadata, others)));
-        let metrics = MetricsLayer::new(exporting.metrics.clone());
-        Ok((Box::new(traces.and_then(metrics)), exporting))
+            .with_filter(filter_fn(move |metadata| {
+                is_exported(metadata, other_crates)
+            }));
+        let metrics = MetricsLayer::new(exporter.metrics.clone());
+        Ok((Box::new(traces.and_then(metrics)), exporter))
     }
 
     fn traces(&self) -> Result<SdkTracerProvider, ExportError> {
-        let exporter = self.posting(SpanExporter::builder().with_http(), "v1/traces")?;
+        let exporter = self.configure(SpanExporter::builder().with_http(), "v1/traces")?;
         let exporter = exporter.build().map_err(ExportError::new)?;
         let provider = SdkTracerProvider::builder().with_resource(self.resource());
         Ok(provider.with_batch_exporter(exporter).build())
     }
 
     fn metrics(&self) -> Result<SdkMeterProvider, ExportError> {
-        let exporter = self.posting(MetricExporter::builder().with_http(), "v1/metrics")?;
+        let exporter = self.configure(MetricExporter::builder().with_http(), "v1/metrics")?;
         let exporter = exporter.build().map_err(ExportError::new)?;
         let mut reader = PeriodicReader::builder(exporter);
         if let Some(interval) = self.interval {
             reader = reader.with_interval(interval);
         }
         let provider = SdkMeterProvider::builder().with_resource(self.resource());
-        let provider = provider.with_reader(reader.build()).with_view(shown);
+        let provider = provider.with_reader(reader.build()).with_view(view);
         Ok(provider.build())
     }
 
-    /// An exporter that posts to this path of the collector.
-    fn posting<B: WithHttpConfig + WithExportConfig>(
+    /// Configures an exporter that posts to this path of the collector.
+    fn configure<B: WithHttpConfig + WithExportConfig>(
         &self,
         exporter: B,
         path: &str,
     ) -> Result<B, ExportError> {
-        let poster = Poster::new(self.waits()).map_err(ExportError::new)?;
+        let poster = Poster::new(self.request_timeout()).map_err(ExportError::new)?;
         let exporter = exporter
             .with_http_client(poster)
             .with_headers(self.headers.clone())
-            .with_timeout(self.waits());
+            .with_timeout(self.request_timeout());
         Ok(match &self.endpoint {
             Some(url) => exporter.with_endpoint(format!("{}/{path}", url.trim_end_matches('/'))),
             None => exporter,
@@ -208,12 +210,12 @@ impl Otlp {
     }
 
     /// How long the collector may take to answer.
-    fn waits(&self) -> Duration {
+    fn request_timeout(&self) -> Duration {
         let variable = || {
             let millis = std::env::var("OTEL_EXPORTER_OTLP_TIMEOUT").ok()?;
             Some(Duration::from_millis(millis.trim().parse().ok()?))
         };
-        self.timeout.or_else(variable).unwrap_or(TIMEOUT)
+        self.timeout.or_else(variable).unwrap_or(TIMEOUT_DEFAULT)
     }
 
     fn resource(&self) -> Resource {
@@ -225,26 +227,26 @@ impl Otlp {
     }
 }
 
-/// Whether a span or an event belongs into traces.
-fn is_wanted(metadata: &Metadata<'_>, others: LevelFilter) -> bool {
+/// Whether to export a span or event as a trace.
+fn is_exported(metadata: &Metadata<'_>, other_crates: LevelFilter) -> bool {
     let target = metadata.target();
     let is_in = |name: &str| {
         let rest = target.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('_'))
     };
-    if OWN.iter().any(|own| is_in(own)) {
+    if EXPORT_TARGETS.iter().any(|target| is_in(target)) {
         return false;
     }
     let level_max = if is_in("floe") {
         LevelFilter::DEBUG
     } else {
-        others
+        other_crates
     };
     *metadata.level() <= level_max
 }
 
-/// How a measurement is shown: its unit, and the buckets of a histogram.
-fn shown(instrument: &Instrument) -> Option<Stream> {
+/// The unit of a metric, and the buckets of a histogram.
+fn view(instrument: &Instrument) -> Option<Stream> {
     let (unit, buckets): (_, &[f64]) = match instrument.name() {
         "db.client.operation.duration"
         | "floe.server.operation.duration"
@@ -271,50 +273,50 @@ fn shown(instrument: &Instrument) -> Option<Stream> {
     stream.build().ok()
 }
 
-/// What exports. When it is dropped, what is not exported yet is sent, and the export ends.
+/// A running export. Dropping it sends everything that is not exported yet, and ends the export.
 #[derive(Debug)]
 #[must_use = "the export ends when this is dropped"]
-pub struct Exporting {
+pub struct Exporter {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
-impl Exporting {
-    /// Sends everything now. Blocks the thread for as long as it takes.
+impl Exporter {
+    /// Exports everything now. Blocks the thread until it is done.
     ///
     /// # Errors
     ///
-    /// When the collector does not take it.
+    /// If the collector does not accept it.
     pub fn flush(&self) -> Result<(), ExportError> {
         let traces = self.traces.force_flush();
         let metrics = self.metrics.force_flush();
         traces.and(metrics).map_err(ExportError::new)
     }
 
-    /// Sends what is left, and ends the export. Blocks the thread, for some seconds at most.
+    /// Exports the rest, and ends the export. Blocks the thread, for a few seconds at most.
     ///
     /// # Errors
     ///
-    /// When the collector does not take it, or not in time.
+    /// If the collector does not accept it, or not in time.
     pub fn shutdown(self) -> Result<(), ExportError> {
         self.end()
     }
 
     fn end(&self) -> Result<(), ExportError> {
-        let traces = self.traces.shutdown_with_timeout(SHUTDOWN);
+        let traces = self.traces.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
         let metrics = self.metrics.shutdown();
         traces.and(metrics).map_err(ExportError::new)
     }
 }
 
-impl Drop for Exporting {
+impl Drop for Exporter {
     fn drop(&mut self) {
-        // Nobody is left to be told. After `shutdown` there is nothing to do.
+        // No caller can handle the error. After `shutdown` there is nothing to do.
         drop(self.end());
     }
 }
 
-/// Why nothing is exported, or not everything was.
+/// The error of an export that failed or is incomplete.
 #[derive(Debug)]
 pub struct ExportError(String);
 

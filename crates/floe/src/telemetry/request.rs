@@ -1,4 +1,4 @@
-//! What requests and their answers tell about themselves: names and numbers, never keys or values.
+//! What telemetry records of requests and responses: names and numbers, never keys or values.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use floe_store::table::TableDescription;
 
 /// A request of an engine.
 pub(super) trait Request {
-    /// The name that DynamoDB has for it, given that of the operation.
+    /// DynamoDB's name for it, given the name of the operation.
     fn named(&self, name: &'static str) -> &'static str {
         name
     }
 
-    /// The tables that it is about, each once.
+    /// Its tables, each once.
     fn tables(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -33,35 +33,35 @@ pub(super) trait Request {
         None
     }
 
-    /// Asks what it consumes. Whether the caller wants to know, too.
-    fn ask_consumed(&mut self) -> bool {
+    /// Requests the consumed capacity. Returns whether the caller had requested it.
+    fn request_consumed(&mut self) -> bool {
         true
     }
 }
 
-/// An answer of an engine.
-pub(super) trait Answer {
+/// A response of an engine.
+pub(super) trait Response {
     fn consumed(&self) -> &[ConsumedCapacity] {
         &[]
     }
 
-    /// Takes out what was consumed.
-    fn forget_consumed(&mut self) {}
+    /// Removes the consumed capacity.
+    fn remove_consumed(&mut self) {}
 
-    /// How many items it holds, and how many were looked at for them.
+    /// How many items it contains, and how many were scanned.
     fn counts(&self) -> (Option<usize>, Option<usize>) {
         (None, None)
     }
 }
 
 macro_rules! of_one_table {
-    ($($request:ty { $($besides:tt)* })*) => {$(
+    ($($request:ty { $($methods:tt)* })*) => {$(
         impl Request for $request {
             fn tables(&self) -> Vec<&str> {
                 vec![&self.table_name]
             }
 
-            $($besides)*
+            $($methods)*
         }
     )*};
 }
@@ -74,8 +74,8 @@ macro_rules! of_many_tables {
                 tables.into_iter().collect()
             }
 
-            fn ask_consumed(&mut $self) -> bool {
-                ask(&mut $self.return_capacity)
+            fn request_consumed(&mut $self) -> bool {
+                request_capacity(&mut $self.return_capacity)
             }
         }
     )*};
@@ -87,8 +87,8 @@ macro_rules! reads_one_table {
             Some(self.consistent)
         }
 
-        fn ask_consumed(&mut self) -> bool {
-            ask(&mut self.return_capacity)
+        fn request_consumed(&mut self) -> bool {
+            request_capacity(&mut self.return_capacity)
         }
     };
 }
@@ -129,12 +129,12 @@ impl Request for WriteItem {
         vec![self.table_name()]
     }
 
-    fn ask_consumed(&mut self) -> bool {
-        ask(self.return_capacity_mut())
+    fn request_consumed(&mut self) -> bool {
+        request_capacity(self.return_capacity_mut())
     }
 }
 
-/// The name of a table, which is described or removed.
+/// The name of a table to describe or delete.
 impl Request for String {
     fn tables(&self) -> Vec<&str> {
         vec![self]
@@ -153,22 +153,22 @@ impl Request for GetShardIterator {}
 impl Request for GetRecords {}
 impl Request for HoldChanges {}
 
-fn ask(detail: &mut ReturnConsumedCapacity) -> bool {
-    let is_asked = detail.is_wanted();
-    if !is_asked {
+fn request_capacity(detail: &mut ReturnConsumedCapacity) -> bool {
+    let is_requested = detail.is_wanted();
+    if !is_requested {
         *detail = ReturnConsumedCapacity::Total;
     }
-    is_asked
+    is_requested
 }
 
 macro_rules! charged {
-    ($($answer:ty => |$self:ident| $counts:expr;)*) => {$(
-        impl Answer for $answer {
+    ($($response:ty => |$self:ident| $counts:expr;)*) => {$(
+        impl Response for $response {
             fn consumed(&self) -> &[ConsumedCapacity] {
                 self.consumed.as_slice()
             }
 
-            fn forget_consumed(&mut self) {
+            fn remove_consumed(&mut self) {
                 self.consumed = Default::default();
             }
 
@@ -189,15 +189,15 @@ charged! {
     Page => |self| (Some(self.count), Some(self.scanned_count));
 }
 
-impl Answer for GetRecordsOutput {
+impl Response for GetRecordsOutput {
     fn counts(&self) -> (Option<usize>, Option<usize>) {
         (Some(self.records.len()), None)
     }
 }
 
-impl Answer for TableDescription {}
-impl Answer for ListTablesOutput {}
-impl Answer for ListStreamsOutput {}
-impl Answer for StreamDescription {}
-impl Answer for String {}
-impl Answer for () {}
+impl Response for TableDescription {}
+impl Response for ListTablesOutput {}
+impl Response for ListStreamsOutput {}
+impl Response for StreamDescription {}
+impl Response for String {}
+impl Response for () {}

@@ -1,4 +1,4 @@
-//! What is told of a transaction: a span around all its runs, one around each, and what stood in its way.
+//! Telemetry of transactions: a span of the transaction, one of each attempt, and the reasons for retries.
 
 use floe_store::Error as StoreError;
 use floe_store::env::Stopwatch;
@@ -8,28 +8,28 @@ use tracing::{Level, Span};
 use super::metrics;
 use crate::error::{Error, ErrorItem, ErrorKind};
 
-macro_rules! tell {
+macro_rules! emit {
     ($($fields:tt)*) => {
         tracing::event!(target: "floe::transaction", Level::DEBUG, $($fields)*)
     };
 }
 
-/// A transaction that is being watched.
+/// Records the span and the metrics of a transaction.
 #[derive(Debug)]
-pub(crate) struct Transaction<'a> {
-    /// The span around all runs.
+pub(crate) struct TransactionTelemetry<'a> {
+    /// The span around all attempts.
     pub(crate) span: Span,
     started: Option<Stopwatch>,
     label: Option<&'a str>,
-    /// How often the body has run.
+    /// How often the body has run so far.
     pub(crate) attempts: u32,
-    /// How many items it has written, once it is committed.
+    /// The number of items written, once committed.
     items: Option<usize>,
-    /// Why it was not committed, unless the body wanted that.
+    /// Why it was not committed; `None` if the body aborted it.
     failure: Option<ErrorKind>,
 }
 
-impl<'a> Transaction<'a> {
+impl<'a> TransactionTelemetry<'a> {
     pub(crate) fn begin(label: Option<&'a str>, is_read_only: bool) -> Self {
         let span = debug_span!(
             target: "floe::transaction",
@@ -42,10 +42,10 @@ impl<'a> Transaction<'a> {
             "error.type" = Empty,
             otel.status_code = Empty,
         );
-        let is_heard = !span.is_disabled() || metrics::are_heard();
+        let is_enabled = !span.is_disabled() || metrics::are_enabled();
         Self {
             span,
-            started: is_heard.then(Stopwatch::start),
+            started: is_enabled.then(Stopwatch::start),
             label,
             attempts: 0,
             items: None,
@@ -53,7 +53,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// The span around the next run.
+    /// Starts the span of the next attempt.
     pub(crate) fn attempt(&mut self) -> Span {
         self.attempts += 1;
         debug_span!(
@@ -63,7 +63,7 @@ impl<'a> Transaction<'a> {
         )
     }
 
-    /// It was committed, and has written so many items.
+    /// Records the commit and the number of items written.
     pub(crate) fn committed(&mut self, items: usize) {
         self.items = Some(items);
     }
@@ -72,7 +72,7 @@ impl<'a> Transaction<'a> {
         self.failure = Some(error.kind()).filter(|kind| *kind != ErrorKind::Aborted);
     }
 
-    /// Tells what has become of it. One that is dropped before has no outcome.
+    /// Records the outcome. A transaction that is dropped before has none.
     pub(crate) fn end(&self) {
         let Some(started) = self.started else { return };
         let seconds = started.elapsed().as_secs_f64();
@@ -94,33 +94,36 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Why a run was not committed and may be tried again.
+/// Records why an attempt was not committed and may be retried.
 pub(crate) fn retried(error: &Error, attempt: u32) {
     match error.store_error() {
-        Some(store) if super::is_throttled(store) => tell!(
+        Some(store) if super::is_throttled(store) => emit!(
             "error.type" = store.code(),
             floe.transaction.attempt = attempt,
             "throttled"
         ),
         Some(StoreError::TransactionCanceled { .. } | StoreError::TransactionConflict) => {
-            tell!(
+            emit!(
                 floe.transaction.attempt = attempt,
                 "another transaction was under way"
             );
             metrics::conflict(None, None, None);
         }
-        Some(store) => tell!(
+        Some(store) => emit!(
             "error.type" = store.code(),
             floe.transaction.attempt = attempt,
             "the store was not ready"
         ),
-        None => error.items().iter().for_each(|item| lost(item, attempt)),
+        None => error
+            .items()
+            .iter()
+            .for_each(|item| model_conflict(item, attempt)),
     }
 }
 
-/// An item of a model was changed by somebody else.
-fn lost(item: &ErrorItem, attempt: u32) {
-    tell!(
+/// Records that another writer changed an item of a model.
+fn model_conflict(item: &ErrorItem, attempt: u32) {
+    emit!(
         floe.model = item.model,
         floe.fields = display(item.fields.join(",")),
         floe.transaction.attempt = attempt,
@@ -134,11 +137,11 @@ fn lost(item: &ErrorItem, attempt: u32) {
     }
 }
 
-/// What another pattern than models has written was changed by somebody else.
-pub(crate) fn part_lost(tables: &[(String, &'static str)], attempt: u32) {
+/// Records that another writer changed something that a part of another pattern than models depends on.
+pub(crate) fn part_conflict(tables: &[(String, &'static str)], attempt: u32) {
     let first = tables.first().map(|(table, what)| (table.as_str(), *what));
     let (table, what) = first.unzip();
-    tell!(
+    emit!(
         floe.model = what,
         db.collection.name = table,
         floe.transaction.attempt = attempt,
@@ -147,9 +150,9 @@ pub(crate) fn part_lost(tables: &[(String, &'static str)], attempt: u32) {
     metrics::conflict(table, what, None);
 }
 
-/// The answer to a commit was lost, and what became of it is known by now.
-pub(crate) fn settled(by: &'static str, is_applied: bool, sent: u32) {
-    tell!(
+/// Records that the outcome of a commit whose response was lost is known.
+pub(crate) fn reconciled(by: &'static str, is_applied: bool, sent: u32) {
+    emit!(
         floe.settled_by = by,
         floe.applied = is_applied,
         floe.sent = sent,

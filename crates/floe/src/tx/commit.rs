@@ -1,8 +1,7 @@
-//! Sending what a run has written: one plain write, or one transaction of all parts.
+//! Sends the changes of an attempt: one plain write, or one transaction of all parts.
 //!
-//! Every commit has an id, which patterns may stamp on the items that they write. When a response is lost, sending the
-//! commit again is safe if it carries the id as its token. A part that is alone may know a cheaper way to find out what
-//! became of it.
+//! Every commit has an id, which patterns may stamp on the items that they write. After a lost response, resending the
+//! commit is safe if it carries the id as its token. A single part may have a cheaper way to reconcile its outcome.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +11,13 @@ use floe_store::op::{TransactWrite, TransactWriteItems, WriteItem};
 use floe_store::{Error as StoreError, Timestamp, Value};
 
 use super::part::{
-    Alone, AloneFailure, CommitId, CommitOptions, Failure, Part, PartWrite, Refusal,
+    CommitId, CommitOptions, Failure, Part, PartWrite, Rejection, SinglePart, SinglePartFailure,
 };
 use crate::db::Db;
 use crate::error::{Error, ErrorItem, ErrorKind};
-use crate::request::{self, Budget, Outcome, Sending, Write, with_token};
+use crate::request::{self, Budget, SendAttempt, Write, WriteOutcome, with_token};
 
-/// Sends the parts of a run, and returns how many items were written.
+/// Commits the parts of an attempt, and returns how many items were written.
 pub(crate) async fn commit(
     db: &Db,
     parts: Vec<Box<dyn Part>>,
@@ -37,43 +36,43 @@ pub(crate) async fn commit(
                 commit.parts.iter().for_each(|part| part.committed());
                 return Ok(commit.items_written());
             }
-            Err(Refused::Failed(failure)) => return Err(commit.with_missing_table(failure)),
-            Err(Refused::Rewrite(places)) => commit.rewrite(&places).map_err(Failure::Final)?,
+            Err(SendError::Failed(failure)) => return Err(commit.with_missing_table(failure)),
+            Err(SendError::Rewrite(writes)) => commit.rewrite(&writes).map_err(Failure::Final)?,
         }
     }
 }
 
-/// Why a commit was not made as it was sent.
-enum Refused {
+/// Why a commit was not applied as it was sent.
+enum SendError {
     Failed(Failure),
-    /// What stands in the way of the writes at these places does not count.
-    Rewrite(Vec<Place>),
+    /// The items that these writes conflict with may be overwritten.
+    Rewrite(Vec<WritePosition>),
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for SendError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<AloneFailure> for Refused {
-    fn from(failure: AloneFailure) -> Self {
+impl From<SinglePartFailure> for SendError {
+    fn from(failure: SinglePartFailure) -> Self {
         Self::Failed(match failure {
-            AloneFailure::Failed(failure) => failure,
-            AloneFailure::Refused(Refusal::Lost(error)) => Failure::Retry(error),
-            AloneFailure::Refused(Refusal::Invalid(error) | Refusal::Final(error)) => {
+            SinglePartFailure::Failed(failure) => failure,
+            SinglePartFailure::Rejected(Rejection::Conflict(error)) => Failure::Retry(error),
+            SinglePartFailure::Rejected(Rejection::Invalid(error) | Rejection::Final(error)) => {
                 Failure::Final(error)
             }
-            AloneFailure::Refused(Refusal::Rewrite) => {
-                return Self::Rewrite(vec![Place { part: 0, write: 0 }]);
+            SinglePartFailure::Rejected(Rejection::Rewrite) => {
+                return Self::Rewrite(vec![WritePosition { part: 0, write: 0 }]);
             }
         })
     }
 }
 
-/// The place of a write in a commit.
+/// The position of a write in a commit.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct WritePosition {
     part: usize,
     write: usize,
 }
@@ -83,7 +82,7 @@ struct Commit<'a> {
     options: CommitOptions,
     id: CommitId,
     parts: Vec<Box<dyn Part>>,
-    writes: Vec<(Place, PartWrite)>,
+    writes: Vec<(WritePosition, PartWrite)>,
 }
 
 impl<'a> Commit<'a> {
@@ -115,24 +114,24 @@ impl<'a> Commit<'a> {
         self.writes.clear();
         for (part, of_part) in self.parts.iter().enumerate() {
             let writes = of_part.writes()?.into_iter().enumerate();
-            let writes = writes.map(|(write, planned)| (Place { part, write }, planned));
+            let writes = writes.map(|(write, planned)| (WritePosition { part, write }, planned));
             self.writes.extend(writes);
         }
         self.check_size()
     }
 
-    /// Writes over what stands in the way. It is another request, which needs a token of its own.
-    fn rewrite(&mut self, places: &[Place]) -> crate::Result<()> {
-        for place in places {
-            if let Some(part) = self.parts.get_mut(place.part) {
-                part.rewrite(place.write);
+    /// Replaces writes by ones that overwrite the conflicting items. That is a different request, which needs a new token.
+    fn rewrite(&mut self, positions: &[WritePosition]) -> crate::Result<()> {
+        for position in positions {
+            if let Some(part) = self.parts.get_mut(position.part) {
+                part.rewrite(position.write);
             }
         }
         self.id.token = self.db.env().ordered_uuid();
         self.collect_writes()
     }
 
-    /// Refuses what the store would refuse for its size, before anything is sent.
+    /// Rejects a commit that exceeds the size limits of the store, before anything is sent.
     fn check_size(&self) -> crate::Result<()> {
         let max = self.db.engine().capabilities().transact_items_max;
         let items = self.writes.len();
@@ -157,39 +156,41 @@ impl<'a> Commit<'a> {
         writes.filter(|(_, it)| is_write(&it.write)).count()
     }
 
-    async fn send(&mut self) -> Result<(), Refused> {
+    async fn send(&mut self) -> Result<(), SendError> {
         let budget = Budget::for_commit(self.options.deadline);
-        let alone = Alone {
+        let single = SinglePart {
             db: self.db,
             commit: &self.id,
             options: self.options,
             budget,
         };
         if let [part] = self.parts.as_mut_slice()
-            && let Some(sent) = part.send_alone(alone)
+            && let Some(sent) = part.send_single(single)
         {
-            return sent.await.map_err(Refused::from);
+            return sent.await.map_err(SendError::from);
         }
         if !self.db.engine().capabilities().transactions && self.plain_write().is_none() {
             return Err(Failure::Final(without_transactions(self.writes.len())).into());
         }
         match request::write(self.db, budget, &mut CommitWrite(self)).await {
-            Outcome::Applied => Ok(()),
-            Outcome::Refused(refused) => Err(refused),
-            Outcome::Failed(error) => Err(store_failure(error).into()),
-            Outcome::Unknown(error) => Err(self.unknown(error).into()),
+            WriteOutcome::Applied => Ok(()),
+            WriteOutcome::Rejected(error) => Err(error),
+            WriteOutcome::Failed(error) => Err(store_failure(error).into()),
+            WriteOutcome::Unknown(error) => Err(self.unknown(error).into()),
         }
     }
 
-    /// The only write of the commit, if it may be sent plain: where a response can get lost and a plain write takes no
-    /// token, only a transaction shows what became of it.
+    /// Returns the only write of the commit, if it may be sent as a plain write. Where responses can be lost and plain
+    /// writes take no token, only a transaction can be reconciled.
     fn plain_write(&self) -> Option<WriteItem> {
         let can = self.db.engine().capabilities();
-        let is_safe = can.write_tokens || (!can.loses_answers && !self.options.exactly_once);
+        let is_safe = can.write_tokens || (!can.loses_responses && !self.options.exactly_once);
         let ([(_, only)], true) = (self.writes.as_slice(), is_safe) else {
             return None;
         };
-        let token = can.loses_answers.then(|| self.id.token.as_str().to_owned());
+        let token = can
+            .loses_responses
+            .then(|| self.id.token.as_str().to_owned());
         let write = match only.write.clone() {
             TransactWrite::Put(put) => put.into(),
             TransactWrite::Update(update) => update.into(),
@@ -199,37 +200,37 @@ impl<'a> Commit<'a> {
         Some(with_token(write, token))
     }
 
-    /// The store refused the transaction: because of lost races, or for good.
-    fn canceled(&self, reasons: &[CancellationReason], error: &StoreError) -> Refused {
-        let (mut lost, mut invalid, mut rewrites) = (Vec::new(), None, Vec::new());
+    /// Interprets a canceled transaction: a conflict, or a permanent failure.
+    fn canceled(&self, reasons: &[CancellationReason], error: &StoreError) -> SendError {
+        let (mut conflicts, mut invalid, mut rewrites) = (Vec::new(), None, Vec::new());
         let mut has_fault = false;
-        for ((place, _), reason) in self.writes.iter().zip(reasons) {
-            match (reason.code, self.parts.get(place.part)) {
+        for ((position, _), reason) in self.writes.iter().zip(reasons) {
+            match (reason.code, self.parts.get(position.part)) {
                 (CancellationCode::None, _) => {}
                 (CancellationCode::ConditionalCheckFailed, Some(part)) => {
-                    match part.refused(place.write, reason.item.as_ref()) {
-                        Refusal::Final(error) => return Failure::Final(error).into(),
-                        Refusal::Lost(error) => {
-                            part.record_lost(self.options.attempt);
-                            lost.push(error);
+                    match part.condition_failed(position.write, reason.item.as_ref()) {
+                        Rejection::Final(error) => return Failure::Final(error).into(),
+                        Rejection::Conflict(error) => {
+                            part.record_conflict(self.options.attempt);
+                            conflicts.push(error);
                         }
-                        Refusal::Invalid(error) => _ = invalid.get_or_insert(error),
-                        Refusal::Rewrite => rewrites.push(*place),
+                        Rejection::Invalid(error) => _ = invalid.get_or_insert(error),
+                        Rejection::Rewrite => rewrites.push(*position),
                     }
                 }
                 (code, _) => has_fault |= !code.is_retryable(),
             }
         }
-        // Beside a lost race, a conflict or a throttled item passes; what is wrong in itself does not.
+        // A fault of the request itself outweighs conflicts and throttled items, which are transient.
         if has_fault {
             return store_failure(error.clone()).into();
         }
-        // What is invalid may only be so because something else has changed as well.
-        match (Error::join(lost), invalid) {
-            (Some(lost), _) => Failure::Retry(lost).into(),
+        // A write may be invalid only because of another conflict.
+        match (Error::join(conflicts), invalid) {
+            (Some(conflict), _) => Failure::Retry(conflict).into(),
             (None, Some(invalid)) => Failure::Final(invalid).into(),
             (None, None) if rewrites.is_empty() => store_failure(error.clone()).into(),
-            (None, None) => Refused::Rewrite(rewrites),
+            (None, None) => SendError::Rewrite(rewrites),
         }
     }
 
@@ -240,12 +241,12 @@ impl<'a> Commit<'a> {
         unknown(error, items, &tables)
     }
 
-    /// The tables of all parts, and what is in them.
+    /// The tables of all parts, with their contents.
     fn tables(&self) -> BTreeSet<(String, &'static str)> {
         self.parts.iter().flat_map(|part| part.tables()).collect()
     }
 
-    /// Names the tables of the commit, of which one is missing: the store says at most that one is.
+    /// Adds the tables of the commit to the error about a missing table, which the store does not name.
     fn with_missing_table(&self, failure: Failure) -> Failure {
         let Failure::Final(error) = &failure else {
             return failure;
@@ -263,13 +264,13 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// A commit on its way: as one transaction, unless it is one write that may be sent plain.
+/// Sends a commit as one transaction, or as a plain write where that is safe.
 struct CommitWrite<'c, 'a>(&'c Commit<'a>);
 
 impl Write for CommitWrite<'_, '_> {
-    type Refusal = Refused;
+    type Rejection = SendError;
 
-    async fn send(&mut self, _: Sending) -> Result<(), StoreError> {
+    async fn send(&mut self, _: SendAttempt) -> Result<(), StoreError> {
         let engine = self.0.db.engine();
         if let Some(write) = self.0.plain_write() {
             let written = engine.write_item(write).await;
@@ -280,11 +281,15 @@ impl Write for CommitWrite<'_, '_> {
         engine.transact_write_items(request).await.map(drop)
     }
 
-    fn refused(&mut self, error: StoreError, sending: Sending) -> Result<Refused, StoreError> {
+    fn rejection(
+        &mut self,
+        error: StoreError,
+        attempt: SendAttempt,
+    ) -> Result<SendError, StoreError> {
         match &error {
-            // Once a response was lost, a conflict is waited for.
+            // After a lost response, a conflict may be with an earlier attempt: retry.
             StoreError::TransactionCanceled { reasons }
-                if !sending.in_doubt || !error.is_retryable() =>
+                if !attempt.in_doubt || !error.is_retryable() =>
             {
                 Ok(self.0.canceled(reasons, &error))
             }
@@ -293,7 +298,7 @@ impl Write for CommitWrite<'_, '_> {
     }
 }
 
-/// The refusal of a plain write as that of a transaction of one.
+/// Converts the rejection of a plain write to that of a transaction of one.
 fn as_canceled(error: StoreError) -> StoreError {
     match error {
         StoreError::ConditionalCheckFailed { item } => {
@@ -307,26 +312,26 @@ fn as_canceled(error: StoreError) -> StoreError {
     }
 }
 
-/// The error for a commit of which it cannot be known whether it was applied. `facts` name it where no item does.
+/// The error of a commit whose outcome cannot be determined. `facts` identify it if there are no items.
 pub(crate) fn unknown(error: StoreError, items: Vec<ErrorItem>, facts: &str) -> Failure {
-    let what = match items.first() {
+    let facts = match items.first() {
         Some(item) => format!("model={} key={}", item.model, item.key),
         None => facts.to_owned(),
     };
-    let message = format!("commit outcome unknown: the response was lost: {what}");
+    let message = format!("commit outcome unknown: the response was lost: {facts}");
     let unknown = Error::new(ErrorKind::OutcomeUnknown, message).with_items(items);
     Failure::Final(unknown.with_source(error))
 }
 
-/// The store's own failure.
+/// A failure reported by the store.
 pub(crate) fn store_failure(error: StoreError) -> Failure {
     Failure::of(error.into())
 }
 
 fn without_transactions(items: usize) -> Error {
     let message = format!(
-        "the engine has no transactions, which a commit of several items, a verified one and one \
-         that is made exactly once need: items={items}"
+        "the engine has no transactions, but the commit has several items or is verified or \
+         exactly_once: items={items}"
     );
     Error::new(ErrorKind::Unsupported, message)
 }

@@ -1,7 +1,7 @@
-//! Single reads that are waited for at the same time go out as one request.
+//! Batches single reads that are awaited at the same time into one request.
 //!
-//! A read queues its key and lets the other futures of the task have a turn. The first that comes back
-//! reads for all that have queued meanwhile. Most reads come back alone and are sent as they are.
+//! A read enqueues its key and yields once to the other futures of the task. The first read that is polled again becomes
+//! the leader and sends a batch for all queued reads. A read that finds itself alone is sent as a plain read.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,96 +15,97 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::request::{ItemRequest, batch_get, get};
 
-/// The reads of one transaction that wait to be sent, or for somebody else who has sent them.
+/// The pending reads of one transaction.
 #[derive(Default)]
 pub(crate) struct Gather {
     queue: Mutex<Queue>,
-    /// Told whenever there are answers.
-    answered: Notify,
+    /// Notified when results are available.
+    completed: Notify,
 }
 
 #[derive(Default)]
 struct Queue {
     next: u64,
-    waiting: Vec<Ticket>,
-    answers: Vec<(u64, Answer)>,
+    pending: Vec<PendingRead>,
+    results: Vec<(u64, BatchedResult)>,
 }
 
-/// A read that waits.
-struct Ticket {
+/// A read that was not sent yet.
+struct PendingRead {
     id: u64,
     request: ItemRequest<'static>,
 }
 
-/// What one who read for others has to say.
-enum Answer {
+/// What the leader of a batch leaves for another read of the batch.
+enum BatchedResult {
     Read(Result<Option<Item>>),
-    /// It was given up before it had read.
-    GivenUp(ItemRequest<'static>),
+    /// The leader was dropped before it read this item.
+    Abandoned(ItemRequest<'static>),
 }
 
-/// Who sends a read.
-enum Sender<'g> {
-    /// The one who asked, and for nobody else.
-    Alone(ItemRequest<'static>),
-    /// The one who asked, and for others too.
-    ForAll(Batch<'g>),
-    Another,
+/// The role of a read in sending.
+enum Role<'g> {
+    /// It is the only pending read.
+    Single(ItemRequest<'static>),
+    /// It sends all pending reads.
+    Leader(Batch<'g>),
+    /// Another read sends it.
+    Follower,
 }
 
 impl Gather {
-    /// Reads an item, together with all that are asked for at the same time.
+    /// Reads an item, in one request with the other reads awaited at the same time.
     pub(crate) async fn read(
         &self,
         db: &Db,
         mut request: ItemRequest<'static>,
     ) -> Result<Option<Item>> {
         loop {
-            let place = self.enqueue(request);
-            give_way().await;
-            match self.sender(place.id) {
-                Sender::Alone(request) => return Ok(get(db, request).await?),
-                Sender::ForAll(batch) => return batch.send(db, place.id).await,
-                Sender::Another => match self.answer(place.id).await {
-                    Answer::Read(item) => return item,
-                    Answer::GivenUp(again) => request = again,
+            let queued = self.enqueue(request);
+            yield_once().await;
+            match self.role(queued.id) {
+                Role::Single(request) => return Ok(get(db, request).await?),
+                Role::Leader(batch) => return batch.send(db, queued.id).await,
+                Role::Follower => match self.result(queued.id).await {
+                    BatchedResult::Read(item) => return item,
+                    BatchedResult::Abandoned(unsent) => request = unsent,
                 },
             }
         }
     }
 
-    fn enqueue(&self, request: ItemRequest<'static>) -> Place<'_> {
+    fn enqueue(&self, request: ItemRequest<'static>) -> QueuedRead<'_> {
         let mut queue = self.lock();
         let id = queue.next;
         queue.next += 1;
-        queue.waiting.push(Ticket { id, request });
-        Place { gather: self, id }
+        queue.pending.push(PendingRead { id, request });
+        QueuedRead { gather: self, id }
     }
 
-    /// Takes all that waits, if this one is among it: else somebody else is reading for it.
-    fn sender(&self, id: u64) -> Sender<'_> {
+    /// Takes all pending reads, if this one is still among them; otherwise a leader has taken it.
+    fn role(&self, id: u64) -> Role<'_> {
         let mut queue = self.lock();
-        if !queue.waiting.iter().any(|ticket| ticket.id == id) {
-            return Sender::Another;
+        if !queue.pending.iter().any(|read| read.id == id) {
+            return Role::Follower;
         }
-        let is_alone = queue.waiting.len() == 1;
-        if let Some(ticket) = queue.waiting.pop_if(|_| is_alone) {
-            return Sender::Alone(ticket.request);
+        let is_single = queue.pending.len() == 1;
+        if let Some(read) = queue.pending.pop_if(|_| is_single) {
+            return Role::Single(read.request);
         }
-        Sender::ForAll(Batch {
+        Role::Leader(Batch {
             gather: self,
-            tickets: std::mem::take(&mut queue.waiting),
+            reads: std::mem::take(&mut queue.pending),
         })
     }
 
-    async fn answer(&self, id: u64) -> Answer {
+    async fn result(&self, id: u64) -> BatchedResult {
         loop {
-            // Waiting begins before looking, so that no answer is missed.
-            let answered = self.answered.notified();
-            if let Some(answer) = self.lock().take_answer(id) {
-                return answer;
+            // Register before checking, so that no notification is missed.
+            let completed = self.completed.notified();
+            if let Some(result) = self.lock().take_result(id) {
+                return result;
             }
-            answered.await;
+            completed.await;
         }
     }
 
@@ -114,30 +115,30 @@ impl Gather {
 }
 
 impl Queue {
-    fn take_answer(&mut self, id: u64) -> Option<Answer> {
-        let at = self.answers.iter().position(|(other, _)| *other == id)?;
-        Some(self.answers.swap_remove(at).1)
+    fn take_result(&mut self, id: u64) -> Option<BatchedResult> {
+        let at = self.results.iter().position(|(other, _)| *other == id)?;
+        Some(self.results.swap_remove(at).1)
     }
 }
 
-/// The place of a read in the queue, which is free again when the read is dropped.
-struct Place<'g> {
+/// The entry of a read in the queue. Dropping it removes the entry.
+struct QueuedRead<'g> {
     gather: &'g Gather,
     id: u64,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuedRead<'_> {
     fn drop(&mut self) {
         let mut queue = self.gather.lock();
-        queue.waiting.retain(|ticket| ticket.id != self.id);
+        queue.pending.retain(|read| read.id != self.id);
     }
 }
 
-/// Lets the other futures of the task run once.
-async fn give_way() {
-    let mut gave = false;
+/// Yields once, so that the other futures of the task run.
+async fn yield_once() {
+    let mut yielded = false;
     poll_fn(|context| {
-        if std::mem::replace(&mut gave, true) {
+        if std::mem::replace(&mut yielded, true) {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
@@ -146,24 +147,24 @@ async fn give_way() {
     .await;
 }
 
-/// Reads that one sends for all. Those that it has not answered when it is dropped are given up.
+/// Reads that the leader sends. When it is dropped, the reads without a result are abandoned.
 struct Batch<'g> {
     gather: &'g Gather,
-    tickets: Vec<Ticket>,
+    reads: Vec<PendingRead>,
 }
 
 impl Batch<'_> {
-    /// Reads for all tickets. Gives the answer to the one who sends.
+    /// Sends all reads. Returns the result of the leader's own read.
     async fn send(mut self, db: &Db, own: u64) -> Result<Option<Item>> {
-        let mut own_answer = None;
-        while let Some(first) = self.tickets.first() {
+        let mut own_result = None;
+        while let Some(first) = self.reads.first() {
             let consistent = first.request.consistent;
-            let alike = |ticket: &&Ticket| ticket.request.consistent == consistent;
-            let some = self.tickets.iter().filter(alike).take(BATCH_GET_ITEMS_MAX);
-            let some = some.map(|ticket| (ticket.id, ticket.request.clone()));
+            let alike = |read: &&PendingRead| read.request.consistent == consistent;
+            let some = self.reads.iter().filter(alike).take(BATCH_GET_ITEMS_MAX);
+            let some = some.map(|read| (read.id, read.request.clone()));
             let (ids, requests): (Vec<_>, Vec<_>) = some.unzip();
             let found = batch_get(db, &requests).await;
-            self.tickets.retain(|ticket| !ids.contains(&ticket.id));
+            self.reads.retain(|read| !ids.contains(&read.id));
             let mut queue = self.gather.lock();
             for (at, id) in ids.into_iter().enumerate() {
                 let item = match &found {
@@ -171,26 +172,26 @@ impl Batch<'_> {
                     Err(error) => Err(error.clone().into()),
                 };
                 if id == own {
-                    own_answer = Some(item);
+                    own_result = Some(item);
                 } else {
-                    queue.answers.push((id, Answer::Read(item)));
+                    queue.results.push((id, BatchedResult::Read(item)));
                 }
             }
             drop(queue);
-            self.gather.answered.notify_waiters();
+            self.gather.completed.notify_waiters();
         }
-        own_answer.unwrap_or(Ok(None))
+        own_result.unwrap_or(Ok(None))
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        if self.tickets.is_empty() {
+        if self.reads.is_empty() {
             return;
         }
-        let tickets = self.tickets.drain(..);
-        let given_up = tickets.map(|ticket| (ticket.id, Answer::GivenUp(ticket.request)));
-        self.gather.lock().answers.extend(given_up);
-        self.gather.answered.notify_waiters();
+        let reads = self.reads.drain(..);
+        let abandoned = reads.map(|read| (read.id, BatchedResult::Abandoned(read.request)));
+        self.gather.lock().results.extend(abandoned);
+        self.gather.completed.notify_waiters();
     }
 }

@@ -1,4 +1,4 @@
-//! What a body wants to be done once the outcome of its transaction is known.
+//! Hooks that run once the outcome of a transaction is known.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,13 +11,13 @@ use crate::error::Error;
 pub enum Outcome {
     /// It was committed.
     Committed,
-    /// It was not, for this reason.
+    /// It was not committed, for this reason.
     Failed(Error),
 }
 
 pub(crate) type Hook = Box<dyn FnOnce(Outcome) -> BoxFuture<'static, ()> + Send>;
 
-/// The hooks of one run, in their order.
+/// The hooks of one attempt, in their order.
 #[derive(Default)]
 pub(crate) struct Hooks(Mutex<Vec<Hook>>);
 
@@ -26,7 +26,7 @@ impl Hooks {
         self.lock().push(hook);
     }
 
-    /// Takes all hooks out.
+    /// Removes and returns all hooks.
     pub(crate) fn take(&self) -> Vec<Hook> {
         std::mem::take(&mut *self.lock())
     }
@@ -36,7 +36,7 @@ impl Hooks {
     }
 }
 
-/// Runs hooks one after the other.
+/// Runs hooks in order.
 pub(crate) async fn run(hooks: Vec<Hook>, outcome: &Outcome) {
     for hook in hooks {
         hook(outcome.clone()).await;

@@ -1,4 +1,4 @@
-//! Running a body until it commits.
+//! Transaction options, and the loop that runs a body until it commits.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::commit;
 use super::hooks::{self, Outcome};
 use super::part::{CommitOptions, Failure};
 use super::session::PartContext;
-use super::{Tx, turns};
+use super::{Tx, body_task};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Backoff;
-use crate::telemetry::transaction::{self as telemetry, Transaction};
+use crate::telemetry::transaction::{self as telemetry, TransactionTelemetry};
 
 impl Db {
-    /// Runs a body in a transaction: everything that it reads and writes happens as if at one moment, or
-    /// not at all. The body runs again when another writer changed what it read.
+    /// Runs a body in a transaction: its reads and writes are applied atomically or not at all. The body runs again
+    /// when another writer changed what it read.
     ///
     /// # Errors
     ///
-    /// What the body returns; and what the commit cannot do, reported by the [kind](crate::ErrorKind).
+    /// The body's own error; or the error of the commit, by its [kind](crate::ErrorKind).
     pub async fn transact<R, E, F>(&self, body: F) -> Result<R, E>
     where
         F: for<'t> AsyncFn(&'t Tx) -> Result<R, E>
@@ -35,13 +35,13 @@ impl Db {
         self.tx().run(body).await
     }
 
-    /// A transaction with options of its own.
+    /// Builds a transaction with options.
     pub fn tx(&self) -> TxOptions<'_> {
         TxOptions::new(self)
     }
 }
 
-/// A transaction that has not begun, with its options.
+/// A builder of a transaction.
 #[derive(Clone, Debug)]
 #[must_use = "a transaction does nothing until it runs"]
 pub struct TxOptions<'db> {
@@ -69,7 +69,7 @@ impl<'db> TxOptions<'db> {
         }
     }
 
-    /// For calls of a pattern that are transactions of their own.
+    /// For calls of a pattern that are separate transactions.
     pub(crate) fn of_pattern(db: &'db Db, label: &str, retries: u32) -> Self {
         Self {
             backoff: Backoff::contended(retries),
@@ -77,66 +77,66 @@ impl<'db> TxOptions<'db> {
         }
     }
 
-    /// How often the body may run again after its first run. By default 3 times.
+    /// Maximum retries after the first attempt. Default: 3.
     pub const fn retries(mut self, retries: u32) -> Self {
         self.backoff.retries = retries;
         self
     }
 
-    /// The pause before the first retry, which doubles from then on. By default 100.
+    /// The pause before the first retry in milliseconds; it doubles with each retry. Default: 100.
     pub const fn initial_backoff_ms(mut self, millis: u64) -> Self {
         self.backoff.initial = Duration::from_millis(millis);
         self
     }
 
-    /// The longest pause before a retry. By default 500.
+    /// Maximum pause before a retry in milliseconds. Default: 500.
     pub const fn max_backoff_ms(mut self, millis: u64) -> Self {
         self.backoff.max = Duration::from_millis(millis);
         self
     }
 
-    /// Gives up when so much time has passed: no further run is begun that could not end before, and a
-    /// request whose answer was lost is not sent again after it.
+    /// Deadline of the transaction, from its start. No retry starts whose pause would end after it, and a request whose
+    /// response was lost is not resent after it. Default: none.
     pub const fn deadline(mut self, after: Duration) -> Self {
         self.deadline = Some(after);
         self
     }
 
-    /// Refuses to write.
+    /// Rejects all writes.
     pub const fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Checks at the end that everything read was true at one moment, even if nothing is written.
+    /// Checks at the end that everything read was valid at one moment, even if nothing is written.
     pub const fn verified(mut self) -> Self {
         self.commit.verified = true;
         self
     }
 
-    /// Commits so that the outcome is always known, also when the answer is lost. On an engine whose plain
-    /// writes take no token, a commit of one item then costs twice the capacity.
+    /// Commits such that the outcome can always be determined, also after a lost response. On an engine without tokens
+    /// for plain writes, a commit of one item then costs twice the capacity.
     pub const fn exactly_once(mut self) -> Self {
         self.commit.exactly_once = true;
         self
     }
 
-    /// Allows the transaction inside the body of another. It commits on its own, before the outer one, and
+    /// Allows this transaction inside the body of another. It commits separately, before the outer one, and
     /// runs again each time the outer one does.
     pub const fn detached(mut self) -> Self {
         self.detached = true;
         self
     }
 
-    /// Lets the body get an item again: it gets what the transaction knows of it, with all that rows dropped
-    /// before have changed, and nothing is sent. Without it that is an error, because in most code it is
-    /// a mistake. Of several rows of an item that are held at the same time, only one may change it.
+    /// Allows the body to get an item more than once: the later row contains the changes of rows dropped before, and no
+    /// request is sent. Without this option that is an error, because in most code it is a mistake. If several rows of an
+    /// item are held at the same time, only one may change it.
     pub const fn cache_rows(mut self) -> Self {
         self.cache_rows = true;
         self
     }
 
-    /// A name for errors and traces.
+    /// A label for errors and traces.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
@@ -156,18 +156,22 @@ impl<'db> TxOptions<'db> {
         R: Send,
         E: From<Error> + Send,
     {
-        if turns::is_inside() && !self.detached {
+        if body_task::is_inside() && !self.detached {
             return Err(nested().into());
         }
-        let mut watch = Transaction::begin(self.label.as_deref(), self.read_only);
-        let span = watch.span.clone();
-        let returned = self.attempts(&body, &mut watch).instrument(span).await;
-        watch.end();
+        let mut recorder = TransactionTelemetry::begin(self.label.as_deref(), self.read_only);
+        let span = recorder.span.clone();
+        let returned = self.attempts(&body, &mut recorder).instrument(span).await;
+        recorder.end();
         returned
     }
 
-    /// Runs the body again and again.
-    async fn attempts<R, E, F>(&self, body: &F, watch: &mut Transaction<'_>) -> Result<R, E>
+    /// Runs the body until an attempt succeeds or fails permanently.
+    async fn attempts<R, E, F>(
+        &self,
+        body: &F,
+        recorder: &mut TransactionTelemetry<'_>,
+    ) -> Result<R, E>
     where
         F: for<'t> TxBody<&'t Tx, Result<R, E>> + Send + Sync,
         R: Send,
@@ -176,38 +180,38 @@ impl<'db> TxOptions<'db> {
         let deadline = self.deadline;
         let end = deadline.map(|after| self.db.engine().now().plus(after));
         loop {
-            let attempt = watch.attempt();
-            let runs = watch.attempts;
+            let attempt = recorder.attempt();
+            let attempts = recorder.attempts;
             let tx = Tx::new(self.db.clone(), self.cache_rows);
             let returned = {
-                let _ended = Ended(&tx);
-                let run = turns::run(TxBody::call(body, &tx));
+                let _guard = CloseOnDrop(&tx);
+                let run = body_task::run(TxBody::call(body, &tx));
                 run.instrument(attempt.clone()).await
             };
             let hooks = tx.inner.hooks.take();
             let (own, cause) = match returned {
-                Ok(value) => match self.commit(&tx, end, runs).instrument(attempt).await {
+                Ok(value) => match self.commit(&tx, end, attempts).instrument(attempt).await {
                     Ok(items) => {
-                        watch.committed(items);
+                        recorder.committed(items);
                         hooks::run(hooks, &Outcome::Committed).await;
                         return Ok(value);
                     }
                     Err(Failure::Final(error)) => {
-                        watch.failed(&error);
+                        recorder.failed(&error);
                         return Err(failed(hooks, error, None).await);
                     }
                     Err(Failure::Retry(error)) => (None, error),
                 },
                 Err(error) => match tx.session().retry_cause() {
-                    // The body has only handed on what the store said.
+                    // The body only returned the store's error.
                     Some(cause) if cause.store_error().is_some() => (None, cause),
                     Some(cause) => (Some(error), cause),
                     None => return Err(failed(hooks, aborted(), Some(error)).await),
                 },
             };
-            telemetry::retried(&cause, runs);
-            if let Err(error) = self.pause(runs, end, cause).await {
-                watch.failed(&error);
+            telemetry::retried(&cause, attempts);
+            if let Err(error) = self.pause(attempts, end, cause).await {
+                recorder.failed(&error);
                 return Err(failed(hooks, error, own).await);
             }
         }
@@ -234,55 +238,55 @@ impl<'db> TxOptions<'db> {
         commit::commit(self.db, parts, now, options).await
     }
 
-    /// Waits before the next run, or tells why there is none.
-    async fn pause(&self, runs: u32, end: Option<Timestamp>, cause: Error) -> Result<()> {
-        if runs > self.backoff.retries {
+    /// Waits before the next attempt, or returns the error if there is none.
+    async fn pause(&self, attempts: u32, end: Option<Timestamp>, cause: Error) -> Result<()> {
+        if attempts > self.backoff.retries {
             let what = match cause.store_error() {
                 None => "too much contention",
                 Some(_) => "the store was not ready",
             };
-            return Err(self.failed(ErrorKind::TransactionFailed, what, runs, cause));
+            return Err(self.failed(ErrorKind::TransactionFailed, what, attempts, cause));
         }
-        let pause = self.backoff.pause(runs, self.db.env().next_u64());
+        let pause = self.backoff.pause(attempts, self.db.env().next_u64());
         if end.is_some_and(|end| self.db.engine().now().plus(pause) > end) {
-            return Err(self.failed(ErrorKind::Deadline, "the deadline has come", runs, cause));
+            return Err(self.failed(ErrorKind::Deadline, "the deadline passed", attempts, cause));
         }
         self.db.timer().sleep(pause).await;
         Ok(())
     }
 
-    fn failed(&self, kind: ErrorKind, what: &str, runs: u32, cause: Error) -> Error {
-        let mut message = format!("{what}: {cause} attempts={runs}");
+    fn failed(&self, kind: ErrorKind, what: &str, attempts: u32, cause: Error) -> Error {
+        let mut message = format!("{what}: {cause} attempts={attempts}");
         if let Some(label) = &self.label {
             message += &format!(" label={label}");
         }
-        cause.after_attempts(kind, message, runs)
+        cause.after_attempts(kind, message, attempts)
     }
 }
 
-/// Closes the session of a run when its body has ended, also by being dropped or by a panic: whoever has kept
-/// the transaction shall not write what nobody commits.
-struct Ended<'tx>(&'tx Tx);
+/// Closes the session of an attempt when its body has ended, also if it was dropped or panicked. A transaction handle
+/// that outlives the body must not accept writes that are never committed.
+struct CloseOnDrop<'tx>(&'tx Tx);
 
-impl Drop for Ended<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.session().close();
     }
 }
 
-/// Tells the hooks, and gives the caller the body's own error where there is one.
+/// Runs the hooks, and returns the body's own error if there is one.
 async fn failed<E: From<Error>>(hooks: Vec<hooks::Hook>, error: Error, own: Option<E>) -> E {
     hooks::run(hooks, &Outcome::Failed(error.clone())).await;
     own.unwrap_or_else(|| error.into())
 }
 
 fn aborted() -> Error {
-    Error::new(ErrorKind::Aborted, "the body returned an error of its own")
+    Error::new(ErrorKind::Aborted, "the body returned its own error")
 }
 
 fn nested() -> Error {
     Error::invalid_use(
-        "a transaction inside the body of another commits on its own; pass the outer one on, or say \
+        "a transaction inside the body of another would commit separately: pass the outer one, or call \
          detached()",
     )
 }
@@ -292,7 +296,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_body_that_panics_leaves_no_trace_on_its_thread() {
+    async fn thread_runs_other_bodies_after_a_body_panicked() {
         let db = Db::memory().unwrap();
         let other = db.clone();
         let panics = tokio::spawn(async move {

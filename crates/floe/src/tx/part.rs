@@ -1,7 +1,7 @@
-//! The share of one pattern in a commit: conditional writes, and what it means if one of them is refused.
+//! The part of a pattern in a commit: conditional writes, and the meaning of their failed conditions.
 //!
-//! When the body has ended, the [changes](super::session::Changes) of each pattern become parts. The commit sends the
-//! writes of all parts together, and asks the part what a condition that did not hold means.
+//! After the body, the [changes](super::session::Changes) of each pattern become parts. The commit sends the writes of
+//! all parts together; each part interprets the failed conditions of its writes.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::request::{Budget, Retryable};
 use crate::telemetry::transaction as telemetry;
 
-/// One pattern's share of a commit.
+/// The part of one pattern in a commit.
 pub(crate) trait Part: fmt::Debug + Send + Sync {
-    /// Whether it changes anything; otherwise it only checks that what was read is still true.
+    /// Whether it writes anything; otherwise it only checks that nothing it read has changed.
     fn is_write(&self) -> bool;
 
-    /// The error of a read-only transaction that has such a part and writes.
+    /// The error of a read-only transaction with this part, if it writes.
     fn read_only_error(&self) -> Error;
 
-    /// The tables that it writes to, and what is in them, for the error about a missing one.
+    /// The tables that it writes to, with their contents, for the error about a missing table.
     fn tables(&self) -> Vec<(String, &'static str)>;
 
     /// What to do if one of its tables is missing.
@@ -33,22 +33,22 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn prepare(&mut self, _: &CommitId) -> Result<()> {
         Ok(())
     }
 
-    /// What is sent for it: the same however often it is asked.
+    /// Returns its writes. They are the same in each call.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) when an item would be too large.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if an item would be too large.
     fn writes(&self) -> Result<Vec<PartWrite>>;
 
-    /// What it means that the condition of the write at this place did not hold, given the item as it is.
-    fn refused(&self, at: usize, item: Option<&Item>) -> Refusal;
+    /// Interprets the failed condition of the write at this index, given the current item.
+    fn condition_failed(&self, at: usize, item: Option<&Item>) -> Rejection;
 
-    /// Writes over what stood in the way at this place, after [`Refusal::Rewrite`].
+    /// Lets the write at this index overwrite the conflicting item, after [`Rejection::Rewrite`].
     fn rewrite(&mut self, _: usize) {}
 
     /// The items that it writes, for the error about a commit whose outcome is unknown.
@@ -59,29 +59,29 @@ pub(crate) trait Part: fmt::Debug + Send + Sync {
     /// Records that it was committed with the others.
     fn committed(&self) {}
 
-    /// Records that another writer has changed what it depends on, in the run of this number.
-    fn record_lost(&self, attempt: u32) {
-        telemetry::part_lost(&self.tables(), attempt);
+    /// Records in telemetry that another writer changed something that the part depends on.
+    fn record_conflict(&self, attempt: u32) {
+        telemetry::part_conflict(&self.tables(), attempt);
     }
 
-    /// Sends the part as the only one of a commit, where there is a cheaper way than a transaction to learn the outcome,
-    /// and records a lost race by itself. `None` if there is no such way.
-    fn send_alone<'a>(&'a mut self, _: Alone<'a>) -> Option<SentAlone<'a>> {
+    /// Sends the part as the only one of a commit, if its outcome can be determined at a lower cost than by a
+    /// transaction. Then the part also records conflicts itself. `None` if there is no such way.
+    fn send_single<'a>(&'a mut self, _: SinglePart<'a>) -> Option<SinglePartResult<'a>> {
         None
     }
 }
 
-/// Why a commit was not made.
+/// Why a commit failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Another writer was faster, or the store is busy: the body may run again.
+    /// A conflict, or the store is busy: the body may run again.
     Retry(Error),
-    /// Running again cannot help, or must not be done.
+    /// The body must not run again, or it would not help.
     Final(Error),
 }
 
 impl Failure {
-    /// Whether the body may run again after an error.
+    /// Classifies an error by whether the body may run again.
     pub(crate) fn of(error: Error) -> Self {
         if error.kind() != ErrorKind::OutcomeUnknown && error.is_retryable() {
             Self::Retry(error)
@@ -91,31 +91,31 @@ impl Failure {
     }
 }
 
-/// How to commit.
+/// Options of a commit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CommitOptions {
-    /// Checks what was read even if nothing is written.
+    /// Checks everything that was read even if nothing is written.
     pub(crate) verified: bool,
-    /// Sends even one item so that its outcome is always known.
+    /// Sends even a single item such that its outcome is always known.
     pub(crate) exactly_once: bool,
-    /// No request is sent again after it.
+    /// No retry is sent after it.
     pub(crate) deadline: Option<Timestamp>,
-    /// The number of the run of the body, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub(crate) attempt: u32,
 }
 
-/// What becomes of a part that is sent alone.
-pub(crate) type SentAlone<'a> = BoxFuture<'a, Result<(), AloneFailure>>;
+/// The result of a part that is sent by itself.
+pub(crate) type SinglePartResult<'a> = BoxFuture<'a, Result<(), SinglePartFailure>>;
 
-/// Why a part that was sent alone was not committed.
+/// Why a part that was sent by itself was not committed.
 #[derive(Debug)]
-pub(crate) enum AloneFailure {
-    /// The condition of its write did not hold.
-    Refused(Refusal),
+pub(crate) enum SinglePartFailure {
+    /// The condition of its write failed.
+    Rejected(Rejection),
     Failed(Failure),
 }
 
-impl From<Failure> for AloneFailure {
+impl From<Failure> for SinglePartFailure {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -125,7 +125,7 @@ impl From<Failure> for AloneFailure {
 #[derive(Clone, Debug)]
 pub(crate) struct PartWrite {
     pub(crate) write: TransactWrite,
-    /// Size of the item once it is written, as far as it is known; 0 if it is not.
+    /// Size of the item after the write; 0 if unknown.
     pub(crate) bytes: usize,
 }
 
@@ -139,23 +139,23 @@ impl From<TransactWrite> for PartWrite {
     }
 }
 
-/// What a condition that did not hold means.
+/// The meaning of a failed condition.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// Another writer was faster: the body may run again.
-    Lost(Error),
-    /// It cannot be committed, unless that follows from another race that was lost.
+pub(crate) enum Rejection {
+    /// Another writer changed the item: the body may run again.
+    Conflict(Error),
+    /// The write is invalid, unless that follows from another conflict of the same commit.
     Invalid(Error),
-    /// It can never be committed.
+    /// The write can never be committed.
     Final(Error),
-    /// What stands in the way does not count: the part can [write over it](Part::rewrite).
+    /// The conflicting item may be [overwritten](Part::rewrite).
     Rewrite,
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Retry(error) => Self::Lost(error),
+            Failure::Retry(error) => Self::Conflict(error),
             Failure::Final(error) => Self::Invalid(error),
         }
     }
@@ -167,22 +167,22 @@ pub(crate) struct CommitId {
     pub(crate) id: Text,
     /// The idempotency token of its requests.
     pub(crate) token: Text,
-    /// The id as the value that is stamped on items.
+    /// The id as the stamp on items.
     pub(crate) stamp: Value,
-    /// The moment by which items have expired: the same in every sending, which the token requires.
+    /// The time by which expiry is decided. It is the same in every attempt, as the token requires.
     pub(crate) now: Timestamp,
 }
 
-/// How a part is sent alone.
+/// The arguments of [`Part::send_single`].
 #[derive(Clone, Copy)]
-pub(crate) struct Alone<'a> {
+pub(crate) struct SinglePart<'a> {
     pub(crate) db: &'a Db,
     pub(crate) commit: &'a CommitId,
     pub(crate) options: CommitOptions,
     pub(crate) budget: Budget,
 }
 
-/// The update that makes one item of another: sets what is new, and removes what is gone.
+/// The update that turns `old` into `new`.
 pub(crate) fn difference(old: &Item, new: &Item) -> Update {
     let mut update = Update::new();
     for (name, value) in new.iter() {

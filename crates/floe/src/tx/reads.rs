@@ -1,6 +1,6 @@
-//! Requests that read for a pattern: in a transaction, which runs again as a whole when one fails, or outside of any.
+//! Read requests of a pattern: in a transaction, which runs again as a whole when one fails, or outside of one.
 //!
-//! What is read in a transaction is not noted here: that is for the pattern, which knows what its commit depends on.
+//! Reads are not recorded here: each pattern records what its commit depends on.
 
 use floe_store::op::{Page, Query, Scan};
 use floe_store::{BoxFuture, Error as StoreError, Item};
@@ -10,12 +10,12 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Budget, ItemRequest, batch_get, get, repeat};
 
-/// What a pattern reads with.
+/// Sends the read requests of a pattern.
 #[derive(Clone, Copy)]
 pub(crate) struct Reads<'a> {
     pub(crate) db: &'a Db,
     pub(crate) tx: Option<&'a Tx>,
-    /// What to do where a table is missing, for the error.
+    /// The message of the error about a missing table.
     missing: &'static str,
 }
 
@@ -34,10 +34,10 @@ impl<'a> Reads<'a> {
             return sent.map_err(|error| failed(missing, error));
         };
         let sent = repeat(self.db, Budget::once(), request).await;
-        sent.map_err(|error| tx.note(failed(missing, error)))
+        sent.map_err(|error| tx.note_error(failed(missing, error)))
     }
 
-    /// One item, as it is.
+    /// Reads one item consistently.
     pub(crate) async fn item(&self, table: &str, key: &Item) -> Result<Option<Item>> {
         let request = || ItemRequest {
             table,
@@ -47,7 +47,7 @@ impl<'a> Reads<'a> {
         self.send(|| Box::pin(get(self.db, request()))).await
     }
 
-    /// The items of up to 100 keys as they are, in their order: one by one request, several by one batch.
+    /// Reads the items of up to 100 keys consistently, in their order: a single key by a plain read, several by a batch.
     pub(crate) async fn items(&self, requests: &[ItemRequest<'_>]) -> Result<Vec<Option<Item>>> {
         match requests {
             [only] => Ok(vec![self.item(only.table, &only.key).await?]),
@@ -63,7 +63,7 @@ impl<'a> Reads<'a> {
         self.send(|| self.db.engine().scan(scan.clone())).await
     }
 
-    /// The items of a query, up to so many.
+    /// Reads the items of a query, up to a maximum.
     pub(crate) async fn query(&self, mut query: Query, max: Option<usize>) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         loop {
@@ -78,7 +78,7 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// The error of a request: where a table is missing, with what to do about it.
+/// Converts the error of a request. For a missing table, the message says what to do.
 pub(crate) fn failed(missing: &'static str, error: StoreError) -> Error {
     match error {
         StoreError::ResourceNotFound(_) => Error::new(ErrorKind::Table, missing).with_source(error),

@@ -1,7 +1,7 @@
-//! What one run of a body has read and written, pattern by pattern.
+//! The session of an attempt: what its body has read and changed, by pattern.
 //!
-//! Each pattern keeps [`Changes`] of its own type, which the session finds by the type. When the body has ended, they
-//! become the [parts](Part) of the commit, in the order in which the body first used the patterns.
+//! Each pattern keeps [`Changes`] of its own type, which the session finds by the type. After the body, they become the
+//! [parts](Part) of the commit, in the order in which the body first used the patterns.
 
 use std::any::Any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,21 +12,21 @@ use super::part::Part;
 use crate::db::Db;
 use crate::error::{Error, Result};
 
-/// What a run of a body has read and changed of one pattern.
+/// What a body has read and changed of one pattern.
 pub(crate) trait Changes: Default + Send + 'static {
-    /// Turns them into parts of the commit: none if nothing was touched.
+    /// Turns the changes into parts of the commit. Returns none if nothing was used.
     ///
     /// # Errors
     ///
-    /// When they cannot be committed.
+    /// If they cannot be committed.
     fn into_parts(self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>>;
 }
 
-/// What changes become parts with.
+/// The context in which changes become parts.
 #[derive(Clone, Copy)]
 pub(crate) struct PartContext<'a> {
     pub(crate) db: &'a Db,
-    /// When the commit is made, by the clock of the engine.
+    /// The time of the commit, by the clock of the engine.
     pub(crate) now: Timestamp,
 }
 
@@ -41,7 +41,7 @@ impl<C: Changes> AnyChanges for C {
     }
 }
 
-/// What a run has done so far.
+/// The changes of an attempt so far.
 #[derive(Default)]
 pub(crate) struct Session {
     state: Mutex<State>,
@@ -49,51 +49,51 @@ pub(crate) struct Session {
 
 #[derive(Default)]
 struct State {
-    /// One of each type, in the order in which they were first used. There are few, so looking through them is fast.
+    /// One of each type, in the order of first use. There are few, so a linear search is fast.
     changes: Vec<Box<dyn AnyChanges>>,
-    /// Why the body should run again: it, or one of its reads, failed for a reason that may pass.
+    /// Why the body should run again: the body or one of its reads failed with a transient error.
     retry: Option<Error>,
-    /// The run has ended.
+    /// Whether the body has ended.
     is_closed: bool,
 }
 
 impl Session {
-    /// Looks at the changes of one type, or adds to them.
+    /// Accesses the changes of one type.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
-    pub(crate) fn with<C: Changes, T>(&self, look: impl FnOnce(&mut C) -> T) -> Result<T> {
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the body has ended.
+    pub(crate) fn with<C: Changes, T>(&self, access: impl FnOnce(&mut C) -> T) -> Result<T> {
         let mut state = self.lock();
         state.check_open()?;
-        Ok(state.with(look))
+        Ok(state.with(access))
     }
 
-    /// As [`with`](Self::with), also when the run has ended. For what ends a read or a row that was begun before.
-    pub(crate) fn settle<C: Changes, T>(&self, look: impl FnOnce(&mut C) -> T) -> T {
-        self.lock().with(look)
+    /// Like [`with`](Self::with), but also allowed after the body. For the end of reads and rows that began before.
+    pub(crate) fn settle<C: Changes, T>(&self, access: impl FnOnce(&mut C) -> T) -> T {
+        self.lock().with(access)
     }
 
-    /// Asks that the body runs again if it fails.
-    pub(crate) fn ask_retry(&self, cause: Error) {
+    /// Requests that the body runs again if it fails.
+    pub(crate) fn request_retry(&self, cause: Error) {
         self.lock().retry.get_or_insert(cause);
     }
 
-    /// Why the body should run again, if something in it asked for that.
+    /// Why the body should run again, if that was requested.
     pub(crate) fn retry_cause(&self) -> Option<Error> {
         self.lock().retry.clone()
     }
 
-    /// Ends the run: nothing can be read or written in it any more.
+    /// Closes the session: all further reads and writes fail.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
     }
 
-    /// Ends the run and returns what it did as parts of a commit.
+    /// Closes the session and returns its changes as parts of a commit.
     ///
     /// # Errors
     ///
-    /// When the changes of a pattern cannot be committed.
+    /// If the changes of a pattern cannot be committed.
     pub(crate) fn finish(&self, context: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
         self.close();
         let changes = std::mem::take(&mut self.lock().changes);
@@ -104,18 +104,18 @@ impl Session {
         Ok(parts)
     }
 
-    /// Ends the run and takes the changes of one type out.
+    /// Closes the session and takes the changes of one type.
     #[cfg(test)]
     pub(crate) fn take<C: Changes>(&self) -> C {
         self.close();
         self.settle(|changes: &mut C| std::mem::take(changes))
     }
 
-    /// Refuses to go on when the run has ended.
+    /// Checks that the body has not ended.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the run has ended.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the body has ended.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.lock().check_open()
     }
@@ -128,22 +128,22 @@ impl Session {
 impl State {
     fn check_open(&self) -> Result<()> {
         if self.is_closed {
-            let what = "the transaction has ended; nothing can be read or written in it any more";
+            let what = "the transaction has ended and accepts no further reads or writes";
             return Err(Error::invalid_use(what));
         }
         Ok(())
     }
 
-    fn with<C: Changes, T>(&mut self, look: impl FnOnce(&mut C) -> T) -> T {
+    fn with<C: Changes, T>(&mut self, access: impl FnOnce(&mut C) -> T) -> T {
         for changes in &mut self.changes {
             let changes: &mut dyn Any = changes.as_mut();
             if let Some(found) = changes.downcast_mut() {
-                return look(found);
+                return access(found);
             }
         }
         let mut new = C::default();
-        let looked = look(&mut new);
+        let output = access(&mut new);
         self.changes.push(Box::new(new));
-        looked
+        output
     }
 }

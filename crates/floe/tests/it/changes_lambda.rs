@@ -174,7 +174,7 @@ async fn a_runtime_that_cannot_be_asked_ends() {
     assert_eq!(error.kind(), ErrorKind::Store);
     let message = error.to_string();
     assert!(
-        message.starts_with("Lambda does not answer: status 403"),
+        message.starts_with("Lambda runtime API request failed: status 403"),
         "{message}"
     );
     assert!(
@@ -182,7 +182,7 @@ async fn a_runtime_that_cannot_be_asked_ends() {
         "{message}"
     );
     let error = ended_by("200 OK", "").await;
-    assert_eq!(error.to_string(), "an event of Lambda came without a name");
+    assert_eq!(error.to_string(), "a Lambda event has no request id");
 
     let (lambda, runtime) = Lambda::new().await;
     drop(lambda);
@@ -207,9 +207,10 @@ async fn a_function_that_cannot_begin_says_so() {
 async fn the_function() {
     let failing = Router::new().matching(Pattern::any(), async |_| Err(Failure::new("no room")));
     let ended = run(failing).await.unwrap_err();
-    if !Runtime::is_here() {
+    if !Runtime::is_lambda() {
         assert_eq!(ended.kind(), ErrorKind::InvalidUse);
-        let message = "AWS Lambda has not started this process: AWS_LAMBDA_RUNTIME_API is not set";
+        let message =
+            "this process was not started by AWS Lambda: AWS_LAMBDA_RUNTIME_API is not set";
         assert_eq!(ended.to_string(), message);
     }
 }
@@ -234,15 +235,12 @@ async fn a_process_asks_where_its_environment_says() {
         .collect();
     assert_eq!(told.len(), 3, "{log}");
     assert!(
-        told[0].starts_with("floe: a change is not done, no room: handlers="),
+        told[0].starts_with("floe: change failed, no room: handlers="),
         "{log}"
     );
     assert!(
         told[0].ends_with(" sequence=300000000012345678901 event_id=a1"),
         "{log}"
     );
-    assert_eq!(
-        told[2],
-        "floe: more changes are to be sent again: changes=2"
-    );
+    assert_eq!(told[2], "floe: further changes must be resent: changes=2");
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe::changes::sink::Webhook;
-use floe::changes::{Change, Consumer, Pattern, Router, consumer};
+use floe::changes::{Change, ChangeConsumer, Pattern, Router, consumer};
 use floe::{Db, Model, Tx};
 use floe_store::op::{ChangeKind, ChangeRecord};
 use floe_store::table::StreamView;
@@ -156,26 +156,41 @@ fn hmac_of(secret: &[u8], body: &[u8]) -> String {
 #[tokio::test]
 async fn what_passes_is_told_from_what_does_not() {
     for (answer, is_permanent, pause, reason) in [
-        ("500 Oops", false, None, "the server refuses: status=500"),
+        (
+            "500 Oops",
+            false,
+            None,
+            "the server rejected the change: status=500",
+        ),
         (
             "503 Busy\r\nretry-after: 7",
             false,
             Some(7),
-            "the server refuses: status=503",
+            "the server rejected the change: status=503",
         ),
         (
             "429 Slow\r\nRetry-After: 120",
             false,
             Some(120),
-            "the server refuses: status=429",
+            "the server rejected the change: status=429",
         ),
-        ("408 Late", false, None, "the server refuses: status=408"),
-        ("404 Gone", true, None, "the server refuses: status=404"),
+        (
+            "408 Late",
+            false,
+            None,
+            "the server rejected the change: status=408",
+        ),
+        (
+            "404 Gone",
+            true,
+            None,
+            "the server rejected the change: status=404",
+        ),
         (
             "301 There\r\nlocation: /x",
             true,
             None,
-            "the server refuses: status=301",
+            "the server rejected the change: status=301",
         ),
         (
             "",
@@ -219,7 +234,7 @@ async fn a_server_that_does_not_answer_is_given_up() {
     let delivery = router.deliver(&[change()]).await;
     assert_eq!(
         delivery.failures[0].failure.to_string(),
-        "the server did not answer in time: timeout_ms=3000"
+        "the server did not respond in time: timeout_ms=3000"
     );
 }
 
@@ -253,13 +268,13 @@ async fn everything_arrives_in_order_at_a_server_that_fails_now_and_then() {
         }
     }
     let router = Router::new().forward(Pattern::any(), Webhook::new(&url).unwrap());
-    let ran = Consumer::new(&db, "hook", router)
+    let ran = ChangeConsumer::new(&db, "hook", router)
         .table("players")
         .backoff(Duration::from_millis(1), Duration::from_millis(2))
         .run_until_caught_up()
         .await
         .unwrap();
-    assert_eq!((ran.handled, ran.parked), (60, 0));
+    assert_eq!((ran.handled, ran.dead_letters), (60, 0));
     let mut levels: BTreeMap<String, i64> = BTreeMap::new();
     let mut ids = BTreeMap::new();
     for post in server.posts() {

@@ -129,7 +129,7 @@ fn other_events_are_shown_beside_those_expected() {
     };
     assert_eq!(
         failure(test),
-        r#"other events than expected
+        r#"unexpected events
 given
   ItemAdded { sku: "jam", quantity: 3 }
 when
@@ -155,7 +155,7 @@ fn an_error_in_place_of_events_is_shown() {
     };
     assert_eq!(
         failure(test),
-        r#"other events than expected
+        r#"unexpected events
 given
   CheckedOut
 when
@@ -180,7 +180,7 @@ fn other_results_and_errors_are_shown() {
     let decided = || Harness::<Cart>::new().when(|state| add(state, "tea", 1));
     assert_eq!(
         failure(|| decided().then_result(2)),
-        "another result than expected\ngiven\n  no events\nwhen\n  result 1\n  \
+        "unexpected result\ngiven\n  no events\nwhen\n  result 1\n  \
          ItemAdded { sku: \"tea\", quantity: 1 }\nthen\n  expected result 2\n"
     );
     assert_eq!(
@@ -202,14 +202,14 @@ fn an_event_that_does_not_come_back_is_found() {
     let given = || Harness::<Cart>::new().given([CartEvent::Weighed(f64::INFINITY)]);
     assert_eq!(
         failure(given),
-        "an event does not come back as it was\nwritten\n  Weighed(inf)\nread\n  error the body of an event cannot \
+        "an event changes when it is encoded and decoded\nencoded\n  Weighed(inf)\ndecoded\n  error the body of an event cannot \
          be read: invalid type: null, expected f64 at line 1 column 4: type=Weighed\n"
     );
     let decided =
         || Harness::<Cart>::new().when_infallible(|_| [CartEvent::Weighed(f64::NEG_INFINITY)]);
     assert!(
         failure(decided)
-            .starts_with("an event does not come back as it was\nwritten\n  Weighed(-inf)")
+            .starts_with("an event changes when it is encoded and decoded\nencoded\n  Weighed(-inf)")
     );
 }
 

@@ -390,7 +390,7 @@ async fn misuse_is_told() {
     assert_eq!(error.kind(), ErrorKind::FetchedTwice);
     assert_eq!(
         error.to_string(),
-        "the transaction has loaded this stream before: stream=Stock-tea"
+        "the transaction has already loaded this stream: stream=Stock-tea"
     );
     let read_only = db.tx().read_only().run(async |tx| {
         let mut stock = tx.stream::<Stock>("tea").await?;
@@ -412,7 +412,7 @@ async fn a_missing_table_is_told_with_what_to_do() {
     let look = async |tx: &Tx| tx.stream_in::<Stock>(&store, "tea").await.map(drop);
     let error = db.transact(look).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Table);
-    let message = "the events table is missing; call EventStore::ensure_table: table=nowhere";
+    let message = "the events table does not exist: call EventStore::ensure_table: table=nowhere";
     assert_eq!(error.to_string(), message);
 }
 

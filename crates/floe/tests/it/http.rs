@@ -312,7 +312,7 @@ async fn a_body_beyond_the_limit_is_refused_before_the_handler_runs() {
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         let expected = serde_json::json!({
             "error": "body_too_large",
-            "message": format!("the body of the request is too large: bytes_max={max}"),
+            "message": format!("the request body is too large: bytes_max={max}"),
         });
         assert_eq!(json(response).await, expected);
         assert_eq!(runs.count(), before);
@@ -418,7 +418,7 @@ async fn what_is_wrong_with_a_request_is_told() {
     assert_eq!(response.status(), StatusCode::CONFLICT);
     let expected = serde_json::json!({
         "error": "already_exists",
-        "message": "the item exists already: model=Player key=\"ada\"",
+        "message": "the item already exists: model=Player key=\"ada\"",
     });
     assert_eq!(json(response).await, expected);
     let response = send(&app, Method::POST, "/grow", "").await;
@@ -450,7 +450,7 @@ async fn a_client_is_asked_to_come_back_when_retries_are_used_up() {
     assert!(error.to_string().ends_with(" label=/"), "{error}");
     let expected = serde_json::json!({
         "error": "transaction_failed",
-        "message": "the server is busy; nothing was done, send the request again later",
+        "message": "the server is busy and nothing was written: send the request again later",
     });
     assert_eq!(json(response).await, expected);
     assert_eq!(world.level("ada").await, Some(4), "the others' three");
@@ -570,7 +570,7 @@ async fn a_row_that_a_task_keeps_makes_the_request_fail() {
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     assert_eq!(
         error.to_string(),
-        "a row was still held when the body had ended: model=Player key=\"ada\""
+        "a row was still held when the body ended: model=Player key=\"ada\""
     );
     hold.notify_one();
     while held.count() == 0 {
@@ -645,7 +645,7 @@ async fn without_the_layer_the_handler_is_not_run() {
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     let expected = serde_json::json!({
         "error": "missing_layer",
-        "message": "the route has no transaction: its router lacks the TransactionLayer",
+        "message": "the route has no transaction: add a TransactionLayer to its router",
     });
     assert_eq!(json(response).await, expected);
     let response = send(&app, Method::GET, "/maybe", "").await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use floe::changes::{Consumer, Failure, Inserted, Ran, Router, consumer};
+use floe::changes::{ChangeConsumer, ConsumerSummary, Failure, Inserted, Router, consumer};
 use floe::events::feed::{Handled, IndexerOptions};
 use floe::events::{EventData, EventStore, Expected, Recorded, StreamName};
 use floe::{Db, Error, Model, Tx};
@@ -139,7 +139,7 @@ struct Session {
 }
 
 /// Two sessions begin, of which one is not welcome.
-async fn consumed(db: &Db) -> Ran {
+async fn consumed(db: &Db) -> ConsumerSummary {
     db.ensure_tables(&[Session::SCHEMA]).await.unwrap();
     db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
     let create = async |tx: &Tx| {
@@ -158,7 +158,7 @@ async fn consumed(db: &Db) -> Ran {
             _ => Err(Failure::new("ada is not welcome")),
         }
     });
-    let consumer = Consumer::new(db, "greeter", router).attempts_max(1);
+    let consumer = ChangeConsumer::new(db, "greeter", router).attempts_max(1);
     consumer.run_until_caught_up().await.unwrap()
 }
 
@@ -169,14 +169,14 @@ fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
         let db = world.db.clone();
         world.wait(async move { consumed(&db).await })
     });
-    assert_eq!((ran.handled, ran.parked), (1, 1));
+    assert_eq!((ran.handled, ran.dead_letters), (1, 1));
     let turns = collector.spans("turn");
     assert_eq!(turns.len(), 2);
     for turn in &turns {
         assert_eq!(turn.fields["floe.changes.consumer"], "greeter");
         assert_eq!(turn.fields["floe.changes.changes"], "1");
     }
-    let parked = collector.told("a change was parked");
+    let parked = collector.told("a change became a dead letter");
     assert_eq!((parked.len(), parked[0].level), (1, Level::WARN));
     let counted = collector.measured("monotonic_counter.floe.changes.parked");
     assert_eq!(counted.len(), 1);

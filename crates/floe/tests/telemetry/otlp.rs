@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use floe::telemetry::otlp::{Exporting, Otlp};
+use floe::telemetry::otlp::{Exporter, Otlp};
 use floe::{Db, Error, Model, Tx};
 use floe_store::env::Stopwatch;
 use tracing_subscriber::layer::SubscriberExt;
@@ -12,10 +12,10 @@ use crate::protobuf::Message;
 use crate::support::{Player, player};
 
 /// Runs this with an export to there.
-fn exporting<T>(otlp: Otlp, run: impl FnOnce(Exporting) -> T) -> T {
-    let (layers, exporting) = otlp.layers().unwrap();
+fn with_export<T>(otlp: Otlp, run: impl FnOnce(Exporter) -> T) -> T {
+    let (layers, exporter) = otlp.layers().unwrap();
     let subscriber = tracing_subscriber::registry().with(layers);
-    tracing::subscriber::with_default(subscriber, || run(exporting))
+    tracing::subscriber::with_default(subscriber, || run(exporter))
 }
 
 /// A transaction that creates a player, and one that reads it.
@@ -58,9 +58,9 @@ fn spans_and_measurements_arrive_as_the_protocol_says() {
         .service_name("shop")
         .attribute("deployment.environment.name", "test")
         .header("x-tenant", "blue");
-    exporting(otlp, |exporting| {
+    with_export(otlp, |exporter| {
         play();
-        exporting.shutdown().unwrap();
+        exporter.shutdown().unwrap();
     });
 
     let posted = server.posted("/v1/traces");
@@ -138,14 +138,14 @@ fn spans_and_measurements_arrive_as_the_protocol_says() {
 #[test]
 fn spans_of_others_are_exported_up_to_their_level_and_their_measurements_too() {
     let server = CollectorServer::start(200);
-    exporting(Otlp::new().endpoint(server.url()), |exporting| {
+    with_export(Otlp::new().endpoint(server.url()), |exporter| {
         tracing::info_span!("checkout", order = 7).in_scope(|| {
             tracing::debug_span!("too fine").in_scope(play);
         });
         tracing::info!(monotonic_counter.orders = 3_u64, shop = "tea");
-        exporting.flush().unwrap();
+        exporter.flush().unwrap();
         assert_eq!(server.posted("/v1/traces").len(), 1);
-        drop(exporting);
+        drop(exporter);
     });
     let posted = server.posted("/v1/traces");
     let traces = Message::parse(&posted[0].body);
@@ -176,9 +176,9 @@ fn a_collector_that_is_down_or_fails_holds_nobody() {
         let otlp = Otlp::new()
             .endpoint(url.clone())
             .timeout(Duration::from_secs(1));
-        exporting(otlp, |exporting| {
+        with_export(otlp, |exporter| {
             play();
-            exporting.shutdown().unwrap_err();
+            exporter.shutdown().unwrap_err();
         });
         assert!(watch.elapsed() < Duration::from_secs(30), "{url}");
     }
@@ -188,13 +188,13 @@ fn a_collector_that_is_down_or_fails_holds_nobody() {
 #[test]
 fn an_export_ends_inside_of_a_runtime_too() {
     let server = CollectorServer::start(200);
-    let (layers, exporting) = Otlp::new().endpoint(server.url()).layers().unwrap();
+    let (layers, exporter) = Otlp::new().endpoint(server.url()).layers().unwrap();
     let subscriber = tracing_subscriber::registry().with(layers);
     let _default = tracing::subscriber::set_default(subscriber);
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().build().unwrap().block_on(async {
         tracing::info_span!("inside").in_scope(|| {});
-        drop(exporting);
+        drop(exporter);
     });
     assert!(contains(&server.posted("/v1/traces")[0].body, "inside"));
 }
@@ -216,7 +216,7 @@ fn what_is_no_address_is_refused_and_a_second_subscriber_too() {
     let first = Otlp::new().endpoint(server.url()).install().unwrap();
     let error = Otlp::new().endpoint(server.url()).install().unwrap_err();
     assert!(
-        error.to_string().contains("a subscriber already"),
+        error.to_string().contains("already has a subscriber"),
         "{error}"
     );
     tracing::info_span!("global").in_scope(|| {});

@@ -1,4 +1,4 @@
-//! The stores that are damaged, and the process that makes one.
+//! The stores to damage, and the process that creates one.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,24 +17,24 @@ use super::content::{self, Content, TABLES, Write};
 use crate::checks::role::Role;
 use crate::{Failure, out};
 
-/// The role of the process that makes a store.
+/// The role of the process that creates a store.
 pub(super) const ROLE: &str = "bit-rot-base";
 
-/// A store that is not made by then never will.
+/// Time limit for creating a store.
 const MAKE_MAX: Duration = Duration::from_secs(120);
-/// What the process prints when everything is written.
+/// Printed by the process after the last write.
 const DONE: &str = "done";
-/// What it prints before the end of a batch in the journal.
+/// Printed before the offset of the end of a batch in the journal.
 const BOUNDARY: &str = "boundary=";
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Closed, and small enough to be in its journal alone.
+    /// Closed, and small enough to fit in its journal.
     Journal,
     /// Closed, with sorted files.
     Sorted,
-    /// With sorted files, of a process that was killed.
+    /// With sorted files, left by a killed process.
     Killed,
 }
 
@@ -75,38 +75,38 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        kind.ok_or("no such kind of store")
+        kind.ok_or("unknown kind of store")
     }
 }
 
-/// A store.
+/// A store to damage.
 #[derive(Debug)]
 pub(super) struct Base {
     kind: Kind,
     folder: PathBuf,
     files: Vec<PathBuf>,
-    /// Where batches end in the newest journal.
+    /// Offsets of the ends of batches in the newest journal.
     boundaries: Vec<u64>,
 }
 
 impl Base {
-    /// Has a process make one.
+    /// Creates a store in a separate process.
     pub(super) fn make(kind: Kind, parent: &Path, planted: Option<Bug>) -> Result<Self, Failure> {
         let folder = parent.join(kind.name());
         let mut command = child::command_on(ROLE, &folder, planted)?;
         command.arg("--kind").arg(kind.name());
         let deadline = Instant::now() + MAKE_MAX;
-        // A process that is done and does not end is one to kill.
+        // A process of kind `Killed` is killed when it reports that it is done.
         let is_done = |printed: &str| kind == Kind::Killed && printed.contains(DONE);
-        let ended = Process::start(command)?.end_by(deadline, is_done)?;
-        if !ended.stdout.contains(DONE) || (kind != Kind::Killed && !ended.is_success()) {
+        let output = Process::start(command)?.end_by(deadline, is_done)?;
+        if !output.stdout.contains(DONE) || (kind != Kind::Killed && !output.is_success()) {
             return Err(Failure::broken(format!(
-                "the store to damage was not made: kind={} {}",
+                "cannot create the store to damage: kind={} {}",
                 kind.name(),
-                ended.stderr
+                output.stderr
             )));
         }
-        let boundaries = ended.stdout.lines();
+        let boundaries = output.stdout.lines();
         let boundaries = boundaries.filter_map(|line| line.strip_prefix(BOUNDARY)?.parse().ok());
         Ok(Self {
             kind,
@@ -124,7 +124,7 @@ impl Base {
         &self.folder
     }
 
-    /// Its files, relative to its folder.
+    /// The files of the store, relative to its folder.
     pub(super) fn files(&self) -> &[PathBuf] {
         &self.files
     }
@@ -133,7 +133,7 @@ impl Base {
         &self.boundaries
     }
 
-    /// The journal that was written to last.
+    /// The journal written last.
     pub(super) fn newest_journal(&self) -> Option<&PathBuf> {
         newest(&self.files)
     }
@@ -150,9 +150,9 @@ fn newest(files: &[PathBuf]) -> Option<&PathBuf> {
     })
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Making {
+pub(in crate::checks) struct MakeRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -161,7 +161,7 @@ pub(in crate::checks) struct Making {
     planted: Option<Bug>,
 }
 
-impl Role for Making {
+impl Role for MakeRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -186,15 +186,15 @@ impl Role for Making {
                 apply(&engine, &content, write).await?;
             }
             if planted == Some(Bug::WrongAnswer) {
-                let other = content.item(0, 1, 1).with("payload", "never written");
-                put(&engine, 0, other).await?;
+                let forged = content.item(0, 1, 1).with("payload", "never written");
+                put(&engine, 0, forged).await?;
             }
             Ok::<(), Failure>(())
         })?;
         engine.close()?;
         drop(engine);
 
-        // What comes last is synced write by write.
+        // The last writes are synced one by one.
         let engine = LocalEngine::open_with(&folder, options)?;
         runtime()?.block_on(async {
             for write in content.tail() {
@@ -209,7 +209,7 @@ impl Role for Making {
         })?;
         if kind == Kind::Killed {
             out::figures(DONE);
-            // Killed here.
+            // The process is killed during this pause.
             std::thread::park_timeout(MAKE_MAX);
         }
         engine.close()?;

@@ -1,32 +1,32 @@
-//! What the stores hold. Every item follows from its table, its number and its version, so that a reader knows what was
-//! written without having seen it.
+//! The content of the stores. Every item is a function of its table, number and version, so that a reader knows what
+//! was written without having seen it.
 
 use floe_store::table::{KeyKind, Projection, StreamView};
 use floe_store::{Item, Result, TableDef, Value};
 
-use super::super::stage::mixed;
+use super::super::test_table::splitmix64;
 
-/// How many tables there are: with a global index and a stream, with a local index, and bare.
+/// Number of tables: one with a global index and a stream, one with a local index, one plain.
 pub(super) const TABLES: u64 = 3;
-/// The table that has a stream.
+/// The table with a stream.
 pub(super) const STREAM_TABLE: u64 = 0;
-/// The index of a table that has one.
+/// The name of the index.
 pub(super) const INDEX: &str = "by_group";
 
-/// The partitions of a table, and the groups of an index.
+/// Number of partitions in a table, and of groups in an index.
 const PARTITIONS: u64 = 7;
 const GROUPS: u64 = 5;
-/// Each item is written this often at most.
+/// Maximum number of writes per item.
 const VERSIONS: u64 = 3;
-/// One in this many items is deleted in the end.
+/// One in this many items is deleted at the end.
 const DELETED_EVERY: u64 = 11;
 
-/// How much a store holds.
+/// The size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Items that are written to each table, those included that are deleted.
+    /// Items written to each table, including deleted ones.
     pub(super) items: u64,
-    /// Items that are written to the last table, one after the other, in the end.
+    /// Items written to the last table at the end, one by one.
     pub(super) tail: u64,
     pub(super) payload_bytes: usize,
 }
@@ -36,7 +36,7 @@ pub(super) struct Content {
 pub(super) struct Write {
     pub(super) table: u64,
     pub(super) number: u64,
-    /// The version that it leaves; `None` for a delete.
+    /// The version written; `None` for a delete.
     pub(super) version: Option<u64>,
 }
 
@@ -67,13 +67,13 @@ pub(super) fn table(table: u64) -> Result<TableDef> {
 }
 
 impl Content {
-    /// The items of a table, by number, deleted ones included.
+    /// The numbers of a table's items, including deleted ones.
     pub(super) const fn numbers(&self, table: u64) -> std::ops::Range<u64> {
         let tail = if table == TABLES - 1 { self.tail } else { 0 };
         0..self.items + tail
     }
 
-    /// All writes before the tail, in their order.
+    /// All writes before the tail, in order.
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + use<> {
         let items = self.items;
         let each = move |version: Option<u64>| {
@@ -90,7 +90,7 @@ impl Content {
         puts.chain(each(None).filter(|write| is_deleted(write.number)))
     }
 
-    /// The writes at the end.
+    /// The writes of the tail.
     pub(super) fn tail(&self) -> impl Iterator<Item = Write> + use<> {
         let (from, until) = (self.items, self.items + self.tail);
         (from..until).map(|number| Write {
@@ -100,7 +100,7 @@ impl Content {
         })
     }
 
-    /// The version that a reader must see; `None` if there is no such item.
+    /// The version that a reader must see; `None` if there must be no item.
     pub(super) fn last_version(&self, table: u64, number: u64) -> Option<u64> {
         if !self.numbers(table).contains(&number) {
             None
@@ -123,7 +123,7 @@ impl Content {
         item
     }
 
-    /// The number and the version of an item that was written to this table at some time; `None` for any other item.
+    /// Returns number and version of an item if it was written to this table at any time.
     pub(super) fn identify(&self, table: u64, item: &Item) -> Option<(u64, u64)> {
         let number = item.get("n")?.as_n()?.to_u64()?;
         let version = item.get("version")?.as_n()?.to_u64()?;
@@ -160,8 +160,9 @@ const fn is_deleted(number: u64) -> bool {
 }
 
 fn payload(table: u64, number: u64, version: u64, bytes: usize) -> String {
-    let seed = mixed(table ^ mixed(number ^ mixed(version)));
-    let words = (0..bytes.div_ceil(16) as u64).map(|word| format!("{:016x}", mixed(seed ^ word)));
+    let seed = splitmix64(table ^ splitmix64(number ^ splitmix64(version)));
+    let words =
+        (0..bytes.div_ceil(16) as u64).map(|word| format!("{:016x}", splitmix64(seed ^ word)));
     words.collect()
 }
 
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_known_by_what_it_holds() {
+    fn items_are_identified_by_their_content() {
         let content = Content {
             items: 40,
             tail: 5,
@@ -178,9 +179,9 @@ mod tests {
         };
         let item = content.item(1, 7, 2);
         assert_eq!(content.identify(1, &item), Some((7, 2)));
-        assert_eq!(content.identify(2, &item), None, "of another table");
-        let other = item.with("payload", "never written");
-        assert_eq!(content.identify(1, &other), None);
+        assert_eq!(content.identify(2, &item), None, "written to another table");
+        let forged = item.with("payload", "never written");
+        assert_eq!(content.identify(1, &forged), None);
         assert_eq!(content.last_version(1, 7), Some(2));
         assert_eq!(content.last_version(1, 10), None, "deleted");
         assert_eq!(content.last_version(2, 44), Some(1));

@@ -1,4 +1,4 @@
-//! What is done to a file.
+//! The kinds of damage, and applying them.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,12 +13,12 @@ use super::base::{Base, Kind};
 use crate::Failure;
 
 const SECTOR_BYTES: u64 = 512;
-/// The end of a journal, which damage hits as often as all that is before.
+/// Size of the end of a journal, which is damaged as often as all bytes before it.
 const TAIL_BYTES: u64 = 256;
 
-/// Where a batch of a journal ends and the next one begins.
+/// The bytes at the boundary between two batches of a journal.
 const BATCH_START: &[u8; 5] = b"FJL\x03\x01";
-/// Where the number of a batch is, from the byte at its start. No checksum covers it.
+/// The offset of a batch's number from the start of the batch. No checksum covers it.
 const NUMBER_OFFSET: u64 = 5;
 const NUMBER_BYTES: u64 = 8;
 
@@ -27,11 +27,11 @@ const NUMBER_BYTES: u64 = 8;
 pub(super) struct Damage {
     file: PathBuf,
     file_kind: &'static str,
-    how: How,
+    kind: DamageKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
+enum DamageKind {
     Flip { byte: u64, bit: u8 },
     Zero { sector: u64 },
     Truncate { length: u64 },
@@ -41,17 +41,17 @@ enum How {
 impl fmt::Display for Damage {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "file={} damage=", self.file.display())?;
-        match self.how {
-            How::Flip { byte, bit } => write!(out, "flip byte={byte} bit={bit}"),
-            How::Zero { sector } => write!(out, "zero sector={sector}"),
-            How::Truncate { length } => write!(out, "truncate length={length}"),
-            How::Remove => write!(out, "remove"),
+        match self.kind {
+            DamageKind::Flip { byte, bit } => write!(out, "flip byte={byte} bit={bit}"),
+            DamageKind::Zero { sector } => write!(out, "zero sector={sector}"),
+            DamageKind::Truncate { length } => write!(out, "truncate length={length}"),
+            DamageKind::Remove => write!(out, "remove"),
         }
     }
 }
 
 impl Damage {
-    /// Chooses damage: each kind of file gets its share.
+    /// Chooses random damage, weighted by kind of file.
     pub(super) fn choose(base: &Base, random: &SeededRandom) -> Result<Self, Failure> {
         let mut kinds: Vec<_> = base.files().iter().map(|file| file_kind(file)).collect();
         kinds.sort_unstable();
@@ -63,11 +63,11 @@ impl Damage {
             .filter(|file| self::file_kind(file) == file_kind)
             .collect();
         let file = *pick(&files, random)?;
-        let how = choose_how(base, file, random)?;
+        let kind = choose_kind(base, file, random)?;
         Ok(Self {
             file: file.clone(),
             file_kind,
-            how,
+            kind,
         })
     }
 
@@ -75,29 +75,29 @@ impl Damage {
         self.file_kind
     }
 
-    /// Damages the file in a copy.
+    /// Applies the damage to a copy.
     pub(super) fn apply(&self, folder: &Path) -> io::Result<()> {
         let path = folder.join(&self.file);
-        if self.how == How::Remove {
+        if self.kind == DamageKind::Remove {
             return fs::remove_file(path);
         }
         let file = File::options().read(true).write(true).open(path)?;
-        match self.how {
-            How::Flip { byte, bit } => {
+        match self.kind {
+            DamageKind::Flip { byte, bit } => {
                 let mut buffer = [0];
-                // Behind the end of the file there are zeros.
+                // A read past the end of the file leaves the zero in place.
                 let _ = file.read_at(&mut buffer, byte)?;
                 let [value] = buffer;
                 file.write_all_at(&[value ^ (1 << bit)], byte)
             }
-            How::Zero { sector } => {
+            DamageKind::Zero { sector } => {
                 let length = file.metadata()?.len();
                 let bytes = length.saturating_sub(sector * SECTOR_BYTES);
                 let bytes = usize::try_from(bytes.min(SECTOR_BYTES)).unwrap_or(0);
                 file.write_all_at(&vec![0; bytes], sector * SECTOR_BYTES)
             }
-            How::Truncate { length } => file.set_len(length),
-            How::Remove => Ok(()),
+            DamageKind::Truncate { length } => file.set_len(length),
+            DamageKind::Remove => Ok(()),
         }
     }
 }
@@ -105,10 +105,10 @@ impl Damage {
 fn pick<'a, T>(from: &'a [T], random: &SeededRandom) -> Result<&'a T, Failure> {
     let at = usize::try_from(random.below(from.len() as u64)).unwrap_or(0);
     from.get(at)
-        .ok_or_else(|| Failure::broken("there is no file to damage"))
+        .ok_or_else(|| Failure::broken("no file to damage"))
 }
 
-/// The kind of a file, by its name.
+/// Returns the kind of a file, derived from its name.
 fn file_kind(path: &Path) -> &'static str {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let parent = path.parent().and_then(Path::file_name);
@@ -130,7 +130,7 @@ fn file_kind(path: &Path) -> &'static str {
     }
 }
 
-/// The share of a kind of file: those that hold items get more than those of a few bytes.
+/// The weight of a kind of file: files with items weigh more than files of a few bytes.
 fn share(kind: &str) -> usize {
     match kind {
         "journal" | "sorted" => 3,
@@ -139,7 +139,7 @@ fn share(kind: &str) -> usize {
     }
 }
 
-/// Where the batches of a journal begin.
+/// The offsets at which the batches of a journal begin.
 fn batch_starts(path: &Path, end: u64) -> io::Result<Vec<u64>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(end).read_to_end(&mut bytes)?;
@@ -152,7 +152,7 @@ fn batch_starts(path: &Path, end: u64) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-fn choose_how(base: &Base, file: &Path, random: &SeededRandom) -> Result<How, Failure> {
+fn choose_kind(base: &Base, file: &Path, random: &SeededRandom) -> Result<DamageKind, Failure> {
     let path = base.folder().join(file);
     let is_journal = file_kind(file) == "journal";
     let is_newest = base.newest_journal().is_some_and(|newest| newest == file);
@@ -161,11 +161,11 @@ fn choose_how(base: &Base, file: &Path, random: &SeededRandom) -> Result<How, Fa
     } else {
         fs::metadata(&path)?.len()
     };
-    // The end of the newest journal of a killed process may be torn, and nothing is known of what was behind it.
+    // The end of the newest journal of a killed process may be torn; the content after it is unknown.
     let is_open_ended = base.kind() == Kind::Killed && is_newest;
-    let place = |random: &SeededRandom| match random.below(20) {
+    let position = |random: &SeededRandom| match random.below(20) {
         0..=9 if is_journal => end - 1 - random.below(TAIL_BYTES.min(end)),
-        // Behind the data, where a journal has room.
+        // In the preallocated space after the data.
         10 if is_journal => end + random.below(TAIL_BYTES),
         _ => random.below(end),
     };
@@ -175,29 +175,29 @@ fn choose_how(base: &Base, file: &Path, random: &SeededRandom) -> Result<How, Fa
         Vec::new()
     };
     Ok(match random.below(10) {
-        _ if end == 0 => How::Remove,
-        0 | 5 if !starts.is_empty() => How::Flip {
+        _ if end == 0 => DamageKind::Remove,
+        0 | 5 if !starts.is_empty() => DamageKind::Flip {
             byte: pick(&starts, random)? + NUMBER_OFFSET + random.below(NUMBER_BYTES),
             bit: u8::try_from(random.below(8)).unwrap_or(0),
         },
-        0..=4 => How::Flip {
-            byte: place(random),
+        0..=4 => DamageKind::Flip {
+            byte: position(random),
             bit: u8::try_from(random.below(8)).unwrap_or(0),
         },
-        5 | 6 => How::Zero {
-            sector: place(random) / SECTOR_BYTES,
+        5 | 6 => DamageKind::Zero {
+            sector: position(random) / SECTOR_BYTES,
         },
-        _ if is_open_ended => How::Flip {
+        _ if is_open_ended => DamageKind::Flip {
             byte: random.below(end),
             bit: 0,
         },
-        7 | 8 if is_newest && random.below(2) == 0 => How::Truncate {
+        7 | 8 if is_newest && random.below(2) == 0 => DamageKind::Truncate {
             length: *pick(base.boundaries(), random)?,
         },
-        7 | 8 => How::Truncate {
-            length: place(random).min(end - 1),
+        7 | 8 => DamageKind::Truncate {
+            length: position(random).min(end - 1),
         },
-        _ => How::Remove,
+        _ => DamageKind::Remove,
     })
 }
 
@@ -222,24 +222,24 @@ mod tests {
     }
 
     #[test]
-    fn damage_changes_what_it_says() {
+    fn damage_applies_the_described_change() {
         let folder = tempfile::tempdir().unwrap();
-        let check = |how, expected: Option<Vec<u8>>| {
+        let check = |kind, expected: Option<Vec<u8>>| {
             fs::write(folder.path().join("f"), [0xff; 700]).unwrap();
             let damage = Damage {
                 file: "f".into(),
                 file_kind: "store",
-                how,
+                kind,
             };
             damage.apply(folder.path()).unwrap();
             assert_eq!(fs::read(folder.path().join("f")).ok(), expected, "{damage}");
         };
         let mut flipped = vec![0xff; 700];
         flipped[699] = 0xfe;
-        check(How::Flip { byte: 699, bit: 0 }, Some(flipped));
+        check(DamageKind::Flip { byte: 699, bit: 0 }, Some(flipped));
         let zeroed = [vec![0xff; 512], vec![0; 188]].concat();
-        check(How::Zero { sector: 1 }, Some(zeroed));
-        check(How::Truncate { length: 9 }, Some(vec![0xff; 9]));
-        check(How::Remove, None);
+        check(DamageKind::Zero { sector: 1 }, Some(zeroed));
+        check(DamageKind::Truncate { length: 9 }, Some(vec![0xff; 9]));
+        check(DamageKind::Remove, None);
     }
 }

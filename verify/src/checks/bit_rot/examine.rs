@@ -1,4 +1,4 @@
-//! The process that opens a damaged store, reads everything and compares.
+//! The process that opens a damaged store, reads everything and compares it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::{Failure, out};
 /// The name of the role.
 pub(super) const ROLE: &str = "bit-rot-examine";
 
-/// The process for a store of this kind.
+/// Returns the command of the process for a store of this kind.
 pub(super) fn command(folder: &Path, kind: Kind, planted: Option<Bug>) -> std::io::Result<Command> {
     let mut command = child::command(ROLE)?;
     command.arg("--folder").arg(folder);
@@ -33,9 +33,9 @@ pub(super) fn command(folder: &Path, kind: Kind, planted: Option<Bug>) -> std::i
     Ok(command)
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Examining {
+pub(in crate::checks) struct ExamineRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -44,73 +44,73 @@ pub(in crate::checks) struct Examining {
     planted: Option<Bug>,
 }
 
-impl Role for Examining {
+impl Role for ExamineRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
     fn run(self) -> Result<ExitCode, Failure> {
-        let mut reading = Reading::of(&self.folder, self.kind.content())?;
+        let mut read_report = ReadReport::of(&self.folder, self.kind.content())?;
         if self.planted == Some(Bug::HiddenDamage) {
-            reading.hide();
+            read_report.hide_damage();
         }
-        reading.print(0);
+        read_report.print(0);
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// What reading everything has come to.
+/// The result of reading a whole store.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadReport {
     is_opened: bool,
     /// Items that were never written.
     wrong: u64,
-    /// Items and change records that are missing, old, or back though they were deleted.
+    /// Items and change records that are missing, old, or present although they were deleted.
     different: u64,
-    /// Reads that failed.
+    /// Failed reads.
     errors: u64,
-    /// What the doctor found, but for change records that are missing.
+    /// Findings of the doctor, except missing change records.
     doctor: u64,
-    /// Stretches of the change log that the doctor found missing. Nothing brings them back, also no salvage.
+    /// Ranges of the change log that the doctor reported missing. Nothing can restore them, not even salvage.
     log_gaps: u64,
-    /// Bytes that opening has dropped and reported.
+    /// Bytes that opening the store dropped and reported.
     dropped: u64,
-    /// Items as they must be.
+    /// Items that are correct.
     items: u64,
     notes: Vec<String>,
 }
 
-impl Reading {
-    /// Opens a store, reads everything, and lets the doctor look at it.
+impl ReadReport {
+    /// Opens a store, reads everything, and runs the doctor on it.
     pub(super) fn of(folder: &Path, content: Content) -> Result<Self, Failure> {
-        let mut reading = Self::default();
+        let mut read_report = Self::default();
         match LocalEngine::open_with(folder, Options::new().background(false)) {
             Ok(engine) => {
-                reading.is_opened = true;
-                reading.dropped = engine.recovery().dropped_bytes;
+                read_report.is_opened = true;
+                read_report.dropped = engine.recovery().dropped_bytes;
                 let engine: Arc<dyn Engine> = Arc::new(engine);
-                runtime()?.block_on(reading.read(&engine, content));
+                runtime()?.block_on(read_report.read(&engine, content));
             }
-            Err(error) => reading.note(format!("open: {error}")),
+            Err(error) => read_report.note(format!("open: {error}")),
         }
         match doctor::examine(folder, false, |_| {}) {
             Ok(report) => {
                 let is_gap = |finding: &&Finding| finding.kind == FindingKind::ChangeLog;
-                reading.log_gaps = report.findings.iter().filter(is_gap).count() as u64;
-                reading.doctor = report.findings_total - reading.log_gaps;
+                read_report.log_gaps = report.findings.iter().filter(is_gap).count() as u64;
+                read_report.doctor = report.findings_total - read_report.log_gaps;
                 for finding in report.findings.iter().take(2) {
-                    reading.note(format!("doctor: {finding}"));
+                    read_report.note(format!("doctor: {finding}"));
                 }
             }
             Err(error) => {
-                reading.doctor = 1;
-                reading.note(format!("doctor: {error}"));
+                read_report.doctor = 1;
+                read_report.note(format!("doctor: {error}"));
             }
         }
-        Ok(reading)
+        Ok(read_report)
     }
 
-    /// The planted bug: forgets everything that was reported.
-    fn hide(&mut self) {
+    /// The planted bug: discards everything that was reported.
+    fn hide_damage(&mut self) {
         if !self.is_opened || self.errors > 0 {
             self.different += 1;
         }
@@ -119,7 +119,7 @@ impl Reading {
         self.log_gaps = 0;
     }
 
-    /// Prints notes, and the figures on the last line, with the number of losses that were reported before.
+    /// Prints notes, and the figures on the last line, with the number of losses reported before.
     pub(super) fn print(&self, reported: u64) {
         for note in &self.notes {
             out::figures(&note.replace('=', ":").replace('\n', " "));
@@ -146,22 +146,22 @@ impl Reading {
     async fn read(&mut self, engine: &Arc<dyn Engine>, content: Content) {
         for table in 0..TABLES {
             let read = self.read_table(engine, content, table).await;
-            self.take(read, "items");
+            self.record_result(read, "items");
             let read = self.read_index(engine, content, table).await;
-            self.take(read, "an index");
+            self.record_result(read, "an index");
             for number in content.numbers(table) {
                 let read = self.read_item(engine, content, table, number).await;
-                self.take(read, "an item");
+                self.record_result(read, "an item");
             }
         }
         let read = self.read_stream(engine, content).await;
-        self.take(read, "a stream");
+        self.record_result(read, "a stream");
     }
 
-    fn take(&mut self, read: Result<()>, what: &str) {
+    fn record_result(&mut self, read: Result<()>, what: &str) {
         let Err(error) = read else { return };
         match error {
-            // A table that is gone is a loss, and this error is no report of one.
+            // A missing table is a loss, and this error is not a report of one.
             Error::ResourceNotFound(_) => self.different += 1,
             _ => self.errors += 1,
         }
@@ -179,7 +179,7 @@ impl Reading {
         self.items += found.len() as u64;
         let expected = content.numbers(table);
         let expected = expected.filter(|number| content.last_version(table, *number).is_some());
-        self.miss(table, "table", expected, &found);
+        self.count_missing(table, "table", expected, &found);
         Ok(())
     }
 
@@ -200,7 +200,7 @@ impl Reading {
             version
                 .is_some_and(|version| content::is_indexed(&content.item(table, *number, version)))
         });
-        self.miss(table, "index", expected, &found);
+        self.count_missing(table, "index", expected, &found);
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl Reading {
         let item = engine.get_item(get).await?.item;
         let found = self.compare(content, table, item.as_slice());
         let expected = content.last_version(table, number).map(|_| number);
-        self.miss(table, "item", expected, &found);
+        self.count_missing(table, "item", expected, &found);
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Reading {
         let name = content::table_name(STREAM_TABLE);
         let stream = engine.describe_table(name).await?.latest_stream;
         let stream =
-            stream.ok_or_else(|| Error::ResourceNotFound("the stream is gone".to_owned()))?;
+            stream.ok_or_else(|| Error::ResourceNotFound("the stream is missing".to_owned()))?;
         let mut count = 0;
         for shard in shards(engine, &stream.arn).await? {
             let start = IteratorKind::TrimHorizon;
@@ -236,7 +236,7 @@ impl Reading {
                 for image in images {
                     if content.identify(STREAM_TABLE, image).is_none() {
                         self.wrong += 1;
-                        self.note(format!("a change that was never made: {image:?}"));
+                        self.note(format!("change record that was never written: {image:?}"));
                     }
                 }
             }
@@ -250,7 +250,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Compares items with what was written, and returns the numbers of those that are as they must be.
+    /// Compares items with what was written. Returns the numbers of the correct ones.
     fn compare(&mut self, content: Content, table: u64, items: &[Item]) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         for item in items {
@@ -265,7 +265,7 @@ impl Reading {
                 Some((number, version)) => {
                     self.different += 1;
                     self.note(format!(
-                        "an old item in table {table}: {number} version {version}"
+                        "old item in table {table}: {number} version {version}"
                     ));
                 }
             }
@@ -273,10 +273,10 @@ impl Reading {
         found
     }
 
-    fn miss(
+    fn count_missing(
         &mut self,
         table: u64,
-        place: &str,
+        source: &str,
         expected: impl IntoIterator<Item = u64>,
         found: &BTreeSet<u64>,
     ) {
@@ -287,7 +287,7 @@ impl Reading {
         if missing > 0 {
             self.different += missing;
             self.note(format!(
-                "missing in table {table}: {missing} of the {place}"
+                "missing in table {table}: {missing} of the {source}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The process that saves what is readable of a damaged store into another one, and looks at that.
+//! The process that salvages a damaged store into a new one and examines the result.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,14 +8,14 @@ use floe_local::doctor;
 
 use super::super::child;
 use super::base::Kind;
-use super::examine::Reading;
+use super::examine::ReadReport;
 use crate::checks::role::Role;
 use crate::{Failure, out};
 
 /// The name of the role.
 pub(super) const ROLE: &str = "bit-rot-salvage";
 
-/// The process for a store of this kind.
+/// Returns the command of the process for a store of this kind.
 pub(super) fn command(folder: &Path, target: &Path, kind: Kind) -> std::io::Result<Command> {
     let mut command = child::command(ROLE)?;
     command.arg("--folder").arg(folder);
@@ -24,9 +24,9 @@ pub(super) fn command(folder: &Path, target: &Path, kind: Kind) -> std::io::Resu
     Ok(command)
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Salvaging {
+pub(in crate::checks) struct SalvageRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -35,7 +35,7 @@ pub(in crate::checks) struct Salvaging {
     kind: Kind,
 }
 
-impl Role for Salvaging {
+impl Role for SalvageRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -45,7 +45,7 @@ impl Role for Salvaging {
             out::figures(&format!("lost: {}", lost.replace('=', ":")));
         }
         let reported = report.lost_total + report.uncertain;
-        Reading::of(&self.target, self.kind.content())?.print(reported);
+        ReadReport::of(&self.target, self.kind.content())?.print(reported);
         Ok(ExitCode::SUCCESS)
     }
 }

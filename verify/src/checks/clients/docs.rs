@@ -1,8 +1,8 @@
-//! The commands and programs in `docs/using-with-aws-sdks.md`, which are run as they stand there, from top to bottom.
+//! Runs the commands and programs in `docs/using-with-aws-sdks.md` as written, from top to bottom.
 //!
-//! A block of `sh` that starts a server becomes the server of what follows, at a port that the system chooses. Blocks of
-//! `sh`, `python` and `javascript` are run, with what was exported before; a block of `ini` becomes the configuration
-//! file of the AWS tools; a block of `text` is what the one before it prints. Other languages are for the reader only.
+//! A `sh` block that starts a server provides the server for the following blocks, on a port chosen by the system.
+//! Blocks of `sh`, `python` and `javascript` are run with all earlier exports; an `ini` block becomes the configuration
+//! file of the AWS tools; a `text` block is the expected output of the block before it. Other blocks are skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use super::program::environment;
 use super::server::Running;
 use crate::{Failure, out};
 
-/// Where a server of the document listens for its reader.
+/// The server address in the document, replaced by the actual one.
 const ADDRESS: &str = "127.0.0.1:8000";
 
-/// What running the document came to.
+/// The result of running the document.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Blocks that were run.
     pub(super) run: usize,
-    /// Those that did not do what they should.
+    /// Blocks that failed or printed something else.
     pub(super) failed: usize,
 }
 
-/// Runs everything in the document that can be run.
+/// Runs all runnable blocks of the document.
 pub(super) fn check(floe: &Path, installed: &Installed) -> Result<Outcome, Failure> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("docs");
     let text = fs::read_to_string(path.join("using-with-aws-sdks.md"))?;
@@ -52,7 +52,7 @@ pub(super) fn check(floe: &Path, installed: &Installed) -> Result<Outcome, Failu
 struct Block {
     language: String,
     text: String,
-    /// What it prints, if the document shows it.
+    /// The expected output, if the document shows it.
     printed: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Block {
         self.text.lines().any(|line| line.starts_with("floe serve"))
     }
 
-    /// Its first line, to name it by.
+    /// The first line, as a name for messages.
     fn title(&self) -> &str {
         self.text.lines().next().unwrap_or_default()
     }
@@ -89,7 +89,7 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// A shell as the reader of the document has it.
+/// A shell session of a reader who follows the document.
 struct Session<'a> {
     installed: &'a Installed,
     folder: TempDir,
@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Does what a block says, if it can be done.
+    /// Runs a block, if its language can be run.
     fn run(&mut self, block: &Block) -> Option<Result<(), Failure>> {
         self.count += 1;
         let text = block.text.replace(ADDRESS, self.address());
@@ -144,7 +144,7 @@ impl<'a> Session<'a> {
     }
 
     fn serve(&mut self, text: &str) -> Result<(), Failure> {
-        // The one before has the directory, until it ends.
+        // The previous server must release the directory first.
         self.server = None;
         let listen = "exec floe serve --listen 127.0.0.1:0";
         let command = self.shell(&text.replace("floe serve", listen));
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
         self.expect(&format!("{program} '{}'", file.display()), block)
     }
 
-    /// Runs a script and compares what it prints.
+    /// Runs a script and compares its output.
     fn expect(&self, script: &str, block: &Block) -> Result<(), Failure> {
         let output = must_succeed(&mut self.shell(script))?;
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
     fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         environment(&mut command);
-        // Only what the document says.
+        // Only the settings in the document apply.
         for name in [
             "ACCESS_KEY_ID",
             "SECRET_ACCESS_KEY",
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_found_with_what_they_print() {
+    fn blocks_are_parsed_with_their_expected_output() {
         let text = "# Title\n\n```sh\nexport A=1\nfloe serve --memory\n```\nText\n```python\nprint(1)\n```\n\n```text\n1\n```\n";
         let found = blocks(text);
         let languages: Vec<_> = found.iter().map(|block| &*block.language).collect();

@@ -1,4 +1,4 @@
-//! A client and the servers that it talks to.
+//! A client and the servers it talks to.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +11,8 @@ use super::proxy::{Change, Proxy};
 use super::server::{Server, Setup, Store};
 use crate::{Failure, out};
 
-/// What a server that is not ours cannot do: it is not to be killed, and asks for no keys.
-const OURS_ONLY: [&str; 2] = ["what_was_acknowledged_survives_a_kill", "keys_are_checked"];
+/// Scenarios that need our server: others are not killed and do not check keys.
+const OURS_ONLY: [&str; 2] = ["acknowledged_writes_survive_a_kill", "keys_are_checked"];
 
 /// A client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub(super) enum Client {
 }
 
 impl Client {
-    /// All of them.
+    /// All clients.
     pub(super) const ALL: [Self; 3] = [Self::Boto3, Self::Awscli, Self::Javascript];
 
-    /// Its name in figures.
+    /// The name in the figures.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Boto3 => "boto3",
@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// Its program, to be pointed to a server.
+    /// Returns the command that runs the client's program against a server.
     fn command(self, installed: &Installed, address: &str) -> Command {
         let mut command = match self {
             Self::Boto3 | Self::Awscli => {
@@ -54,21 +54,21 @@ impl Client {
         command
     }
 
-    /// The scenario that must find the bug, if it shows to this client.
+    /// The scenario that must find the bug, if it affects this client.
     const fn finder(self, bug: Bug) -> Option<&'static str> {
         match (bug, self) {
-            (Bug::ForgetfulServer, _) => Some("what_was_acknowledged_survives_a_kill"),
-            (Bug::WrongAnswer, Self::Awscli) => Some("scans_come_in_pages_and_segments"),
-            (Bug::WrongAnswer, _) => Some("queries_and_scans_come_in_pages"),
-            // This SDK does not look at checksums.
+            (Bug::ForgetfulServer, _) => Some("acknowledged_writes_survive_a_kill"),
+            (Bug::WrongAnswer, Self::Awscli) => Some("scans_return_pages_and_segments"),
+            (Bug::WrongAnswer, _) => Some("queries_and_scans_are_paged"),
+            // This SDK does not verify checksums.
             (Bug::WrongChecksum, Self::Javascript) => None,
-            (Bug::WrongChecksum, _) => Some("values_of_every_type_come_back"),
+            (Bug::WrongChecksum, _) => Some("values_of_every_type_round_trip"),
             _ => None,
         }
     }
 }
 
-/// Lets all clients run at the same time, each with a server to itself: they would see each other's tables.
+/// Runs all clients in parallel, each with its own server, so that they do not see each other's tables.
 pub(super) fn drive_all(
     plan: &Plan,
     floe: &Path,
@@ -96,7 +96,7 @@ pub(super) fn drive_all(
     })
 }
 
-/// Everything that one client does.
+/// Runs all rounds of one client.
 fn drive(
     client: Client,
     plan: &Plan,
@@ -128,7 +128,7 @@ fn drive(
     Ok(total)
 }
 
-/// What a client does with a server of ours.
+/// Runs a client against our server.
 fn drive_server(
     client: Client,
     setup: Setup<'_>,
@@ -141,7 +141,7 @@ fn drive_server(
     program::run(command, || server.kill_and_restart())
 }
 
-/// Lets a client find a bug.
+/// Runs a client against a server with a planted bug.
 fn drive_flawed(
     client: Client,
     mut setup: Setup<'_>,
@@ -165,11 +165,15 @@ fn drive_flawed(
     program::run(command, || server.kill_and_restart())
 }
 
-/// What a client does with a server that is not ours.
+/// Runs a client against a server that is not ours.
 fn drive_other(client: Client, endpoint: &str, installed: &Installed) -> Result<Outcome, Failure> {
     let address = endpoint.trim_start_matches("http://");
     let mut command = client.command(installed, address.trim_end_matches('/'));
     command.args(OURS_ONLY.map(|name| format!("--except={name}")));
-    let refuse = || Err(Failure::broken("the server is not ours to kill"));
+    let refuse = || {
+        Err(Failure::broken(
+            "a server that is not ours cannot be killed",
+        ))
+    };
     program::run(command, refuse)
 }

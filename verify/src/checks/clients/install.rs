@@ -1,7 +1,7 @@
-//! The clients, fetched from where their users fetch them: boto3 and the AWS CLI from PyPI, the AWS SDK for JavaScript
-//! from npm, in the versions that `verify/clients` pins.
+//! Installs the clients from their public sources: boto3 and the AWS CLI from PyPI, the AWS SDK for JavaScript from
+//! npm, in the versions pinned in `verify/clients`.
 //!
-//! They are kept below the target directory and fetched again only when the pinned versions change.
+//! They are cached below the target directory and fetched again only when the pinned versions change.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use std::process::Command;
 use crate::Failure;
 use crate::checks::tool::{install, must_succeed, npm_ci, target_folder};
 
-/// Where the programs of the clients are.
+/// The folder of the client programs.
 pub(super) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("clients")
 }
 
-/// The clients, ready to be run.
+/// The installed clients.
 #[derive(Debug)]
 pub(super) struct Installed {
     folder: PathBuf,
-    /// Nobody else changes them while this is there.
+    /// Prevents other processes from changing the installation.
     _lock: File,
 }
 
 impl Installed {
-    /// Fetches what is not there yet.
+    /// Fetches missing clients.
     pub(super) fn prepare() -> Result<Self, Failure> {
         let folder = target_folder()?.join("clients");
         fs::create_dir_all(&folder)?;
@@ -45,17 +45,17 @@ impl Installed {
         Ok(installed)
     }
 
-    /// A program of the environment of Python.
+    /// A program of the Python environment.
     pub(super) fn python(&self, name: &str) -> Command {
         Command::new(self.python_programs().join(name))
     }
 
-    /// Where `python` and `aws` are.
+    /// The folder of `python` and `aws`.
     pub(super) fn python_programs(&self) -> PathBuf {
         self.folder.join("python").join("bin")
     }
 
-    /// Where programs of JavaScript find the SDK.
+    /// The folder from which JavaScript programs can import the SDK.
     pub(super) fn javascript(&self) -> PathBuf {
         self.folder.join("javascript")
     }
@@ -84,7 +84,7 @@ impl Installed {
         )
     }
 
-    /// Modules of JavaScript look for others beside themselves and above, so ours go where the SDK is.
+    /// JavaScript modules are resolved from their own folder upwards, so ours are copied to the SDK.
     fn copy_javascript(&self) -> Result<(), Failure> {
         for below in ["", "javascript_scenarios"] {
             let (from, to) = (programs().join(below), self.javascript().join(below));

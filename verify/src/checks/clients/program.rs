@@ -1,4 +1,4 @@
-//! Runs the program of a client, and takes what it tells.
+//! Runs a client program and parses its output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -9,28 +9,28 @@ use super::super::tool;
 use super::server::{ACCESS_KEY, REGION, SECRET_KEY};
 use crate::Failure;
 
-/// A program that takes longer hangs.
+/// A program that runs longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(600);
-/// How much of what a program says on its standard error is kept.
+/// Maximum number of bytes kept of a program's standard error.
 const STDERR_BYTES_MAX: u64 = 4 << 20;
 
-/// What a run of a client came to.
+/// The result of a client's run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// Scenarios that it set out to run.
+    /// Number of scenarios announced.
     pub(super) planned: usize,
-    /// Those that went as expected.
+    /// Number of scenarios that passed.
     pub(super) passed: usize,
-    /// What they compared.
+    /// Number of comparisons made.
     pub(super) checks: u64,
-    /// Those that did not, with the reason.
+    /// Failed scenarios, with the reason.
     pub(super) failed: Vec<String>,
-    /// How often it had the server killed.
+    /// Number of kills of the server that the client requested.
     pub(super) kills: u64,
 }
 
 impl Outcome {
-    /// Adds what another run came to.
+    /// Adds the result of another run.
     pub(super) fn add(&mut self, other: Self) {
         self.planned += other.planned;
         self.passed += other.passed;
@@ -39,11 +39,11 @@ impl Outcome {
         self.kills += other.kills;
     }
 
-    fn take(&mut self, line: Line) {
+    fn record(&mut self, line: Line) {
         match line {
             Line::Planned(count) => self.planned += count,
             Line::Passed { checks: 0, name } => {
-                let failed = format!("{name}: it checked nothing");
+                let failed = format!("{name}: the scenario made no checks");
                 self.failed.push(failed);
             }
             Line::Passed { checks, .. } => {
@@ -59,13 +59,13 @@ impl Outcome {
 /// A line that a program prints.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
-    /// How many scenarios there will be.
+    /// The number of scenarios that follow.
     Planned(usize),
-    /// One went as expected.
+    /// A scenario passed.
     Passed { name: String, checks: u64 },
-    /// One did not.
+    /// A scenario failed.
     Failed(String),
-    /// The server is to be killed.
+    /// A request to kill the server.
     Kill,
     /// Anything else.
     Other(String),
@@ -77,7 +77,7 @@ impl Line {
     }
 
     fn parse_known(text: &str) -> Option<Self> {
-        if text == "ask=kill" {
+        if text == "request=kill" {
             return Some(Self::Kill);
         }
         if let Some(count) = text.strip_prefix("scenarios=") {
@@ -95,7 +95,7 @@ impl Line {
     }
 }
 
-/// Sets up what clients look for in their environment, and takes away what whoever runs this has there.
+/// Sets the environment variables that clients read, and removes those of the user.
 pub(super) fn environment(command: &mut Command) {
     let ours = std::env::vars_os().map(|(name, _)| name);
     for name in ours.filter(|name| name.to_string_lossy().starts_with("AWS_")) {
@@ -106,17 +106,17 @@ pub(super) fn environment(command: &mut Command) {
         .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
         .env("AWS_DEFAULT_REGION", REGION)
         .env("AWS_REGION", REGION)
-        // Nobody answers there, and some clients wait for it.
+        // No metadata service exists here, and some clients wait for it.
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .env("AWS_CONFIG_FILE", "/dev/null")
         .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
         .env("NO_PROXY", "127.0.0.1")
-        // Nothing is left between the sources, and whatever the locale is, text is UTF-8.
+        // No bytecode files between the sources, and UTF-8 in every locale.
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PYTHONUTF8", "1");
 }
 
-/// Runs a program to its end. `kill` is called when it asks for the server to be killed.
+/// Runs a program to its end. Calls `kill` when the program requests it.
 pub(super) fn run(
     mut command: Command,
     mut kill: impl FnMut() -> Result<(), Failure>,
@@ -125,27 +125,27 @@ pub(super) fn run(
     let mut program = Program::start(&mut command)?;
     let deadline = Instant::now() + DEADLINE;
     let mut outcome = Outcome::default();
-    while let Some(line) = program.hear(deadline)? {
+    while let Some(line) = program.receive(deadline)? {
         if line == Line::Kill {
             kill()?;
-            program.tell("restarted");
+            program.send("restarted");
             outcome.kills += 1;
         }
-        outcome.take(line);
+        outcome.record(line);
     }
     let (status, stderr) = program.end()?;
     let ran = outcome.passed + outcome.failed.len();
     let is_consistent = status.success() == outcome.failed.is_empty();
     if outcome.planned != ran || ran == 0 || !is_consistent {
-        let (name, told) = (tool::name(&command), tool::last_lines(&stderr));
+        let (name, stderr) = (tool::name(&command), tool::last_lines(&stderr));
         let planned = outcome.planned;
-        let message = format!("{name} broke off: {status} planned={planned} ran={ran}: {told}");
+        let message = format!("{name} broke off: {status} planned={planned} ran={ran}: {stderr}");
         return Err(Failure::Broken(message));
     }
     Ok(outcome)
 }
 
-/// A program that runs. It does not outlive this.
+/// A running program. Dropping it kills the process.
 struct Program {
     process: Child,
     stdin: Option<ChildStdin>,
@@ -165,15 +165,15 @@ impl Program {
         let mut process = process.map_err(cannot)?;
         let (sender, lines) = mpsc::channel();
         if let Some(stdout) = process.stdout.take() {
-            let mut said = BufReader::new(stdout).lines().map_while(Result::ok);
-            std::thread::spawn(move || said.all(|line| sender.send(Line::parse(&line)).is_ok()));
+            let mut output = BufReader::new(stdout).lines().map_while(Result::ok);
+            std::thread::spawn(move || output.all(|line| sender.send(Line::parse(&line)).is_ok()));
         }
         let (sender, stderr) = mpsc::channel();
-        if let Some(said) = process.stderr.take() {
+        if let Some(output) = process.stderr.take() {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
-                // What it said before the pipe broke is all there is to know.
-                drop(said.take(STDERR_BYTES_MAX).read_to_end(&mut bytes));
+                // Output read before the pipe broke is kept.
+                drop(output.take(STDERR_BYTES_MAX).read_to_end(&mut bytes));
                 drop(sender.send(String::from_utf8_lossy(&bytes).into_owned()));
             });
         }
@@ -185,8 +185,8 @@ impl Program {
         })
     }
 
-    /// The next line, or none if it has closed its output.
-    fn hear(&self, deadline: Instant) -> Result<Option<Line>, Failure> {
+    /// Returns the next line, or `None` if the program has closed its output.
+    fn receive(&self, deadline: Instant) -> Result<Option<Line>, Failure> {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             Ok(line) => Ok(Some(line)),
@@ -195,8 +195,8 @@ impl Program {
         }
     }
 
-    /// Tells it something. One that has ended does not listen, which its status tells later.
-    fn tell(&mut self, line: &str) {
+    /// Sends a line to the program. An error means that it has ended, which its status shows later.
+    fn send(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             drop(writeln!(stdin, "{line}").and_then(|()| stdin.flush()));
         }
@@ -210,7 +210,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has ended already.
         drop(self.process.kill());
         drop(self.process.wait());
     }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_taken_as_they_are_meant() {
+    fn lines_are_parsed_and_counted() {
         let passed = |checks| Line::Passed {
             name: "items".to_owned(),
             checks,
@@ -233,7 +233,7 @@ mod tests {
                 "scenario=items result=failed why=\"not so\"",
                 Line::Failed("items: \"not so\"".to_owned()),
             ),
-            ("ask=kill", Line::Kill),
+            ("request=kill", Line::Kill),
             ("hello", Line::Other("hello".to_owned())),
             ("scenarios=many", Line::Other("scenarios=many".to_owned())),
         ];
@@ -241,10 +241,10 @@ mod tests {
             assert_eq!(Line::parse(text), line);
         }
         let mut outcome = Outcome::default();
-        outcome.take(passed(3));
-        outcome.take(passed(0));
+        outcome.record(passed(3));
+        outcome.record(passed(0));
         assert_eq!((outcome.passed, outcome.checks), (1, 3));
-        assert_eq!(outcome.failed, ["items: it checked nothing"]);
+        assert_eq!(outcome.failed, ["items: the scenario made no checks"]);
     }
 
     fn shell(script: &str) -> Command {
@@ -254,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_heard_and_answered() {
-        let script = "echo scenarios=2; echo ask=kill; read answer; test \"$answer\" = restarted
+    fn kill_requests_of_a_program_are_executed() {
+        let script = "echo scenarios=2; echo request=kill; read reply; test \"$reply\" = restarted
             echo scenario=one result=ok checks=$((4 + $?)) ms=1; echo scenario=two result=failed why=x; exit 1";
         let mut killed = 0;
         let outcome = run(shell(script), || {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_breaks_off_is_no_success() {
+    fn incomplete_runs_are_failures() {
         let one = "echo scenarios=1; echo scenario=one result=ok checks=1 ms=1";
         let cases = [
             "exit 0".to_owned(),

@@ -1,25 +1,25 @@
-//! Stands between a client and the server, and changes answers: a bug to be found.
+//! A proxy between a client and the server that changes responses: a planted bug.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-/// What is done to an answer.
+/// The change made to a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The page of a query or scan does not tell that there is more. Its checksum is right.
+    /// Removes the continuation key from pages of queries and scans. The checksum is correct.
     LastPage,
     /// The checksum is wrong.
     Checksum,
 }
 
-/// A proxy that ends with this process.
+/// A proxy that runs until this process ends.
 #[derive(Debug)]
 pub(super) struct Proxy {
     address: String,
 }
 
 impl Proxy {
-    /// Starts one in front of a server.
+    /// Starts a proxy in front of a server.
     pub(super) fn start(server: &str, change: Change) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?.to_string();
@@ -27,7 +27,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let server = server.clone();
-                // A connection that breaks is the client's to notice.
+                // The client notices a broken connection.
                 std::thread::spawn(move || drop(serve(&client, &server, change)));
             }
         });
@@ -47,13 +47,17 @@ fn serve(client: &TcpStream, server: &str, change: Change) -> io::Result<()> {
         drop(io::copy(&mut requests, &mut upstream));
         drop(upstream.shutdown(Shutdown::Write));
     });
-    let passed = pass_answers(&mut BufReader::new(&server), client, change);
+    let forwarded = forward_responses(&mut BufReader::new(&server), client, change);
     drop(client.shutdown(Shutdown::Both));
-    passed
+    forwarded
 }
 
-/// Passes answers on, one after the other, until there are no more.
-fn pass_answers(from: &mut impl BufRead, mut client: impl Write, change: Change) -> io::Result<()> {
+/// Forwards responses until the server closes the connection.
+fn forward_responses(
+    from: &mut impl BufRead,
+    mut client: impl Write,
+    change: Change,
+) -> io::Result<()> {
     loop {
         let head = read_head(from)?;
         if head.is_empty() {
@@ -61,12 +65,12 @@ fn pass_answers(from: &mut impl BufRead, mut client: impl Write, change: Change)
         }
         let mut body = vec![0; length(&head)];
         from.read_exact(&mut body)?;
-        client.write_all(&changed(&head, &body, change))?;
+        client.write_all(&apply_change(&head, &body, change))?;
         client.flush()?;
     }
 }
 
-/// The lines of a head, with the empty one that ends it.
+/// Reads the lines of a head, including the empty line that ends it.
 fn read_head(from: &mut impl BufRead) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
     loop {
@@ -90,11 +94,11 @@ fn length(head: &[String]) -> usize {
         .unwrap_or_default()
 }
 
-/// An answer with the change in it, just as long as before.
-fn changed(head: &[String], body: &[u8], change: Change) -> Vec<u8> {
+/// Applies the change to a response without changing its length.
+fn apply_change(head: &[String], body: &[u8], change: Change) -> Vec<u8> {
     let mut body = body.to_vec();
     if change == Change::LastPage {
-        rename(
+        replace_name(
             &mut body,
             b"\"LastEvaluatedKey\":",
             b"\"LastEvaluatedHey\":",
@@ -105,20 +109,21 @@ fn changed(head: &[String], body: &[u8], change: Change) -> Vec<u8> {
         Change::LastPage => right,
         Change::Checksum => right ^ 1,
     };
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     for line in head {
-        match line.to_ascii_lowercase().starts_with("x-amz-crc32:") {
-            true => answer.extend(format!("x-amz-crc32: {checksum}\r\n").bytes()),
-            false => answer.extend(line.bytes()),
+        if line.to_ascii_lowercase().starts_with("x-amz-crc32:") {
+            response.extend(format!("x-amz-crc32: {checksum}\r\n").bytes());
+        } else {
+            response.extend(line.bytes());
         }
     }
-    answer.extend(body);
-    answer
+    response.extend(body);
+    response
 }
 
-fn rename(body: &mut [u8], name: &[u8], other: &[u8]) {
-    let places = body.windows(name.len()).enumerate();
-    let found: Vec<_> = places
+fn replace_name(body: &mut [u8], name: &[u8], other: &[u8]) {
+    let windows = body.windows(name.len()).enumerate();
+    let found: Vec<_> = windows
         .filter(|(_, part)| *part == name)
         .map(|(at, _)| at)
         .collect();
@@ -129,7 +134,7 @@ fn rename(body: &mut [u8], name: &[u8], other: &[u8]) {
     }
 }
 
-/// The checksum of zip and Ethernet, which DynamoDB puts on its answers.
+/// CRC-32 as in zip and Ethernet, which DynamoDB sends with its responses.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
     let add = |crc, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
@@ -140,33 +145,33 @@ fn crc32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    fn answer(body: &str) -> String {
+    fn response(body: &str) -> String {
         let (crc, length) = (crc32(body.as_bytes()), body.len());
         format!("HTTP/1.1 200 OK\r\nX-Amz-Crc32: {crc}\r\ncontent-length: {length}\r\n\r\n{body}")
     }
 
-    fn passed(answers: &str, change: Change) -> String {
-        let mut told = Vec::new();
-        pass_answers(&mut answers.as_bytes(), &mut told, change).unwrap();
-        String::from_utf8(told).unwrap()
+    fn forwarded(responses: &str, change: Change) -> String {
+        let mut forwarded = Vec::new();
+        forward_responses(&mut responses.as_bytes(), &mut forwarded, change).unwrap();
+        String::from_utf8(forwarded).unwrap()
     }
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn checksum_matches_known_values() {
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
         assert_eq!(crc32(b"{}"), 2_745_614_147);
     }
 
     #[test]
-    fn answers_are_passed_on_with_the_change() {
+    fn responses_are_forwarded_with_the_change() {
         let page = r#"{"Items":[],"LastEvaluatedKey":{"pk":{"S":"a"}}}"#;
-        let both = format!("{}{}", answer(page), answer("{}"));
+        let both = format!("{}{}", response(page), response("{}"));
         let last = page.replace("LastEvaluatedKey", "LastEvaluatedHey");
-        let expected = format!("{}{}", answer(&last), answer("{}"));
+        let expected = format!("{}{}", response(&last), response("{}"));
         let expected = expected.replace("X-Amz-Crc32", "x-amz-crc32");
-        assert_eq!(passed(&both, Change::LastPage), expected);
+        assert_eq!(forwarded(&both, Change::LastPage), expected);
 
-        let wrong = passed(&answer("{}"), Change::Checksum);
+        let wrong = forwarded(&response("{}"), Change::Checksum);
         assert!(wrong.contains("x-amz-crc32: 2745614146\r\n"), "{wrong}");
         assert!(wrong.ends_with("\r\n\r\n{}"));
     }

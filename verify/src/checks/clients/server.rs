@@ -1,4 +1,4 @@
-//! The server that the clients talk to: `floe serve`, on a port that the system chooses.
+//! The server that the clients talk to: `floe serve`, on a port chosen by the system.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// The region of the server: not the one that clients take by default.
+/// The region of the server: not the default of the clients.
 pub(super) const REGION: &str = "eu-central-1";
-/// The key that a server with keys lets in.
+/// The access key that a server with keys accepts.
 pub(super) const ACCESS_KEY: &str = "AKIDCLIENTS";
-/// Its secret.
+/// The secret of the access key.
 pub(super) const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYCLIENTS";
 
-/// A server that does not say that it is ready by then hangs.
+/// Time limit for a server to become ready.
 const READY_MAX: Duration = Duration::from_secs(30);
 
-/// Where a server keeps its data.
+/// The storage of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Store<'a> {
-    /// In this directory.
+    /// A directory.
     Directory(&'a Path),
-    /// In memory, until it ends.
+    /// Memory, lost when the process ends.
     Memory,
 }
 
-/// How a server is started, each time in the same way.
+/// The configuration of a server, the same for each start.
 #[derive(Clone, Debug)]
 pub(super) struct Setup<'a> {
     pub(super) floe: &'a Path,
     pub(super) store: Store<'a>,
-    /// Whether it lets in only who has the key.
+    /// Whether the server requires the access key.
     pub(super) has_keys: bool,
 }
 
@@ -52,7 +52,7 @@ impl Setup<'_> {
     }
 }
 
-/// A server that can be killed and started again.
+/// A server that can be killed and restarted.
 #[derive(Debug)]
 pub(super) struct Server<'a> {
     setup: Setup<'a>,
@@ -60,7 +60,7 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Starts one and waits until it is ready.
+    /// Starts a server and waits until it is ready.
     pub(super) fn start(setup: Setup<'a>) -> Result<Self, Failure> {
         let running = Running::start(setup.command("127.0.0.1:0"))?;
         Ok(Self { setup, running })
@@ -71,7 +71,7 @@ impl<'a> Server<'a> {
         &self.running.address
     }
 
-    /// Kills it with SIGKILL and starts it again at the same address.
+    /// Kills the server with SIGKILL and restarts it at the same address.
     pub(super) fn kill_and_restart(&mut self) -> Result<(), Failure> {
         self.running.kill();
         let deadline = Instant::now() + READY_MAX;
@@ -82,7 +82,7 @@ impl<'a> Server<'a> {
                     self.running = running;
                     return Ok(());
                 }
-                // For a moment, a client that tries to connect may have the port.
+                // A connecting client may briefly hold the port.
                 Err(_) if Instant::now() < deadline => {}
                 Err(failure) => return Err(failure),
             }
@@ -90,7 +90,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// A process that serves. It does not outlive this.
+/// A server process. Dropping it kills the process.
 #[derive(Debug)]
 pub(in crate::checks) struct Running {
     process: Child,
@@ -98,7 +98,7 @@ pub(in crate::checks) struct Running {
 }
 
 impl Running {
-    /// Starts a process and waits until it says where it listens.
+    /// Starts a process and waits until it prints its address.
     pub(in crate::checks) fn start(mut command: Command) -> Result<Self, Failure> {
         let process = command
             .stdin(Stdio::null())
@@ -122,7 +122,7 @@ impl Running {
     }
 
     fn kill(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has ended already.
         drop(self.process.kill());
         drop(self.process.wait());
     }
@@ -134,26 +134,26 @@ impl Drop for Running {
     }
 }
 
-/// Where a server listens, once it says so.
+/// Waits until a server prints its address, and returns it.
 fn ready(stdout: ChildStdout) -> Result<String, Failure> {
-    let (sender, said) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        // It goes on to read what nobody wants to know, so that the server never waits for a reader.
+        // The rest is read and dropped, so that the server never blocks on a full pipe.
         lines.by_ref().take(1).for_each(|line| {
             drop(sender.send(line));
         });
         lines.for_each(drop);
     });
-    let line = said.recv_timeout(READY_MAX);
-    let line = line.map_err(|_| Failure::broken("the server did not say that it is ready"))?;
+    let line = receiver.recv_timeout(READY_MAX);
+    let line = line.map_err(|_| Failure::broken("the server did not become ready"))?;
     address_in(&line).ok_or_else(|| {
-        let message = format!("the server does not say where it listens: said={line:?}");
+        let message = format!("the server printed no address: line={line:?}");
         Failure::Broken(message)
     })
 }
 
-/// Host and port in what a server says.
+/// Returns host and port from the first line of a server's output.
 fn address_in(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("http://")?;
     let address = rest.split_whitespace().next()?;
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_found_in_what_a_server_says() {
+    fn address_is_parsed_from_server_output() {
         let cases = [
             (
                 "floe: serving DynamoDB on http://127.0.0.1:35971 (in memory)",

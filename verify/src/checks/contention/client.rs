@@ -1,4 +1,4 @@
-//! A task that runs transactions, and what all tasks of a workload have come to.
+//! A task that runs transactions, and the counters of all tasks of a workload.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use floe::{Db, Error, ErrorKind};
 use floe_store::env::SeededRandom;
 
-use super::watch::Pulse;
+use super::watch::Activity;
 use crate::{Failure, out};
 
-/// A transaction that contention never makes give up, with pauses that fit an embedded engine.
+/// A transaction that never gives up after conflicts, with pauses that suit an embedded engine.
 macro_rules! patient {
     ($client:expr) => {
         $client
@@ -28,18 +28,18 @@ pub(super) struct Client {
     pub(super) number: u64,
     pub(super) random: SeededRandom,
     pub(super) tally: Arc<Tally>,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) activity: Arc<Activity>,
 }
 
 impl Client {
-    /// Takes note of how a call ended, of which the body ran so often. True if it was committed.
-    pub(super) fn ended<T>(&self, runs: &Count, ended: &Result<T, Fault>) -> bool {
+    /// Records the result of a call whose body ran `runs` times. Returns whether it was committed.
+    pub(super) fn record_result<T>(&self, runs: &Count, result: &Result<T, Fault>) -> bool {
         let tally = &self.tally;
         tally.conflicts.add(runs.get().saturating_sub(1));
-        match ended {
+        match result {
             Ok(_) => {
                 tally.commits.add(1);
-                self.pulse.beat();
+                self.activity.record_commit();
                 return true;
             }
             Err(Fault::Refused) => tally.refused.add(1),
@@ -53,34 +53,34 @@ impl Client {
         false
     }
 
-    /// The same of a call that nobody had a reason to be in the way of.
-    pub(super) fn ended_unhindered<T>(&self, runs: &Count, ended: &Result<T, Fault>) -> bool {
+    /// Like [`Client::record_result`], for a call that no other transaction may conflict with.
+    pub(super) fn record_uncontended<T>(&self, runs: &Count, result: &Result<T, Fault>) -> bool {
         let needless = runs.get().saturating_sub(1);
         self.tally.needless_conflicts.add(needless);
-        self.ended(runs, ended)
+        self.record_result(runs, result)
     }
 }
 
-/// What the tasks of a workload have come to.
+/// The counters of all tasks of a workload.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Calls that were committed.
+    /// Committed calls.
     pub(super) commits: Count,
-    /// Runs of a body beyond the first of its call.
+    /// Runs of bodies after the first run of their call.
     pub(super) conflicts: Count,
-    /// Those among them for which there was no reason.
+    /// Those among them that no other transaction caused.
     pub(super) needless_conflicts: Count,
-    /// Calls that the model or the body refused, as it should.
+    /// Calls rejected by the model or the body, as intended.
     pub(super) refused: Count,
-    /// Looks at many items as of one moment.
+    /// Snapshot reads of many items.
     pub(super) snapshots: Count,
-    /// Those among them that no moment can have shown.
+    /// Snapshots that no single moment can have shown.
     pub(super) torn: Count,
-    /// Calls that failed in another way.
+    /// Calls that failed for another reason.
     pub(super) errors: Count,
 }
 
-/// Something that many tasks count.
+/// A counter shared by many tasks.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
@@ -89,7 +89,7 @@ impl Count {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Adds one, and gives the number before.
+    /// Adds one and returns the previous value.
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
@@ -102,14 +102,14 @@ impl Count {
 /// Why a call was not committed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// What it would have written is not allowed.
+    /// The model does not allow the values.
     Refused,
-    /// For a reason that should not be.
+    /// An unexpected error.
     Failed(String),
 }
 
 impl Fault {
-    /// An item that must be there is not.
+    /// An item that must exist is missing.
     pub(super) fn missing(what: &str, id: u64) -> Self {
         Self::Failed(format!("an item is missing: model={what} id={id}"))
     }
@@ -127,7 +127,7 @@ impl From<Error> for Fault {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Refused => Self::broken("an item of the check was refused"),
+            Fault::Refused => Self::broken("an item of the check was rejected"),
             Fault::Failed(why) => Self::Broken(why),
         }
     }

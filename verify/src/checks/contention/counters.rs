@@ -1,10 +1,10 @@
-//! A few counters that all tasks raise: by reading and writing, by adding where they are stored, and both.
+//! A few counters that all tasks increment: by reading and writing, by increments in the store, and by both.
 
 use floe::model::Schema;
 use floe::{Db, Model};
 
 use super::client::{Client, Count, Fault, patient};
-use super::{Findings, Workload};
+use super::{AuditReport, Workload};
 
 const COUNTERS: u64 = 4;
 
@@ -13,15 +13,15 @@ const COUNTERS: u64 = 4;
 struct Counter {
     #[model(key)]
     id: u64,
-    /// Raised by `+= 1`.
+    /// Incremented by `+= 1`.
     read: u64,
-    /// Raised by `increment_by`.
+    /// Incremented by `increment_by`.
     added: u64,
-    /// Raised by either.
+    /// Incremented by either.
     mixed: u64,
 }
 
-/// What was acknowledged of each counter: each of its fields on its own.
+/// The acknowledged increments of each field of each counter.
 #[derive(Default)]
 pub(super) struct Counters([[Count; 3]; COUNTERS as usize]);
 
@@ -45,14 +45,14 @@ impl Workload for Counters {
     }
 
     async fn step(&self, client: &Client) {
-        let (id, way) = (client.random.below(COUNTERS), client.random.below(4));
+        let (id, mode) = (client.random.below(COUNTERS), client.random.below(4));
         let runs = Count::default();
-        let ended = patient!(client)
+        let result = patient!(client)
             .run(async |tx| {
                 runs.add(1);
                 let counter = tx.get::<Counter>(id).await?;
                 let mut counter = counter.ok_or_else(|| Fault::missing("Counter", id))?;
-                match way {
+                match mode {
                     0 => counter.read += 1,
                     1 => counter.added.increment_by(1)?,
                     2 => counter.mixed += 1,
@@ -61,20 +61,20 @@ impl Workload for Counters {
                 Ok(())
             })
             .await;
-        let is_committed = match way {
-            // Whoever adds where it is stored takes no lock, whatever others do with the item.
-            1 | 3 => client.ended_unhindered(&runs, &ended),
-            _ => client.ended(&runs, &ended),
+        let is_committed = match mode {
+            // Increments in the store never conflict.
+            1 | 3 => client.record_uncontended(&runs, &result),
+            _ => client.record_result(&runs, &result),
         };
-        let field = usize::try_from(way.min(2)).unwrap_or_default();
+        let field = usize::try_from(mode.min(2)).unwrap_or_default();
         let counter = self.0.get(usize::try_from(id).unwrap_or_default());
         if let Some(count) = counter.and_then(|fields| fields.get(field)) {
             count.add(u64::from(is_committed));
         }
     }
 
-    async fn audit(&self, db: &Db) -> Result<Findings, Fault> {
-        let mut findings = Findings::default();
+    async fn audit(&self, db: &Db) -> Result<AuditReport, Fault> {
+        let mut findings = AuditReport::default();
         for (id, acknowledged) in (0..).zip(&self.0) {
             let stored = db
                 .transact(async |tx| {

@@ -1,11 +1,10 @@
-//! Items of which each task owns one field: tasks write the same item all the time and are never in each
-//! other's way.
+//! Items of which each task owns one field: tasks constantly write the same item and never conflict.
 
 use floe::model::Schema;
 use floe::{Db, Field, Model};
 
 use super::client::{Client, Count, Fault, patient};
-use super::{Findings, Workload};
+use super::{AuditReport, Workload};
 
 #[derive(Default, Model)]
 #[model(table = "Boards")]
@@ -32,7 +31,7 @@ struct Board {
 
 const FIELDS: u64 = 16;
 
-/// The field of a task. To look for it touches none of the others.
+/// Returns the field of a task without touching the other fields.
 fn field<'r>(board: &'r mut BoardRow<'_>, task: u64) -> Option<&'r mut Field<u64>> {
     let fields: [&mut Field<u64>; FIELDS as usize] = [
         &mut board.a,
@@ -56,7 +55,7 @@ fn field<'r>(board: &'r mut BoardRow<'_>, task: u64) -> Option<&'r mut Field<u64
     fields.into_iter().nth(at)
 }
 
-/// What was acknowledged of each task's field.
+/// The acknowledged changes of each task's field.
 pub(super) struct Fields(Vec<Count>);
 
 impl Fields {
@@ -96,10 +95,10 @@ impl Workload for Fields {
         let Some(raised) = self.raised(task) else {
             return;
         };
-        // What the task has written itself is what it finds.
+        // Only this task writes the field, so it knows the stored value.
         let next = raised.get() + 1;
         let runs = Count::default();
-        let ended = patient!(client)
+        let result = patient!(client)
             .run(async |tx| {
                 runs.add(1);
                 let board = tx.get::<Board>(id).await?;
@@ -112,11 +111,11 @@ impl Workload for Fields {
                 Ok(())
             })
             .await;
-        raised.add(u64::from(client.ended_unhindered(&runs, &ended)));
+        raised.add(u64::from(client.record_uncontended(&runs, &result)));
     }
 
-    async fn audit(&self, db: &Db) -> Result<Findings, Fault> {
-        let mut findings = Findings::default();
+    async fn audit(&self, db: &Db) -> Result<AuditReport, Fault> {
+        let mut findings = AuditReport::default();
         for (task, raised) in (0..).zip(&self.0) {
             let id = task / FIELDS;
             let stored = db

@@ -1,4 +1,4 @@
-//! A guestbook that all tasks sign: each name stands in it once, and none was painted over.
+//! A guestbook that all tasks sign: each name is in it exactly once.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use floe::model::Schema;
 use floe::{Db, Model};
 
 use super::client::{Client, Count, Fault, patient};
-use super::{Findings, Workload};
+use super::{AuditReport, Workload};
 
-/// When a book has so many names, the next one is begun, so that books stay short.
+/// Names after which the next book is started, so that books stay short.
 const NAMES_MAX: u64 = 50;
 
 #[derive(Model)]
@@ -19,7 +19,7 @@ struct Book {
     names: Vec<String>,
 }
 
-/// How often somebody has begun to sign, and of each task how often it was acknowledged.
+/// The number of signatures started, and the acknowledged ones of each task.
 pub(super) struct Guestbook {
     begun: Count,
     signed: Vec<Count>,
@@ -39,7 +39,7 @@ impl Guestbook {
             .and_then(|task| self.signed.get(task))
     }
 
-    /// All names that were acknowledged.
+    /// All acknowledged names.
     fn expected(&self) -> impl Iterator<Item = String> {
         let tasks = (0..).zip(&self.signed);
         tasks.flat_map(|(task, signed)| (0..signed.get()).map(move |n| name(task, n)))
@@ -62,7 +62,7 @@ impl Workload for Guestbook {
     const NAME: &'static str = "guestbook";
     const SCHEMA: &'static Schema = Book::SCHEMA;
 
-    /// Nothing: whoever comes first begins a book.
+    /// Creates nothing: the first signature creates a book.
     async fn create(&self, _: &Db) -> Result<(), Fault> {
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Workload for Guestbook {
         let id = self.begun.next() / NAMES_MAX;
         let name = name(client.number, signed.get());
         let runs = Count::default();
-        let ended = patient!(client)
+        let result = patient!(client)
             .run(async |tx| {
                 runs.add(1);
                 let empty = Book {
@@ -86,17 +86,17 @@ impl Workload for Guestbook {
                 Ok(())
             })
             .await;
-        signed.add(u64::from(client.ended(&runs, &ended)));
+        signed.add(u64::from(client.record_result(&runs, &result)));
     }
 
-    async fn audit(&self, db: &Db) -> Result<Findings, Fault> {
+    async fn audit(&self, db: &Db) -> Result<AuditReport, Fault> {
         let mut stored: HashMap<String, u64> = HashMap::new();
         for id in 0..=self.begun.get() / NAMES_MAX {
             for name in read(db, id).await? {
                 *stored.entry(name).or_default() += 1;
             }
         }
-        let mut findings = Findings::default();
+        let mut findings = AuditReport::default();
         for name in self.expected() {
             let times = stored.remove(&name).unwrap_or_default();
             findings.compare(&name, times, 1);

@@ -1,4 +1,4 @@
-//! Accounts between which all tasks move money: none is made, none is lost, and no account goes below zero.
+//! Accounts between which all tasks transfer money: the sum stays constant, and no account becomes negative.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -6,14 +6,14 @@ use floe::model::Schema;
 use floe::{Db, Key, Model, Tx};
 
 use super::client::{Client, Count, Fault, patient};
-use super::{Findings, Workload};
+use super::{AuditReport, Workload};
 
 const ACCOUNTS: u64 = 8;
-/// So little that many transfers are refused.
+/// Small, so that many transfers are rejected.
 const BALANCE: i64 = 100;
 const AMOUNT_MAX: u64 = 60;
-/// One of so many steps looks at all accounts instead.
-const LOOK_EVERY: u64 = 16;
+/// One in this many steps reads all accounts instead.
+const SNAPSHOT_EVERY: u64 = 16;
 
 #[derive(Model)]
 #[model(table = "Accounts")]
@@ -24,7 +24,7 @@ struct Account {
     balance: i64,
 }
 
-/// What was acknowledged of each account: all that came in, less all that went out.
+/// The acknowledged changes of each account's balance.
 #[derive(Default)]
 pub(super) struct Transfers([AtomicI64; ACCOUNTS as usize]);
 
@@ -34,12 +34,12 @@ struct Transfer {
     source: u64,
     target: u64,
     amount: i64,
-    /// Reads both accounts as of one moment.
-    at_once: bool,
-    /// Looks whether there is enough; else the model is left to refuse it.
-    looks: bool,
-    /// Adds to the target where it is stored.
-    adds: bool,
+    /// Reads both accounts in one snapshot.
+    in_one_read: bool,
+    /// Checks the balance first; otherwise the model must reject the transfer.
+    checks_balance: bool,
+    /// Increments the target's balance in the store.
+    increments: bool,
 }
 
 impl Transfer {
@@ -51,14 +51,14 @@ impl Transfer {
             source,
             target: (source + 1 + pick(ACCOUNTS - 1)) % ACCOUNTS,
             amount,
-            at_once: pick(2) == 0,
-            looks: pick(2) == 0,
-            adds: pick(2) == 0,
+            in_one_read: pick(2) == 0,
+            checks_balance: pick(2) == 0,
+            increments: pick(2) == 0,
         }
     }
 
     async fn make(self, tx: &Tx) -> Result<(), Fault> {
-        let (source, target) = if self.at_once {
+        let (source, target) = if self.in_one_read {
             let keys = (Account::key(self.source)?, Account::key(self.target)?);
             tx.get_many(keys).await?
         } else {
@@ -67,11 +67,11 @@ impl Transfer {
         };
         let mut source = source.ok_or_else(|| Fault::missing("Account", self.source))?;
         let mut target = target.ok_or_else(|| Fault::missing("Account", self.target))?;
-        if self.looks && source.balance < self.amount {
+        if self.checks_balance && source.balance < self.amount {
             return Err(Fault::Refused);
         }
         source.balance -= self.amount;
-        if self.adds {
+        if self.increments {
             target.balance.increment_by(self.amount)?;
         } else {
             target.balance += self.amount;
@@ -84,7 +84,7 @@ fn all_keys() -> floe::Result<Vec<Key<Account>>> {
     (0..ACCOUNTS).map(Account::key).collect()
 }
 
-/// The balances of all accounts, as of one moment.
+/// The balances of all accounts in one snapshot.
 async fn balances(tx: &Tx) -> Result<Vec<i64>, Fault> {
     let rows = tx.get_many(all_keys()?).await?.into_iter().zip(0..);
     rows.map(|(row, id)| Ok(*row.ok_or_else(|| Fault::missing("Account", id))?.balance))
@@ -98,16 +98,16 @@ impl Transfers {
         }
     }
 
-    /// Looks at all accounts while money moves: the sum must be what it always is.
-    async fn look(client: &Client) {
-        let looked = patient!(client).read_only().run(balances).await;
-        match looked {
+    /// Reads all accounts while transfers run: the sum must be constant.
+    async fn read_snapshot(client: &Client) {
+        let snapshot = patient!(client).read_only().run(balances).await;
+        match snapshot {
             Ok(balances) => {
                 client.tally.snapshots.add(1);
                 let is_whole = balances.iter().sum::<i64>() == total();
                 client.tally.torn.add(u64::from(!is_whole));
             }
-            failed => _ = client.ended(&Count::default(), &failed),
+            failed => _ = client.record_result(&Count::default(), &failed),
         }
     }
 }
@@ -134,26 +134,26 @@ impl Workload for Transfers {
     }
 
     async fn step(&self, client: &Client) {
-        if client.random.below(LOOK_EVERY) == 0 {
-            return Self::look(client).await;
+        if client.random.below(SNAPSHOT_EVERY) == 0 {
+            return Self::read_snapshot(client).await;
         }
         let transfer = Transfer::choose(client);
         let runs = Count::default();
-        let ended = patient!(client)
+        let result = patient!(client)
             .run(async |tx| {
                 runs.add(1);
                 transfer.make(tx).await
             })
             .await;
-        if client.ended(&runs, &ended) {
+        if client.record_result(&runs, &result) {
             self.acknowledge(transfer.source, -transfer.amount);
             self.acknowledge(transfer.target, transfer.amount);
         }
     }
 
-    async fn audit(&self, db: &Db) -> Result<Findings, Fault> {
+    async fn audit(&self, db: &Db) -> Result<AuditReport, Fault> {
         let stored = db.transact(balances).await?;
-        let mut findings = Findings::default();
+        let mut findings = AuditReport::default();
         findings.compare("all accounts", stored.iter().sum(), total());
         for ((id, stored), acknowledged) in (0..).zip(stored).zip(&self.0) {
             let expected = BALANCE + acknowledged.load(Ordering::Relaxed);

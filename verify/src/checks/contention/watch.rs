@@ -1,7 +1,7 @@
-//! Notices that nothing happens any more.
+//! Detects stalls.
 //!
-//! What is watched runs in a thread of its own and the watch in the caller's: threads that wait for each
-//! other forever would take a timer of their runtime with them.
+//! The watched work runs in its own thread and the watch in the caller's: a deadlock would also block a timer of
+//! the runtime.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,99 +10,99 @@ use std::time::Duration;
 
 use floe_store::env::Stopwatch;
 
-use super::super::figures::Progress;
+use super::super::figures::ProgressPrinter;
 use super::CHECK;
 use crate::Failure;
 
-/// Beats whenever something was committed.
+/// Counts commits, and names the phase of the work.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
-    beats: AtomicU64,
-    place: Mutex<String>,
+pub(super) struct Activity {
+    commits: AtomicU64,
+    phase: Mutex<String>,
 }
 
-impl Pulse {
-    pub(super) fn beat(&self) {
-        self.beats.fetch_add(1, Ordering::Relaxed);
+impl Activity {
+    pub(super) fn record_commit(&self) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Beats, and tells what goes on from now on.
-    pub(super) fn enter(&self, engine: &str, workload: &str) {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = format!("engine={engine} workload={workload}");
-        self.beat();
+    /// Starts a phase, which counts as progress.
+    pub(super) fn begin_phase(&self, engine: &str, workload: &str) {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        *phase = format!("engine={engine} workload={workload}");
+        self.record_commit();
     }
 
-    fn beats(&self) -> u64 {
-        self.beats.load(Ordering::Relaxed)
+    fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
-    fn place(&self) -> String {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.clone()
+    fn phase(&self) -> String {
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        phase.clone()
     }
 }
 
-/// How watched work ended.
+/// The outcome of watched work.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ending<T> {
+pub(super) enum WatchOutcome<T> {
     Done(T),
-    /// The pulse stopped. The thread is left behind, and ends with the process.
+    /// No commit for too long. The thread is left running and ends with the process.
     Stalled {
-        /// What was going on.
-        place: String,
+        /// The phase in which the work stalled.
+        phase: String,
     },
 }
 
-/// How long the pulse has stood still.
+/// Measures the time since the last commit.
 #[derive(Debug, Default)]
-struct Vigil {
-    beats: u64,
+struct StallDetector {
+    commits: u64,
     since: Duration,
 }
 
-impl Vigil {
-    /// How long it has stood still, given the beats that were felt by this moment.
-    fn stillness(&mut self, beats: u64, now: Duration) -> Duration {
-        if beats != self.beats {
-            (self.beats, self.since) = (beats, now);
+impl StallDetector {
+    /// Returns the time since the count last changed, given the count at this moment.
+    fn idle_time(&mut self, commits: u64, now: Duration) -> Duration {
+        if commits != self.commits {
+            (self.commits, self.since) = (commits, now);
         }
         now.saturating_sub(self.since)
     }
 }
 
-/// Does the work until it is done, or until its pulse has stopped for so long.
+/// Runs the work until it is done, or until it stalls for this long.
 ///
 /// # Errors
 ///
 /// When the thread cannot be started, or panics.
-pub(super) fn watched<T: Send + 'static>(
+pub(super) fn run_watched<T: Send + 'static>(
     stall: Duration,
-    work: impl FnOnce(&Arc<Pulse>) -> T + Send + 'static,
-) -> Result<Ending<T>, Failure> {
-    const LOOK_EVERY: Duration = Duration::from_millis(50);
-    let pulse = Arc::new(Pulse::default());
+    work: impl FnOnce(&Arc<Activity>) -> T + Send + 'static,
+) -> Result<WatchOutcome<T>, Failure> {
+    const POLL: Duration = Duration::from_millis(50);
+    let activity = Arc::new(Activity::default());
     let (sender, receiver) = channel();
-    let felt = Arc::clone(&pulse);
+    let worker_activity = Arc::clone(&activity);
     std::thread::Builder::new()
         .name(CHECK.name.to_owned())
-        .spawn(move || drop(sender.send(work(&felt))))?;
-    let mut progress = Progress::new(CHECK.name);
-    let (mut vigil, watch) = (Vigil::default(), Stopwatch::start());
+        .spawn(move || drop(sender.send(work(&worker_activity))))?;
+    let mut progress = ProgressPrinter::new(CHECK.name);
+    let (mut detector, watch) = (StallDetector::default(), Stopwatch::start());
     loop {
-        match receiver.recv_timeout(LOOK_EVERY) {
-            Ok(done) => return Ok(Ending::Done(done)),
+        match receiver.recv_timeout(POLL) {
+            Ok(done) => return Ok(WatchOutcome::Done(done)),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::broken("the thread of the check panicked"));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let beats = pulse.beats();
-        if vigil.stillness(beats, watch.elapsed()) >= stall {
-            let place = pulse.place();
-            return Ok(Ending::Stalled { place });
+        let commits = activity.commits();
+        if detector.idle_time(commits, watch.elapsed()) >= stall {
+            let phase = activity.phase();
+            return Ok(WatchOutcome::Stalled { phase });
         }
-        progress.tick(|| format!("{} commits={beats}", pulse.place()));
+        progress.tick(|| format!("{} commits={commits}", activity.phase()));
     }
 }
 
@@ -111,35 +111,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_never_ends_is_noticed() {
+    fn endless_work_is_reported_as_stalled() {
         let (keep, never) = channel::<()>();
-        let ending = watched(Duration::from_millis(1), move |_| never.recv());
-        assert!(matches!(ending, Ok(Ending::Stalled { .. })));
+        let outcome = run_watched(Duration::from_millis(1), move |_| never.recv());
+        assert!(matches!(outcome, Ok(WatchOutcome::Stalled { .. })));
         drop(keep);
     }
 
     #[test]
-    fn only_a_pulse_that_stands_still_counts() {
+    fn stall_time_restarts_with_each_commit() {
         let secs = Duration::from_secs;
-        let mut vigil = Vigil::default();
-        let felt = [(0, 3, 3), (1, 4, 0), (1, 9, 5), (2, 10, 0), (2, 10, 0)];
-        for (beats, now, still) in felt {
-            assert_eq!(vigil.stillness(beats, secs(now)), secs(still));
+        let mut detector = StallDetector::default();
+        let observed = [(0, 3, 3), (1, 4, 0), (1, 9, 5), (2, 10, 0), (2, 10, 0)];
+        for (commits, now, idle) in observed {
+            assert_eq!(detector.idle_time(commits, secs(now)), secs(idle));
         }
     }
 
     #[test]
-    fn work_that_ends_is_handed_back() {
-        let ending = watched(Duration::from_secs(60), |pulse| {
-            pulse.beat();
+    fn result_of_finished_work_is_returned() {
+        let outcome = run_watched(Duration::from_secs(60), |activity| {
+            activity.record_commit();
             7
         });
-        assert_eq!(ending.unwrap(), Ending::Done(7));
+        assert_eq!(outcome.unwrap(), WatchOutcome::Done(7));
     }
 
     #[test]
-    fn a_panic_is_an_error() {
-        let ending = watched(Duration::from_secs(60), |_| panic!("on purpose"));
-        assert!(matches!(ending, Err(Failure::Broken(_))));
+    fn panic_of_the_work_is_an_error() {
+        let outcome = run_watched(Duration::from_secs(60), |_| panic!("on purpose"));
+        assert!(matches!(outcome, Err(Failure::Broken(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! The app of the AWS CDK: fetched, built and synthesized below the target directory, without credentials.
+//! The AWS CDK app: installed, built and synthesized below the target directory, without credentials.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::Failure;
 use crate::checks::tool::{must_succeed, npm_ci, target_folder};
 
-/// The template that the app makes.
+/// Returns the template that the app generates.
 pub(super) fn synthesize(app: &Path) -> Result<String, Failure> {
     let folder = target_folder()?.join("deploy");
     fs::create_dir_all(&folder)?;

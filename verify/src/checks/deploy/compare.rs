@@ -1,16 +1,15 @@
-//! Whether two templates of CloudFormation make the same.
+//! Compares two CloudFormation templates.
 //!
-//! Left aside are the order of names and statements, and what says nothing that would not hold without it: what a resource
-//! depends on beside what it refers to.
+//! Ignored are the order of names and statements, and redundant entries: dependencies that references already imply.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// What is left aside.
+/// Ignored keys.
 const ASIDE: [&str; 2] = ["DependsOn", "Metadata"];
 
-/// What one template has and the other has not, a line each.
+/// Returns the differences between two templates, one line each.
 pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for section in ["Parameters", "Resources"] {
@@ -20,7 +19,7 @@ pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
     found
 }
 
-/// The resources of a type; of every type if it is empty.
+/// The resources of a type, or of every type if `kind` is empty.
 pub(super) fn of_type<'a>(
     template: &'a Value,
     kind: &'a str,
@@ -30,7 +29,7 @@ pub(super) fn of_type<'a>(
     resources.filter(move |resource| kind.is_empty() || resource["Type"] == kind)
 }
 
-/// How many tables have a stream.
+/// The number of tables with a stream.
 pub(super) fn streams(template: &Value) -> usize {
     let tables = of_type(template, "AWS::DynamoDB::Table");
     tables
@@ -38,7 +37,7 @@ pub(super) fn streams(template: &Value) -> usize {
         .count()
 }
 
-/// How many actions the roles may do.
+/// The number of actions that the roles allow.
 pub(super) fn rights(template: &Value) -> usize {
     let policies = of_type(template, "AWS::IAM::Role")
         .filter_map(|role| role.pointer("/Properties/Policies")?.as_array())
@@ -61,7 +60,7 @@ fn differ(at: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
             }
         }
         _ if one == other => {}
-        _ => found.push(format!("they differ: at={at} one={one} other={other}")),
+        _ => found.push(format!("templates differ: at={at} one={one} other={other}")),
     }
 }
 
@@ -76,7 +75,7 @@ fn canonical(value: &Value) -> Value {
     }
 }
 
-/// The value of a key, in an order of its own where the order means nothing.
+/// The value of a key, sorted where the order has no meaning.
 fn entry(key: &str, value: &Value) -> Value {
     let mut value = canonical(value);
     if [
@@ -103,19 +102,19 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_is_the_same() {
+    fn order_and_redundant_dependencies_are_ignored() {
         let one = json!({"Type": "T", "Statement": [{"a": 1}, {"b": 2}]});
         let other = json!({"Type": "T", "Statement": [{"b": 2}, {"a": 1}], "DependsOn": ["B"]});
         assert_eq!(differences(&template(&one), &template(&other)), [""; 0]);
     }
 
     #[test]
-    fn what_differs_is_told_with_its_place() {
+    fn differences_are_reported_with_their_path() {
         let one = json!({"Keys": ["a", "b"], "DeletionPolicy": "Retain"});
         let other = json!({"Keys": ["b", "a"]});
         let expected = [
-            r#"they differ: at=Resources.A.DeletionPolicy one="Retain" other=null"#,
-            r#"they differ: at=Resources.A.Keys one=["a","b"] other=["b","a"]"#,
+            r#"templates differ: at=Resources.A.DeletionPolicy one="Retain" other=null"#,
+            r#"templates differ: at=Resources.A.Keys one=["a","b"] other=["b","a"]"#,
         ];
         assert_eq!(differences(&template(&one), &template(&other)), expected);
         let none = json!({"Resources": {}});
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_are_counted() {
+    fn allowed_actions_are_counted() {
         let document = json!({"Statement": [{"Action": "a"}, {"Action": ["b", "c"]}]});
         let role = json!({
             "Type": "AWS::IAM::Role", "Properties": {"Policies": [{"PolicyDocument": document}]},

@@ -1,4 +1,4 @@
-//! Looks over everything in the end: what was handled, what is stored, and what the change log tells of it.
+//! The final audit: of what was handled, of the stored items, and of the change log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,33 +11,33 @@ use floe_store::op::{
 };
 use floe_store::{Engine, Item, Value};
 
-use super::shelf::{Layer, REGIONS, Shelf, layers, region};
+use super::version_set::{Layer, REGIONS, VersionSet, layers, region};
 use crate::Failure;
 
-/// How many notes are kept.
+/// Maximum number of notes kept.
 const NOTES_MAX: usize = 20;
 
-/// What was found.
+/// The result of the audit.
 #[derive(Default)]
-pub(super) struct Findings {
-    /// How many tombstones there are.
+pub(super) struct AuditReport {
+    /// Number of tombstones.
     pub(super) tombstones: u64,
-    /// Versions that have expired and were not handled.
+    /// Expired versions that were not handled.
     pub(super) lost: u64,
-    /// Versions that have expired and have no tombstone.
-    pub(super) unburied: u64,
-    /// Tombstones that were written more than once, or changed afterwards.
+    /// Expired versions without a tombstone.
+    pub(super) without_tombstone: u64,
+    /// Tombstones that were written more than once, or changed later.
     pub(super) doubled: u64,
-    /// Versions that are not what they should be, or were handled without having expired.
+    /// Versions with wrong content, or handled although they had not expired.
     pub(super) wrong: u64,
-    /// Lists of what is deployed that lack something or have too much.
+    /// Lists of deployed versions with missing or extra entries.
     pub(super) index_mismatches: u64,
     pub(super) notes: Vec<String>,
 }
 
-impl Findings {
+impl AuditReport {
     pub(super) const fn is_clean(&self) -> bool {
-        let stored = self.unburied + self.doubled + self.wrong;
+        let stored = self.without_tombstone + self.doubled + self.wrong;
         self.tombstones > 0 && self.lost + stored + self.index_mismatches == 0
     }
 
@@ -48,17 +48,17 @@ impl Findings {
     }
 }
 
-/// Whether the engine has removed everything that expires.
-pub(super) async fn is_swept(db: &Db, shelf: &Shelf) -> Result<bool, Failure> {
-    for group in 0..shelf.groups {
-        if items_with_expiry(db, &shelf.layer(group, 1)).await? > 0 {
+/// Whether the engine has removed all expiring versions.
+pub(super) async fn is_swept(db: &Db, version_set: &VersionSet) -> Result<bool, Failure> {
+    for group in 0..version_set.groups {
+        if items_with_expiry(db, &version_set.layer(group, 1)).await? > 0 {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// How many versions of a group still have an expiry.
+/// Returns how many versions of a group still have an expiry.
 async fn items_with_expiry(db: &Db, layer: &Layer) -> Result<usize, Failure> {
     let key = format!("lyr#{}.{}", layer.region, layer.package);
     let query = Query::new("layers", KeyCondition::partition("pk", key.as_str()));
@@ -67,89 +67,94 @@ async fn items_with_expiry(db: &Db, layer: &Layer) -> Result<usize, Failure> {
     Ok(page.items.len() + usize::from(page.last_key.is_some()))
 }
 
-/// Compares everything with what it should be.
+/// Compares everything with its expected state.
 pub(super) async fn audit(
     db: &Db,
-    shelf: &Shelf,
+    version_set: &VersionSet,
     handled: &BTreeMap<u64, u64>,
-    findings: &mut Findings,
+    findings: &mut AuditReport,
 ) -> Result<(), Failure> {
     let expired = changes(&**db.engine()).await?;
-    for group in 0..shelf.groups {
-        audit_group(db, shelf, group, handled, &expired, findings).await?;
+    for group in 0..version_set.groups {
+        audit_group(db, version_set, group, handled, &expired, findings).await?;
     }
     for (key, writes) in &expired.tombstones {
         if *writes != 1 {
             findings.doubled += 1;
             findings.note(format!(
-                "a tombstone was written often: key={key} writes={writes}"
+                "a tombstone was written more than once: key={key} writes={writes}"
             ));
         }
     }
-    audit_indexes(db, shelf, findings).await
+    audit_indexes(db, version_set, findings).await
 }
 
 async fn audit_group(
     db: &Db,
-    shelf: &Shelf,
+    version_set: &VersionSet,
     group: u64,
     handled: &BTreeMap<u64, u64>,
-    told: &Told,
-    findings: &mut Findings,
+    changes: &LoggedChanges,
+    findings: &mut AuditReport,
 ) -> Result<(), Failure> {
     let layers = layers(db);
-    let history = layers.history(&shelf.layer(group, 1)).collect().await?;
+    let history = layers
+        .history(&version_set.layer(group, 1))
+        .collect()
+        .await?;
     let history: BTreeMap<u64, Version<Layer>> =
         history.into_iter().map(|v| (v.number, v)).collect();
-    for number in 1..=shelf.each {
-        let layer = shelf.layer(group, number);
+    for number in 1..=version_set.each {
+        let layer = version_set.layer(group, number);
         if !handled.contains_key(&layer.id) {
             findings.lost += 1;
             findings.note(format!(
-                "it was not handled: group={group} version={number}"
+                "a version was not handled: group={group} version={number}"
             ));
         }
         match history.get(&number) {
-            Some(version) if is_tombstone(version, &layer, told) => findings.tombstones += 1,
+            Some(version) if is_tombstone(version, &layer, changes) => findings.tombstones += 1,
             Some(version) => {
                 findings.wrong += 1;
-                findings.note(format!("it is no tombstone: {version:?}"));
+                findings.note(format!("not a tombstone: {version:?}"));
             }
             None => {
-                findings.unburied += 1;
+                findings.without_tombstone += 1;
                 findings.note(format!(
-                    "it has no tombstone: group={group} version={number}"
+                    "a version has no tombstone: group={group} version={number}"
                 ));
             }
         }
     }
-    let last = shelf.layer(group, shelf.each + 1);
+    let last = version_set.layer(group, version_set.each + 1);
     let latest = layers.latest(&last).await?;
     let is_latest = latest.is_some_and(|latest| latest.value == last && latest.is_deployed());
     if !is_latest || handled.contains_key(&last.id) {
         findings.wrong += 1;
-        findings.note(format!(
-            "the latest version is not what it was: group={group}"
-        ));
+        findings.note(format!("the latest version has changed: group={group}"));
     }
     Ok(())
 }
 
-fn is_tombstone(version: &Version<Layer>, layer: &Layer, told: &Told) -> bool {
-    let expiry = told.expiries.get(&layer.id).copied();
+fn is_tombstone(version: &Version<Layer>, layer: &Layer, changes: &LoggedChanges) -> bool {
+    let expiry = changes.expiries.get(&layer.id).copied();
     version.value == *layer
         && version.status.is_none()
         && version.expires.is_none()
         && version.deleted.map(|deleted| deleted.as_secs()) == expiry
 }
 
-/// What is deployed is the latest of each group, and nothing else.
-async fn audit_indexes(db: &Db, shelf: &Shelf, findings: &mut Findings) -> Result<(), Failure> {
+/// Deployed are exactly the latest versions of the groups.
+async fn audit_indexes(
+    db: &Db,
+    version_set: &VersionSet,
+    findings: &mut AuditReport,
+) -> Result<(), Failure> {
     let layers = layers(db);
     for number in 0..REGIONS {
-        let of_region = (0..shelf.groups).filter(|group| group % REGIONS == number);
+        let of_region = (0..version_set.groups).filter(|group| group % REGIONS == number);
         let expected: BTreeSet<u64> = of_region
-            .map(|group| shelf.layer(group, shelf.each + 1).id)
+            .map(|group| version_set.layer(group, version_set.each + 1).id)
             .collect();
         let listed = layers.deployed_in(Layer::BY_REGION, region(number)).await?;
         let found: BTreeSet<u64> = listed.iter().map(|version| version.value.id).collect();
@@ -161,10 +166,10 @@ async fn audit_indexes(db: &Db, shelf: &Shelf, findings: &mut Findings) -> Resul
             ));
         }
     }
-    for group in 0..shelf.groups {
+    for group in 0..version_set.groups {
         let listed = layers.deployed_in(Layer::BY_PACKAGE, group).await?;
         let is_right = match listed.as_slice() {
-            [only] => only.status == Some(Status::Latest) && only.number == shelf.each + 1,
+            [only] => only.status == Some(Status::Latest) && only.number == version_set.each + 1,
             _ => false,
         };
         if !is_right {
@@ -175,17 +180,17 @@ async fn audit_indexes(db: &Db, shelf: &Shelf, findings: &mut Findings) -> Resul
     Ok(())
 }
 
-/// What the change log tells.
+/// The relevant changes in the change log.
 #[derive(Default)]
-struct Told {
+struct LoggedChanges {
     /// How often the item of each tombstone was written, by its key.
     tombstones: BTreeMap<String, u64>,
     /// When each version expired, by its id.
     expiries: BTreeMap<u64, u64>,
 }
 
-impl Told {
-    fn take(&mut self, record: &ChangeRecord) {
+impl LoggedChanges {
+    fn add(&mut self, record: &ChangeRecord) {
         let number = |item: &Item, name: &str| item.get(name)?.as_n()?.to_u64();
         let expiry = record
             .old_image
@@ -206,13 +211,13 @@ impl Told {
     }
 }
 
-/// Reads the whole change log of the table.
-async fn changes(engine: &dyn Engine) -> Result<Told, Failure> {
+/// Reads the change log of the table from its beginning.
+async fn changes(engine: &dyn Engine) -> Result<LoggedChanges, Failure> {
     let streams = engine.list_streams(ListStreams {
         table_name: Some("layers".to_owned()),
         ..ListStreams::default()
     });
-    let mut told = Told::default();
+    let mut changes = LoggedChanges::default();
     for stream in streams.await?.streams {
         let describe = DescribeStream {
             stream_arn: stream.arn.clone(),
@@ -231,10 +236,10 @@ async fn changes(engine: &dyn Engine) -> Result<Told, Failure> {
                     limit: None,
                 };
                 let page = engine.get_records(get).await?;
-                page.records.iter().for_each(|record| told.take(record));
+                page.records.iter().for_each(|record| changes.add(record));
                 iterator = page.next_iterator.filter(|_| !page.records.is_empty());
             }
         }
     }
-    Ok(told)
+    Ok(changes)
 }

@@ -1,5 +1,5 @@
-//! The process that is told what has expired: the sweeper of its engine removes versions, its consumer hands them to the
-//! handler, and their tombstones are written, until it is killed.
+//! The process that handles expired versions: the sweeper of its engine removes versions, its consumer passes them to
+//! the handler, and their tombstones are written, until the process is killed.
 
 use std::future::pending;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use floe::Db;
-use floe::changes::{Cause, Consumer, Expired, Handled, Removed, Router};
+use floe::changes::{Cause, ChangeConsumer, Expired, HandlerResult, Removed, Router};
 use floe_testkit::fault::{FaultEngine, Faults};
 
 use super::audit;
-use super::shelf::{Layer, Shelf, layers};
+use super::version_set::{Layer, VersionSet, layers};
 use crate::Failure;
 use crate::checks::directory::{self, Settings};
 use crate::checks::planted::Bug;
@@ -24,32 +24,32 @@ use crate::checks::{child, runtime};
 /// The name of the role.
 pub(in crate::checks) const ROLE: &str = "expiry";
 
-/// The consumer of all processes, of which one lives at a time.
+/// The consumer name of all processes, of which only one runs at a time.
 const CONSUMER: &str = "expiry";
-/// How soon the next process takes the place of one that was killed.
+/// The lease duration: how soon the next process can replace a killed one.
 const LEASE: Duration = Duration::from_millis(200);
-/// How long a process waits where there is nothing to do.
+/// The pause between polls.
 const POLL: Duration = Duration::from_millis(10);
-/// How long the handler takes.
+/// The duration of a handler call.
 const WORK: Duration = Duration::from_millis(2);
-/// Trying again always helps here.
+/// Practically unlimited: every retry can succeed.
 const ATTEMPTS_MAX: u32 = 1_000_000;
-/// What is left in the end is done within this time.
+/// Time limit for the work left at the end.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
 
-/// What is done about a version that has expired.
-type Act = Arc<dyn Fn(u64) + Send + Sync>;
+/// Called with the id of a version that has expired.
+type OnExpired = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// The process.
+/// Returns the command of the process.
 pub(super) fn command(folder: &Path, seed: u64, planted: Option<Bug>) -> std::io::Result<Command> {
     let mut command = child::command_on(ROLE, folder, planted)?;
     command.arg("--seed").arg(seed.to_string());
     Ok(command)
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Routing {
+pub(in crate::checks) struct RouterRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -58,7 +58,7 @@ pub(in crate::checks) struct Routing {
     planted: Option<Bug>,
 }
 
-impl Role for Routing {
+impl Role for RouterRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -72,14 +72,14 @@ impl Role for Routing {
         let opened = directory::open(&folder, Settings::default())?;
         let engine = Arc::new(FaultEngine::new(opened.engine(), faults(seed)));
         let db = Db::with_engine(engine);
-        let told = reporter.clone();
-        // If nobody listens any more, the check has ended, and soon this process will.
-        let act: Act = Arc::new(move |id| drop(told.tell(&Record::Acked(id))));
-        let consumer = consumer(&db, router(&db, act, planted));
+        let acked = reporter.clone();
+        // An error means that the check has ended; this process will soon be killed.
+        let on_expired: OnExpired = Arc::new(move |id| drop(acked.report(&Record::Acked(id))));
+        let consumer = consumer(&db, router(&db, on_expired, planted));
         if let Err(error) = runtime()?.block_on(consumer.run(pending())) {
-            reporter.tell(&Record::Broken(error.to_string()))?;
+            reporter.report(&Record::Broken(error.to_string()))?;
         }
-        // As a process that dies: nothing is closed.
+        // Like a process that dies: nothing is closed.
         std::process::exit(0)
     }
 }
@@ -95,87 +95,89 @@ fn faults(seed: u64) -> Faults {
         .late_records(0.1)
 }
 
-fn consumer(db: &Db, router: Router) -> Consumer {
-    Consumer::new(db, CONSUMER, router)
+fn consumer(db: &Db, router: Router) -> ChangeConsumer {
+    ChangeConsumer::new(db, CONSUMER, router)
         .lease(LEASE)
         .poll(POLL)
         .attempts_max(ATTEMPTS_MAX)
         .backoff(POLL, LEASE)
 }
 
-fn router(db: &Db, act: Act, planted: Option<Bug>) -> Router {
+fn router(db: &Db, on_expired: OnExpired, planted: Option<Bug>) -> Router {
     match planted {
-        Some(Bug::EarlyTombstone) => early_tombstone(db, act),
-        Some(Bug::EarlyCheckpoint) => early_checkpoint(db, act),
+        Some(Bug::EarlyTombstone) => early_tombstone(db, on_expired),
+        Some(Bug::EarlyCheckpoint) => early_checkpoint(db, on_expired),
         _ => Router::new().on_expired::<Layer>(db, move |expired: Expired<Layer>| {
-            let act = act.clone();
+            let on_expired = on_expired.clone();
             async move {
                 tokio::time::sleep(WORK).await;
-                act(expired.version.value.id);
+                on_expired(expired.version.value.id);
                 Ok(())
             }
         }),
     }
 }
 
-/// The bug: the tombstone is written first, and who finds it thinks that all is done.
-fn early_tombstone(db: &Db, act: Act) -> Router {
+/// The bug: the tombstone is written first, and a process that finds it skips the handler.
+fn early_tombstone(db: &Db, on_expired: OnExpired) -> Router {
     let layers = layers(db);
     Router::new().on_removed::<Layer>(Cause::Expired, move |removed: Removed<Layer>| {
-        let (layers, act) = (layers.clone(), act.clone());
+        let (layers, on_expired) = (layers.clone(), on_expired.clone());
         async move {
-            if layers.bury(removed.change.item()).await? {
+            if layers.write_tombstone(removed.change.item()).await? {
                 tokio::time::sleep(WORK).await;
-                act(removed.value.id);
+                on_expired(removed.value.id);
             }
-            Handled::Ok(())
+            HandlerResult::Ok(())
         }
     })
 }
 
-/// The bug: the change counts as handled before it is.
-fn early_checkpoint(db: &Db, act: Act) -> Router {
+/// The bug: the change counts as handled before the handler has run.
+fn early_checkpoint(db: &Db, on_expired: OnExpired) -> Router {
     let layers = layers(db);
     Router::new().on_removed::<Layer>(Cause::Expired, move |removed: Removed<Layer>| {
-        let (layers, act) = (layers.clone(), act.clone());
+        let (layers, on_expired) = (layers.clone(), on_expired.clone());
         async move {
             tokio::spawn(async move {
                 tokio::time::sleep(WORK).await;
-                act(removed.value.id);
-                layers.bury(removed.change.item()).await
+                on_expired(removed.value.id);
+                layers.write_tombstone(removed.change.item()).await
             });
-            Handled::Ok(())
+            HandlerResult::Ok(())
         }
     })
 }
 
-/// Does what is left while nobody is killed, until nothing expires any more. Tells what was handled.
-pub(super) async fn settle(
+/// Handles the remaining versions without kills, until no version is left to expire. Returns the handled ids.
+pub(super) async fn handle_remaining(
     db: &Db,
-    shelf: &Shelf,
+    version_set: &VersionSet,
     planted: Option<Bug>,
 ) -> Result<Vec<u64>, Failure> {
     let handled = Arc::new(Mutex::new(Vec::new()));
-    let noted = handled.clone();
-    let act: Act = Arc::new(move |id| {
-        let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.push(id);
+    let recorded = handled.clone();
+    let on_expired: OnExpired = Arc::new(move |id| {
+        let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.push(id);
     });
-    let consumer = consumer(db, router(db, act, planted));
+    let consumer = consumer(db, router(db, on_expired, planted));
     let end = Instant::now() + SETTLE_MAX;
     loop {
-        // What is swept before this look is told by the next run.
-        let is_swept = audit::is_swept(db, shelf).await?;
+        // Versions swept before this point are handled by the next run.
+        let is_swept = audit::is_swept(db, version_set).await?;
         consumer.run_until_caught_up().await?;
         if is_swept {
             break;
         }
         if Instant::now() > end {
-            return Err(Failure::broken("the engine does not remove what expires"));
+            return Err(Failure::broken(
+                "the engine does not remove expired versions",
+            ));
         }
         tokio::time::sleep(LEASE).await;
     }
-    // What the planted bug does on the side ends as well.
+    // Wait for the tasks that the planted bug has spawned.
     tokio::time::sleep(10 * WORK).await;
     let handled = handled.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(handled.clone())

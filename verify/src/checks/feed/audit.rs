@@ -1,5 +1,5 @@
-//! Looks over everything in the end: what stands in the streams, what the feed tells of them, what came to the group,
-//! what the view holds, against what was acknowledged.
+//! The final audit: compares the streams, the feed, the deliveries to the group and the view with the acknowledged
+//! appends.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use floe::Db;
 use floe::events::feed::{Checkpoint, FeedBatch, Reader, TableLog};
 use floe::events::{EventStore, StreamName};
 
-use super::entry::{Fold, Tally, beside_key, number_of, view_key};
+use super::config::{self, Files, PARTITIONS, is_pruned};
+use super::entry::{Digest, Tally, number_of, transaction_key, view_key};
 use super::journal::{Run, Tail};
-use super::setting::{self, Files, PARTITIONS, is_pruned};
 use crate::Failure;
 
-/// How many notes are told; the others are only counted.
+/// Maximum number of notes kept; further findings are only counted.
 const NOTES_MAX: usize = 20;
 
-/// What was found wrong, and what there was.
+/// The result of the audit.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct AuditReport {
     pub(super) events: u64,
     pub(super) streams: u64,
     pub(super) acked: u64,
@@ -28,24 +28,24 @@ pub(super) struct Findings {
     pub(super) repeated_records: u64,
     pub(super) late_records: u64,
     pub(super) deliveries: u64,
-    /// Events that came to the group once more.
+    /// Repeated deliveries of events to the group.
     pub(super) duplicates: u64,
-    /// Acknowledged events that are not in their stream, and events that never came to the group.
+    /// Acknowledged events missing from their stream, and events never delivered to the group.
     pub(super) lost: u64,
-    /// Events that stand twice in streams or in the feed, or that were refused and are there.
+    /// Events that occur twice in streams or in the feed, or exist although their append was rejected.
     pub(super) doubled: u64,
-    /// Events that came to the group before one that stands before them.
+    /// Events delivered to the group before an earlier event of their stream.
     pub(super) out_of_order: u64,
-    /// Events that the feed does not tell of.
+    /// Events missing from the feed.
     pub(super) skipped: u64,
-    /// Streams of which the view, or the model beside them, holds something else than they come to.
+    /// Streams for which the view, or the model written with them, has a wrong digest.
     pub(super) view_mismatches: u64,
-    /// Events that cannot be right, and what processes saw that must not be.
+    /// Impossible events, and errors that the processes reported.
     pub(super) broken: u64,
     pub(super) notes: Vec<String>,
 }
 
-impl Findings {
+impl AuditReport {
     pub(super) const fn is_clean(&self) -> bool {
         let found = self.lost
             + self.doubled
@@ -68,10 +68,10 @@ impl Findings {
     }
 }
 
-/// What is in a stream.
+/// The content of a stream.
 #[derive(Debug, Default)]
 struct Stored {
-    /// The index of the first number.
+    /// The index of the first stored number; earlier events were pruned.
     lowest: u64,
     numbers: Vec<u64>,
 }
@@ -82,11 +82,11 @@ impl Stored {
     }
 }
 
-/// Looks over everything.
-pub(super) async fn audit(db: &Db, files: &Files) -> Result<Findings, Failure> {
+/// Audits everything.
+pub(super) async fn audit(db: &Db, files: &Files) -> Result<AuditReport, Failure> {
     let mut audit = Audit {
-        store: setting::store(db),
-        found: Findings::default(),
+        store: config::store(db),
+        found: AuditReport::default(),
         streams: BTreeMap::new(),
         delivered: BTreeMap::new(),
     };
@@ -102,14 +102,14 @@ pub(super) async fn audit(db: &Db, files: &Files) -> Result<Findings, Failure> {
 
 struct Audit {
     store: EventStore,
-    found: Findings,
+    found: AuditReport,
     streams: BTreeMap<StreamName, Stored>,
-    /// The numbers that came to the group, of each stream, from the first event on.
+    /// The numbers delivered to the group, of each stream, from the first event.
     delivered: BTreeMap<StreamName, Vec<u64>>,
 }
 
 impl Audit {
-    /// What the processes themselves had to say.
+    /// Reads the notes of the processes.
     fn read_notes(&mut self, files: &Files) -> Result<(), Failure> {
         for line in Tail::new(files.notes()).read()? {
             match line.split_once(' ') {
@@ -121,9 +121,9 @@ impl Audit {
                 _ => self.found.broken(line),
             }
         }
-        let said = std::fs::read_to_string(files.stderr()).unwrap_or_default();
-        if said.contains("panicked at") {
-            self.found.broken(said);
+        let stderr = std::fs::read_to_string(files.stderr()).unwrap_or_default();
+        if stderr.contains("panicked at") {
+            self.found.broken(stderr);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Audit {
             }
             if stored.version() != version || (stored.lowest > 0 && !is_pruned(&stream)) {
                 let lowest = stored.lowest;
-                let what = format!("a stream is not whole: {stream} {lowest} {version}");
+                let what = format!("a stream is incomplete: {stream} {lowest} {version}");
                 self.found.broken(what);
             }
             self.found.streams += 1;
@@ -167,18 +167,21 @@ impl Audit {
         Ok(())
     }
 
-    /// Reads the feed of each partition: the spans of a stream follow one another from its first event to its last.
+    /// Reads the feed of each partition: the spans of a stream must be contiguous from its first event to its last.
     async fn read_feed(&mut self) -> Result<(), Failure> {
-        let mut told: HashMap<StreamName, u64> = HashMap::new();
+        let mut ends: HashMap<StreamName, u64> = HashMap::new();
         for partition in PARTITIONS.all() {
             let index = self.store.feed_index();
             let log = TableLog::new(self.store.db().clone(), index.options().clone());
             let mut reader = Reader::new(log, partition, Checkpoint::START);
             while let Some(batch) = self.next(&mut reader).await {
                 for span in batch.spans {
-                    let next = told.entry(span.stream.clone()).or_default();
+                    let next = ends.entry(span.stream.clone()).or_default();
                     if PARTITIONS.of(&span.stream) != partition {
-                        let what = format!("a stream is in partition {partition}: {}", span.stream);
+                        let what = format!(
+                            "stream in the wrong partition: {} partition={partition}",
+                            span.stream
+                        );
                         self.found.broken(what);
                     }
                     let (start, end) = (span.start, span.end());
@@ -186,7 +189,7 @@ impl Audit {
                     self.found.doubled += next.saturating_sub(start);
                     if start != *next {
                         let stream = &span.stream;
-                        let what = format!("the feed tells {start}..{end} after {next}: {stream}");
+                        let what = format!("the feed has {start}..{end} after {next}: {stream}");
                         self.found.note(what);
                     }
                     *next = end.max(*next);
@@ -195,21 +198,21 @@ impl Audit {
             self.found.epochs += u64::from(reader.checkpoint().epoch()) + 1;
         }
         for (stream, stored) in &self.streams {
-            let (told, version) = (told.remove(stream).unwrap_or_default(), stored.version());
-            self.found.skipped += version.saturating_sub(told);
-            if told > version {
-                let what = format!("the feed tells {told} of {version} events: {stream}");
+            let (end, version) = (ends.remove(stream).unwrap_or_default(), stored.version());
+            self.found.skipped += version.saturating_sub(end);
+            if end > version {
+                let what = format!("the feed has {end} events, the stream {version}: {stream}");
                 self.found.broken(what);
             }
         }
-        for stream in told.keys() {
-            let what = format!("the feed tells of a stream that is not there: {stream}");
+        for stream in ends.keys() {
+            let what = format!("the feed has events of an unknown stream: {stream}");
             self.found.broken(what);
         }
         Ok(())
     }
 
-    /// The next batch of the feed; none if it cannot be read.
+    /// Returns the next batch of the feed, or `None` if it cannot be read.
     async fn next(&mut self, reader: &mut Reader<TableLog>) -> Option<FeedBatch> {
         let batch = reader.next().await;
         batch.unwrap_or_else(|error| {
@@ -218,7 +221,7 @@ impl Audit {
         })
     }
 
-    /// Reads what came to the group, in the order in which it came.
+    /// Reads the deliveries to the group, in their order.
     fn read_deliveries(&mut self, files: &Files) -> Result<(), Failure> {
         for partition in PARTITIONS.all() {
             for line in Tail::new(files.delivered(partition)).read()? {
@@ -226,55 +229,55 @@ impl Audit {
                     self.found.broken(format!("not a delivery: {line}"));
                     continue;
                 };
-                self.take_delivery(&run)?;
+                self.record_delivery(&run)?;
             }
         }
         Ok(())
     }
 
-    fn take_delivery(&mut self, run: &Run) -> Result<(), Failure> {
+    fn record_delivery(&mut self, run: &Run) -> Result<(), Failure> {
         let stream = StreamName::parse(&run.stream)?;
-        let came = self.delivered.entry(stream).or_default();
+        let delivered = self.delivered.entry(stream).or_default();
         self.found.deliveries += run.numbers.len() as u64;
         for (index, number) in (run.start..).zip(&run.numbers) {
-            let place = usize::try_from(index).unwrap_or(usize::MAX);
-            match came.get(place) {
+            let position = usize::try_from(index).unwrap_or(usize::MAX);
+            match delivered.get(position) {
                 Some(known) if known == number => self.found.duplicates += 1,
                 Some(_) => self.found.broken += 1,
-                None if place == came.len() => came.push(*number),
-                // What is missing before it may come later, or not at all.
+                None if position == delivered.len() => delivered.push(*number),
+                // The missing events may be delivered later, or never.
                 None => self.found.out_of_order += 1,
             }
         }
         Ok(())
     }
 
-    /// Compares what came with the streams, and takes the numbers that were pruned from what came.
+    /// Compares the deliveries with the streams, and completes pruned streams from the deliveries.
     fn complete(&mut self) {
         let empty = Vec::new();
         for (stream, stored) in &mut self.streams {
-            let came = self.delivered.get(stream).unwrap_or(&empty);
-            self.found.lost += stored.version().saturating_sub(came.len() as u64);
+            let delivered = self.delivered.get(stream).unwrap_or(&empty);
+            self.found.lost += stored.version().saturating_sub(delivered.len() as u64);
             let lowest = usize::try_from(stored.lowest).unwrap_or(usize::MAX);
-            let (gone, left) = came.split_at(lowest.min(came.len()));
+            let (pruned, left) = delivered.split_at(lowest.min(delivered.len()));
             if left
                 .iter()
                 .zip(&stored.numbers)
-                .any(|(came, is)| came != is)
+                .any(|(delivered, stored)| delivered != stored)
             {
                 self.found.broken += 1;
                 self.found
                     .notes
-                    .push(format!("other events came: {stream}"));
+                    .push(format!("delivered events differ from the stream: {stream}"));
             }
-            if gone.len() == lowest {
-                stored.numbers.splice(0..0, gone.iter().copied());
+            if pruned.len() == lowest {
+                stored.numbers.splice(0..0, pruned.iter().copied());
                 stored.lowest = 0;
             }
         }
     }
 
-    /// Compares the streams with what the writers were told.
+    /// Compares the streams with the outcomes that the writers recorded.
     fn compare_written(&mut self, files: &Files) -> Result<(), Failure> {
         let mut refused = HashSet::new();
         for line in Tail::new(files.written()).read()? {
@@ -284,14 +287,14 @@ impl Audit {
                 continue;
             }
             let Some(run) = Run::parse(rest) else {
-                self.found.broken(format!("not of a writer: {line}"));
+                self.found.broken(format!("not a writer's record: {line}"));
                 continue;
             };
             let count = run.numbers.len() as u64;
             match outcome {
                 "acked" => {
                     self.found.acked += count;
-                    self.find_acked(&run)?;
+                    self.check_acked(&run)?;
                 }
                 "unknown" => self.found.unknown += count,
                 _ => {
@@ -301,64 +304,64 @@ impl Audit {
             }
         }
         let all = self.streams.values().flat_map(|stored| &stored.numbers);
-        let there = all.filter(|number| refused.contains(number)).count() as u64;
-        if there > 0 {
-            self.found.doubled += there;
-            let what = format!("events are there whose append was refused: {there}");
+        let applied = all.filter(|number| refused.contains(number)).count() as u64;
+        if applied > 0 {
+            self.found.doubled += applied;
+            let what = format!("events of rejected appends exist: {applied}");
             self.found.note(what);
         }
         Ok(())
     }
 
-    /// Looks for acknowledged events where they must be.
-    fn find_acked(&mut self, run: &Run) -> Result<(), Failure> {
+    /// Looks up acknowledged events at their positions.
+    fn check_acked(&mut self, run: &Run) -> Result<(), Failure> {
         let stream = StreamName::parse(&run.stream)?;
         let stored = self.streams.get(&stream);
         let mut missing = 0;
         for (index, number) in (run.start..).zip(&run.numbers) {
             let found = stored.and_then(|stored| {
-                let place = index.checked_sub(stored.lowest)?;
-                stored.numbers.get(usize::try_from(place).ok()?)
+                let position = index.checked_sub(stored.lowest)?;
+                stored.numbers.get(usize::try_from(position).ok()?)
             });
             missing += u64::from(found != Some(number));
         }
         if missing > 0 {
             self.found.lost += missing;
-            let what = format!("{missing} acknowledged events are not there: {run}");
+            let what = format!("acknowledged events are missing: count={missing} {run}");
             self.found.note(what);
         }
         Ok(())
     }
 
-    /// Compares the view and the models beside the streams with what the streams come to.
+    /// Compares the view, and the models written with the streams, with the digests of the streams.
     async fn compare_views(&mut self) -> Result<(), Failure> {
         let tallies = self.store.db().scan::<Tally>().all().await?;
         let tallies = tallies.into_iter().map(|tally| {
-            let fold = Fold {
+            let digest = Digest {
                 entries: tally.entries,
                 sum: tally.sum,
                 hash: tally.hash,
             };
-            (tally.key, fold)
+            (tally.key, digest)
         });
-        let mut tallies: HashMap<String, Fold> = tallies.collect();
+        let mut tallies: HashMap<String, Digest> = tallies.collect();
         for (stream, stored) in &self.streams {
-            let fold = Fold::of(&stored.numbers);
-            let is_beside = stream.id().starts_with('p');
+            let digest = Digest::of(&stored.numbers);
+            let has_transaction_key = stream.id().starts_with('p');
             let keys = [
                 Some(view_key(stream)),
-                is_beside.then(|| beside_key(stream)),
+                has_transaction_key.then(|| transaction_key(stream)),
             ];
             for key in keys.into_iter().flatten() {
                 let held = tallies.remove(&key).unwrap_or_default();
-                if held != fold {
+                if held != digest {
                     self.found.view_mismatches += 1;
-                    let what = format!("{key}: {held:?} instead of {fold:?}");
+                    let what = format!("{key}: found={held:?} expected={digest:?}");
                     self.found.note(what);
                 }
             }
         }
-        // A view of what is not there.
+        // Digests of unknown streams.
         self.found.view_mismatches += tallies.len() as u64;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is delivered to the group, written down.
+//! Records the deliveries to the group.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use floe::events::feed::{Handled, Partition};
 use floe::events::{Recorded, StreamName};
 
+use super::config::{Files, PARTITIONS};
 use super::entry::number_of;
 use super::journal::{Journal, Run};
-use super::setting::{Files, PARTITIONS};
 use crate::Failure;
 
-/// Every so many calls, a member handles the first of several events only.
+/// In one of this many calls, only the first of several events is handled.
 const PARTIAL_EVERY: u64 = 13;
 
-/// The numbers of events. What cannot be read is found when the streams are looked over.
+/// The numbers of events. Unreadable events are found in the audit of the streams.
 pub(super) fn numbers(stream: &StreamName, events: &[Recorded]) -> Vec<u64> {
     let numbers = events.iter().map(|event| number_of(stream, event));
     numbers.map(Result::unwrap_or_default).collect()
 }
 
-/// What the group is told of some partitions.
+/// Records deliveries of some partitions.
 pub(super) struct Deliveries {
     files: Files,
     journals: BTreeMap<Partition, Journal>,
@@ -48,8 +48,12 @@ impl Deliveries {
         &self.files
     }
 
-    /// Handles events: writes down that they came.
-    pub(super) fn take(&self, stream: &StreamName, events: &[Recorded]) -> Result<Handled, Untold> {
+    /// Handles events: records that they were delivered.
+    pub(super) fn record(
+        &self,
+        stream: &StreamName,
+        events: &[Recorded],
+    ) -> Result<Handled, RecordError> {
         let is_partial = self
             .calls
             .fetch_add(1, Ordering::Relaxed)
@@ -66,20 +70,20 @@ impl Deliveries {
             numbers: numbers(stream, events),
         };
         let journal = self.journals.get(&PARTITIONS.of(stream));
-        let journal = journal.ok_or_else(|| std::io::Error::other("no partition of this one"));
+        let journal = journal.ok_or_else(|| std::io::Error::other("the partition is not assigned"));
         journal
-            .and_then(|journal| journal.tell(run))
-            .map_err(Untold)?;
+            .and_then(|journal| journal.append(run))
+            .map_err(RecordError)?;
         Ok(handled)
     }
 }
 
-/// A delivery could not be written down.
+/// A delivery could not be recorded.
 #[derive(Debug)]
-pub(super) struct Untold(std::io::Error);
+pub(super) struct RecordError(std::io::Error);
 
-impl fmt::Display for Untold {
+impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a delivery could not be written down: {}", self.0)
+        write!(f, "cannot record a delivery: {}", self.0)
     }
 }

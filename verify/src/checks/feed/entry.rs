@@ -1,23 +1,23 @@
-//! What is appended, and what it comes to: events that a reader can check, and an order-sensitive sum of them.
+//! The events of the check, which a reader can verify, and order-sensitive digests of them.
 
 use floe::Event;
 use floe::Model;
 use floe::events::{Access, Decider, EventData, Recorded, StreamName};
 
-use crate::checks::stage::mixed;
+use crate::checks::test_table::splitmix64;
 
-/// What happens in the streams of the check.
+/// The events in the streams of the check.
 #[derive(Clone, Debug, PartialEq, Eq, Event)]
 pub(super) enum Entry {
-    /// A number that no other event has.
+    /// An event with a unique number.
     Noted {
         stream: String,
-        /// Its place in the stream, if that was known when it was appended.
+        /// Its position in the stream, if known at the append.
         index: Option<u64>,
         number: u64,
         check: u64,
     },
-    /// All before, as a snapshot.
+    /// A snapshot of all earlier events.
     Folded { entries: u64, sum: u64, hash: u64 },
 }
 
@@ -31,13 +31,13 @@ impl Entry {
         }
     }
 
-    /// The event as it is appended without a decider.
+    /// Returns the event in the form for appends without a decider.
     pub(super) fn data(&self) -> floe::Result<EventData> {
         Ok(EventData::new(self.event_type(), self.encode()?))
     }
 }
 
-/// The number of an event that was read, if it is one of this stream and stands where it says.
+/// Returns the number of an event, after checking that it belongs to this stream and position.
 pub(super) fn number_of(stream: &StreamName, recorded: &Recorded) -> Result<u64, String> {
     let event = &recorded.event;
     let wrong = |what: &str| {
@@ -50,13 +50,14 @@ pub(super) fn number_of(stream: &StreamName, recorded: &Recorded) -> Result<u64,
             stream: of,
             index,
             number,
-            check: told,
+            check: stored,
         })) => {
-            let is_whole = of == stream.as_str() && told == check(stream, number);
+            let is_whole = of == stream.as_str() && stored == check(stream, number);
             let is_here = index.is_none_or(|index| index == recorded.index);
-            match is_whole && is_here {
-                true => Ok(number),
-                false => Err(wrong("an event is not where it belongs")),
+            if is_whole && is_here {
+                Ok(number)
+            } else {
+                Err(wrong("an event is in the wrong stream or position"))
             }
         }
         _ => Err(wrong("an event cannot be read")),
@@ -65,51 +66,53 @@ pub(super) fn number_of(stream: &StreamName, recorded: &Recorded) -> Result<u64,
 
 fn check(stream: &StreamName, number: u64) -> u64 {
     let stream = stream.as_str().bytes();
-    stream.fold(mixed(number), |hash, byte| mixed(hash ^ u64::from(byte))) >> 16
+    stream.fold(splitmix64(number), |hash, byte| {
+        splitmix64(hash ^ u64::from(byte))
+    }) >> 16
 }
 
-/// What the numbers of a stream come to; another order is another hash.
+/// The digest of a stream's numbers; it depends on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fold {
+pub(super) struct Digest {
     pub(super) entries: u64,
     pub(super) sum: u64,
     pub(super) hash: u64,
 }
 
-impl Fold {
+impl Digest {
     pub(super) fn add(&mut self, number: u64) {
         self.entries += 1;
         self.sum = self.sum.wrapping_add(number);
-        self.hash = mixed(self.hash.rotate_left(9) ^ number);
+        self.hash = splitmix64(self.hash.rotate_left(9) ^ number);
     }
 
     pub(super) fn of(numbers: &[u64]) -> Self {
-        let mut fold = Self::default();
-        numbers.iter().for_each(|number| fold.add(*number));
-        fold
+        let mut digest = Self::default();
+        numbers.iter().for_each(|number| digest.add(*number));
+        digest
     }
 }
 
-/// Streams that are decided upon.
+/// The decider of the streams.
 pub(super) enum Account {}
 
 impl Decider for Account {
     const CATEGORY: &'static str = "Account";
     type Id = str;
     type Event = Entry;
-    type State = Fold;
+    type State = Digest;
 
-    fn initial() -> Fold {
-        Fold::default()
+    fn initial() -> Digest {
+        Digest::default()
     }
 
-    fn evolve(mut state: Fold, event: &Entry) -> Fold {
+    fn evolve(mut state: Digest, event: &Entry) -> Digest {
         match event {
             Entry::Noted { number, .. } => {
                 state.add(*number);
                 state
             }
-            Entry::Folded { entries, sum, hash } => Fold {
+            Entry::Folded { entries, sum, hash } => Digest {
                 entries: *entries,
                 sum: *sum,
                 hash: *hash,
@@ -122,7 +125,7 @@ const fn is_folded(event: &Entry) -> bool {
     matches!(event, Entry::Folded { .. })
 }
 
-pub(super) const fn folded(state: &Fold) -> Entry {
+pub(super) const fn folded(state: &Digest) -> Entry {
     Entry::Folded {
         entries: state.entries,
         sum: state.sum,
@@ -130,7 +133,7 @@ pub(super) const fn folded(state: &Fold) -> Entry {
     }
 }
 
-/// Keeps a snapshot beside the events.
+/// Stores a snapshot with the events.
 pub(super) fn snapshot() -> Access<Account> {
     Access::Snapshot {
         is_origin: is_folded,
@@ -138,7 +141,7 @@ pub(super) fn snapshot() -> Access<Account> {
     }
 }
 
-/// The same, and a decision to fold writes the snapshot alone.
+/// Stores a snapshot with the events; a decision to fold writes only the snapshot.
 pub(super) fn custom() -> Access<Account> {
     Access::Custom {
         is_origin: is_folded,
@@ -149,7 +152,7 @@ pub(super) fn custom() -> Access<Account> {
     }
 }
 
-/// What a stream comes to, as a model: kept by a view of the feed, or in the transactions of the appends themselves.
+/// The digest of a stream as a model, maintained by the view or in the transactions of the appends.
 #[derive(Model)]
 #[model(table = "Tallies")]
 pub(super) struct Tally {
@@ -174,26 +177,26 @@ impl Tally {
 /// Adds numbers to a tally in a transaction.
 pub(super) async fn tally(tx: &floe::Tx, key: String, numbers: &[u64]) -> floe::Result<()> {
     let mut row = tx.get_or_create(Tally::new(key)).await?;
-    let mut fold = Fold {
+    let mut digest = Digest {
         entries: *row.entries,
         sum: *row.sum,
         hash: *row.hash,
     };
-    numbers.iter().for_each(|number| fold.add(*number));
-    *row.entries = fold.entries;
-    *row.sum = fold.sum;
-    *row.hash = fold.hash;
+    numbers.iter().for_each(|number| digest.add(*number));
+    *row.entries = digest.entries;
+    *row.sum = digest.sum;
+    *row.hash = digest.hash;
     Ok(())
 }
 
-/// Where the view keeps what a stream comes to.
+/// The key of the digest that the view maintains.
 pub(super) fn view_key(stream: &StreamName) -> String {
     format!("view {stream}")
 }
 
-/// Where the transactions of the appends do.
-pub(super) fn beside_key(stream: &StreamName) -> String {
-    format!("beside {stream}")
+/// The key of the digest that the transactions of the appends maintain.
+pub(super) fn transaction_key(stream: &StreamName) -> String {
+    format!("transaction {stream}")
 }
 
 #[cfg(test)]
@@ -201,9 +204,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_order_is_another_fold() {
-        assert_ne!(Fold::of(&[1, 2, 3]), Fold::of(&[1, 3, 2]));
+    fn digest_depends_on_the_order() {
+        assert_ne!(Digest::of(&[1, 2, 3]), Digest::of(&[1, 3, 2]));
         let all = [&[7][..], &[8]].concat();
-        assert_eq!(Fold::of(&all).entries, 2);
+        assert_eq!(Digest::of(&all).entries, 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Indexers: several, of which some have the same name, and all are told some records again and others late.
+//! Indexers: several, some with the same name; all receive some records twice and some late.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use clap::Args;
 use floe::events::EventStore;
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults};
 
-use super::careless;
+use super::config::{self, Files, POLL, ProcessArgs, indexer_options, is_transient, note};
+use super::flawed;
 use super::journal::Journal;
-use super::setting::{self, Files, Orders, POLL, indexer_options, note, passes};
 use crate::Failure;
 use crate::checks::planted::Bug;
 use crate::checks::role::Role;
@@ -17,10 +17,10 @@ use crate::checks::role::Role;
 /// The name of the role.
 pub(crate) const ROLE: &str = "feed-index";
 
-/// How many there are: two compete under one name, and with a third under another.
+/// Number of indexers: two compete under one name, a third has another name.
 pub(super) const INDEXERS: u64 = 3;
 
-/// The name under which an indexer stores how far it is.
+/// The name under which an indexer stores its position.
 pub(super) const fn name(number: u64) -> &'static str {
     match number {
         0 | 1 => "a",
@@ -28,56 +28,56 @@ pub(super) const fn name(number: u64) -> &'static str {
     }
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Indexing {
+pub(in crate::checks) struct IndexerRole {
     #[command(flatten)]
-    orders: Orders,
+    args: ProcessArgs,
 }
 
-impl Role for Indexing {
+impl Role for IndexerRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
     fn run(self) -> Result<ExitCode, Failure> {
-        let orders = self.orders;
-        setting::runtime()?.block_on(async {
-            let faults = Faults::seeded(orders.seed)
+        let args = self.args;
+        config::runtime()?.block_on(async {
+            let faults = Faults::seeded(args.seed)
                 .throttle(0.01)
                 .lost_after(0.005)
                 .repeated_records(0.03)
                 .late_records(0.1);
-            let (db, engine) = orders.connect(faults).await?;
-            let store = setting::store(&db);
+            let (db, engine) = args.connect(faults).await?;
+            let store = config::store(&db);
             tokio::select! {
-                failed = index(&store, &orders) => failed,
-                failed = count(&engine, &orders.files) => failed,
+                failed = index(&store, &args) => failed,
+                failed = count(&engine, &args.files) => failed,
             }
         })
     }
 }
 
-async fn index(store: &EventStore, orders: &Orders) -> Result<ExitCode, Failure> {
+async fn index(store: &EventStore, args: &ProcessArgs) -> Result<ExitCode, Failure> {
     loop {
-        let ended = match orders.planted {
-            Some(Bug::EarlyPosition) => careless::index(store, &orders.files).await,
+        let ended = match args.planted {
+            Some(Bug::EarlyPosition) => flawed::index(store, &args.files).await,
             _ => {
-                let mut indexer = store.indexer(indexer_options(name(orders.number)))?;
+                let mut indexer = store.indexer(indexer_options(name(args.number)))?;
                 indexer.run(std::future::pending()).await.map(drop)
             }
         };
         match ended {
-            Err(error) if !passes(&error) => note(&orders.files, &format!("indexer: {error}"))?,
+            Err(error) if !is_transient(&error) => note(&args.files, &format!("indexer: {error}"))?,
             _ => {}
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
-/// Counts the records that came again and late, as long as the process lives.
+/// Counts repeated and late records while the process runs.
 async fn count(engine: &FaultEngine, files: &Files) -> Result<ExitCode, Failure> {
     let journal = Journal::open(&files.notes())?;
-    let mut told = (0, 0);
+    let mut recorded = (0, 0);
     loop {
         let faults = engine.faults();
         let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
@@ -85,10 +85,13 @@ async fn count(engine: &FaultEngine, files: &Files) -> Result<ExitCode, Failure>
             count(FaultKind::RepeatedRecords),
             count(FaultKind::LateRecords),
         );
-        if now != told {
-            let new = (now.0.saturating_sub(told.0), now.1.saturating_sub(told.1));
-            journal.tell(format_args!("faults {} {}", new.0, new.1))?;
-            told = now;
+        if now != recorded {
+            let new = (
+                now.0.saturating_sub(recorded.0),
+                now.1.saturating_sub(recorded.1),
+            );
+            journal.append(format_args!("faults {} {}", new.0, new.1))?;
+            recorded = now;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

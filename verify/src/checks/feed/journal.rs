@@ -1,17 +1,17 @@
-//! Files to which several processes write what they did, line by line, and of which one reads what is new.
+//! Files to which several processes append lines, and of which one process reads the new lines.
 //!
-//! A line is one system call at the end of the file, so lines stand in the order in which they were written, whoever
-//! wrote them. Who is killed meanwhile leaves half a line at most, which has no end mark and is not counted.
+//! A line is one system call at the end of the file, so lines are in the order in which they were written, by whichever
+//! process. A process that is killed leaves at most a partial line, which has no end mark and is ignored.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What ends a line that was written whole.
+/// The mark at the end of a complete line.
 const END: char = ';';
 
-/// Writes lines.
+/// Appends lines.
 #[derive(Debug)]
 pub(super) struct Journal(File);
 
@@ -21,17 +21,17 @@ impl Journal {
         Ok(Self(file))
     }
 
-    pub(super) fn tell(&self, line: impl Display) -> io::Result<()> {
-        // Half a line of somebody who was killed must not become a part of this one.
+    pub(super) fn append(&self, line: impl Display) -> io::Result<()> {
+        // The leading line feed separates this line from a partial line of a killed process.
         (&self.0).write_all(format!("\n{line}{END}\n").as_bytes())
     }
 }
 
-/// Events of a stream, as a journal names them.
+/// Events of a stream, as recorded in a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) stream: String,
-    /// The index of the first.
+    /// The index of the first event.
     pub(super) start: u64,
     pub(super) numbers: Vec<u64>,
 }
@@ -56,7 +56,7 @@ impl Run {
     }
 }
 
-/// Reads lines that are new since it last looked.
+/// Reads lines that are new since the last call.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
@@ -76,7 +76,7 @@ impl Tail {
         file.seek(SeekFrom::Start(self.offset))?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // What has no end yet is read again the next time.
+        // An incomplete line is read again by the next call.
         let whole = text.rfind('\n').map_or("", |end| text.split_at(end + 1).0);
         self.offset += whole.len() as u64;
         let lines = whole.lines().filter_map(|line| line.strip_suffix(END));
@@ -89,22 +89,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_line_is_not_counted_and_spoils_no_other() {
+    fn partial_lines_are_ignored_and_do_not_affect_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let mut tail = Tail::new(path.clone());
         assert!(tail.read().unwrap().is_empty());
         let journal = Journal::open(&path).unwrap();
-        journal.tell("one").unwrap();
+        journal.append("one").unwrap();
         (&journal.0).write_all(b"\nhalf of a li").unwrap();
         assert_eq!(tail.read().unwrap(), ["one"]);
-        Journal::open(&path).unwrap().tell("two").unwrap();
+        Journal::open(&path).unwrap().append("two").unwrap();
         assert_eq!(tail.read().unwrap(), ["two"]);
         assert!(tail.read().unwrap().is_empty());
     }
 
     #[test]
-    fn a_run_reads_as_it_is_written() {
+    fn run_round_trips_as_text() {
         let run = Run {
             stream: "Raw-7".to_owned(),
             start: 3,

@@ -1,17 +1,17 @@
-//! Prunes streams: of those that may be, what all consumers are done with.
+//! Prunes events that all consumers have processed, of the streams that may be pruned.
 
 use std::collections::BTreeMap;
 
 use floe::events::feed::{Checkpoint, Partition, Reader, TableLog};
 use floe::events::{EventStore, StreamName};
 
-use super::journal::Journal;
-use super::setting::{
-    Files, GROUP, Orders, PARTITIONS, POLL, VIEW, consumer, is_pruned, note, passes,
+use super::config::{
+    Files, GROUP, PARTITIONS, POLL, ProcessArgs, VIEW, consumer, is_pruned, is_transient, note,
 };
+use super::journal::Journal;
 use crate::Failure;
 
-/// Prunes beside those who write.
+/// Prunes while writers run.
 pub(super) struct Pruner {
     store: EventStore,
     files: Files,
@@ -20,7 +20,7 @@ pub(super) struct Pruner {
 }
 
 impl Pruner {
-    pub(super) fn new(store: EventStore, orders: &Orders) -> Result<Self, Failure> {
+    pub(super) fn new(store: EventStore, args: &ProcessArgs) -> Result<Self, Failure> {
         let log = || TableLog::new(store.db().clone(), store.feed_index().options().clone());
         let readers = PARTITIONS.all();
         let readers = readers.map(|partition| {
@@ -29,18 +29,18 @@ impl Pruner {
         });
         Ok(Self {
             readers: readers.collect(),
-            files: orders.files.clone(),
-            journal: Journal::open(&orders.files.written())?,
+            files: args.files.clone(),
+            journal: Journal::open(&args.files.written())?,
             store,
         })
     }
 
-    /// Goes on until it is given up.
+    /// Prunes until the task is aborted.
     pub(super) async fn run(mut self) -> Result<(), Failure> {
         loop {
             for partition in PARTITIONS.all() {
                 match self.prune(partition).await {
-                    Err(error) if !passes(&error) => {
+                    Err(error) if !is_transient(&error) => {
                         note(&self.files, &format!("pruner: {error}"))?;
                     }
                     _ => {}
@@ -50,7 +50,7 @@ impl Pruner {
         }
     }
 
-    /// Prunes what a partition tells of up to where all consumers are done.
+    /// Prunes the events of a partition up to the lowest checkpoint of all consumers.
     async fn prune(&mut self, partition: Partition) -> floe::Result<()> {
         let group = consumer(&self.store, GROUP, partition).checkpoint().await?;
         let view = consumer(&self.store, VIEW, partition).checkpoint().await?;
@@ -69,8 +69,11 @@ impl Pruner {
         }
         for (stream, end) in ends {
             let pruned = self.store.prune(&stream, end).await?;
-            // Who counts finds none that was not told.
-            drop(self.journal.tell(format_args!("pruned {}", pruned.deleted)));
+            // Without the record, the audit counts fewer pruned events.
+            drop(
+                self.journal
+                    .append(format_args!("pruned {}", pruned.deleted)),
+            );
         }
         Ok(())
     }

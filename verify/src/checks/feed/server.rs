@@ -1,4 +1,4 @@
-//! The process that serves the store, killed and started again at the same address on the same directory.
+//! The process that serves the store, killed and restarted at the same address on the same directory.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,53 +10,53 @@ use clap::Args;
 use floe_local::LocalEngine;
 use floe_server::{Options, Server, Service};
 
-use super::setting::{Files, runtime};
+use super::config::{Files, runtime};
 use crate::checks::child;
 use crate::checks::clients::server::Running;
-use crate::checks::planted::{Bug, Flawed};
+use crate::checks::planted::{Bug, FlawedEngine};
 use crate::checks::role::Role;
 use crate::{Failure, out};
 
 /// The name of the role.
 pub(crate) const ROLE: &str = "feed-serve";
 
-/// A server that cannot be started again by then never will.
+/// Time limit for a restart.
 const RESTART_MAX: Duration = Duration::from_secs(30);
 
-/// A server that can be killed.
+/// A server process that can be killed.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServerProcess {
     files: Files,
     planted: Option<Bug>,
     address: String,
     running: Option<Running>,
 }
 
-impl Served {
+impl ServerProcess {
     pub(super) fn start(files: &Files, planted: Option<Bug>) -> Result<Self, Failure> {
-        let mut served = Self {
+        let mut server = Self {
             files: files.clone(),
             planted,
             address: "127.0.0.1:0".to_owned(),
             running: None,
         };
-        let running = served.run()?;
-        running.address().clone_into(&mut served.address);
-        served.running = Some(running);
-        Ok(served)
+        let running = server.run()?;
+        running.address().clone_into(&mut server.address);
+        server.running = Some(running);
+        Ok(server)
     }
 
-    /// Host and port, the same for good.
+    /// Host and port, which never change.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(super) fn kill(&mut self) {
         self.running = None;
     }
 
-    /// Starts it again.
+    /// Starts the process again.
     pub(super) fn restart(&mut self) -> Result<(), Failure> {
         let deadline = Instant::now() + RESTART_MAX;
         loop {
@@ -65,7 +65,7 @@ impl Served {
                     self.running = Some(running);
                     return Ok(());
                 }
-                // For a moment, a client that tries to connect may have the port.
+                // A connecting client may briefly hold the port.
                 Err(_) if Instant::now() < deadline => {}
                 Err(failure) => return Err(failure),
             }
@@ -79,9 +79,9 @@ impl Served {
     }
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Serving {
+pub(in crate::checks) struct ServerRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -90,7 +90,7 @@ pub(in crate::checks) struct Serving {
     planted: Option<Bug>,
 }
 
-impl Role for Serving {
+impl Role for ServerRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -98,7 +98,7 @@ impl Role for Serving {
         let files = Files(self.folder);
         runtime()?.block_on(async {
             let engine = Arc::new(LocalEngine::open(files.data())?);
-            let engine = Flawed::plant(engine, self.planted);
+            let engine = FlawedEngine::plant(engine, self.planted);
             let server =
                 Server::bind(Options::new().listen(self.listen), Service::new(engine)).await;
             let server = server.map_err(|error| Failure::broken(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Writers: tasks that append to streams in all the ways there are, and take note of what was acknowledged.
+//! Writers: tasks that append to streams with every method of the API, and record the outcomes.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,66 +11,66 @@ use floe_store::env::SeededRandom;
 use floe_testkit::fault::Faults;
 use tokio::task::JoinSet;
 
-use super::entry::{Account, Entry, beside_key, custom, folded, snapshot, tally};
+use super::config::{self, Files, ProcessArgs, is_pruned, runtime};
+use super::entry::{Account, Entry, custom, folded, snapshot, tally, transaction_key};
 use super::journal::{Journal, Run};
 use super::prune::Pruner;
-use super::setting::{self, Files, Orders, is_pruned, runtime};
 use crate::Failure;
 use crate::checks::join_all;
 use crate::checks::role::Role;
-use crate::checks::stage::mixed;
+use crate::checks::test_table::splitmix64;
 
 /// The name of the role.
 pub(crate) const ROLE: &str = "feed-write";
 
-/// How many tasks a process has.
+/// Number of tasks of a process.
 const TASKS: u64 = 12;
-/// The most events of an append.
+/// Maximum number of events of an append.
 const EVENTS_MAX: u64 = 9;
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Writing {
+pub(in crate::checks) struct WriterRole {
     #[command(flatten)]
-    orders: Orders,
+    args: ProcessArgs,
     #[arg(long)]
     streams: u64,
     #[arg(long)]
     events: i64,
 }
 
-impl Role for Writing {
+impl Role for WriterRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
     fn run(self) -> Result<ExitCode, Failure> {
         let Self {
-            orders,
+            args,
             streams,
             events,
         } = self;
         runtime()?.block_on(async {
-            let faults = Faults::seeded(orders.seed)
+            let faults = Faults::seeded(args.seed)
                 .throttle(0.01)
                 .lost_before(0.005)
                 .lost_after(0.01);
-            let (db, _) = orders.connect(faults).await?;
-            let store = setting::store(&db);
+            let (db, _) = args.connect(faults).await?;
+            let store = config::store(&db);
             let left = Arc::new(AtomicI64::new(events));
             let mut tasks = JoinSet::new();
             for task in 0..TASKS {
-                let number = orders.number * TASKS + task;
+                let number = args.number * TASKS + task;
                 let writer = Writer {
                     store: store.clone(),
-                    files: orders.files.clone(),
-                    journal: Journal::open(&orders.files.written())?,
-                    random: SeededRandom::new(mixed(orders.seed ^ number)),
+                    files: args.files.clone(),
+                    journal: Journal::open(&args.files.written())?,
+                    random: SeededRandom::new(splitmix64(args.seed ^ number)),
                     streams,
                     next: (number + 1) << 32,
                 };
                 tasks.spawn(writer.run(Arc::clone(&left)));
             }
-            let pruner = Pruner::new(store, &orders)?;
+            let pruner = Pruner::new(store, &args)?;
             let pruning = tokio::spawn(pruner.run());
             join_all(tasks).await?;
             pruning.abort();
@@ -79,14 +79,14 @@ impl Role for Writing {
     }
 }
 
-/// A task.
+/// A writer task.
 struct Writer {
     store: EventStore,
     files: Files,
     journal: Journal,
     random: SeededRandom,
     streams: u64,
-    /// The next number that nobody else has.
+    /// The next unused number; each task has its own range.
     next: u64,
 }
 
@@ -99,37 +99,41 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends somewhere, and tells how many events were acknowledged.
+    /// Appends to a random stream. Returns the number of acknowledged events.
     async fn step(&mut self) -> Result<u64, Failure> {
         let count = 1 + self.random.below(EVENTS_MAX);
         let numbers: Vec<u64> = (self.next..self.next + count).collect();
         self.next += count;
-        // Some streams are longer than others.
-        let place = self.random.below(self.streams);
-        let place = place.min(self.random.below(self.streams)).to_string();
+        // Streams have different lengths.
+        let stream = self.random.below(self.streams);
+        let stream = stream.min(self.random.below(self.streams)).to_string();
         match self.random.below(8) {
-            0..=2 => self.append(&place, numbers).await,
-            3..=5 => self.decide(&place, numbers).await,
-            6 => self.touch(&place).await,
-            _ => self.append_beside(&format!("p{place}"), numbers).await,
+            0..=2 => self.append(&stream, numbers).await,
+            3..=5 => self.decide(&stream, numbers).await,
+            6 => self.write_snapshot(&stream).await,
+            _ => {
+                self.append_in_transaction(&format!("p{stream}"), numbers)
+                    .await
+            }
         }
     }
 
-    /// Without a decider: at whatever version, or at the one that was just read.
+    /// Appends without a decider: at any version, or at the version just read.
     async fn append(&self, id: &str, numbers: Vec<u64>) -> Result<u64, Failure> {
         let stream = StreamName::new("Raw", id)?;
         let is_exact = self.random.below(3) == 0;
         let appended = async {
-            let expected = match is_exact {
-                true => Expected::Exact(self.store.version(&stream).await?),
-                false => Expected::Any,
+            let expected = if is_exact {
+                Expected::Exact(self.store.version(&stream).await?)
+            } else {
+                Expected::Any
             };
             let start = match expected {
                 Expected::Exact(version) => Some(version),
                 _ => None,
             };
-            let events = (0..).zip(&numbers).map(|(place, number)| {
-                let index = start.map(|start| start + place);
+            let events = (0..).zip(&numbers).map(|(offset, number)| {
+                let index = start.map(|start| start + offset);
                 Entry::noted(&stream, index, *number).data()
             });
             let events = events.collect::<floe::Result<Vec<_>>>()?;
@@ -140,18 +144,18 @@ impl Writer {
         self.ended(&stream, numbers, appended)
     }
 
-    /// Upon the state, which is found in one way or another.
+    /// Appends by a decision, with one of the access strategies.
     async fn decide(&self, id: &str, numbers: Vec<u64>) -> Result<u64, Failure> {
         let name = StreamName::new("Account", id)?;
         let stream = self.store.stream::<Account>(id);
         let stream = match self.random.below(3) {
             0 => stream.access(snapshot()),
-            // Of events that are gone there is only the snapshot.
+            // The state of a pruned stream is only in its snapshot.
             1 if !is_pruned(&name) => stream,
             _ => stream.access(custom()),
         };
-        let decided = stream.transact_versioned(|fold| {
-            let noted = (fold.entries..).zip(&numbers);
+        let decided = stream.transact_versioned(|digest| {
+            let noted = (digest.entries..).zip(&numbers);
             let noted = noted.map(|(index, number)| Entry::noted(&name, Some(index), *number));
             Ok::<_, floe::Error>(noted.collect::<Vec<_>>())
         });
@@ -160,22 +164,22 @@ impl Writer {
         self.ended(&name, numbers, start)
     }
 
-    /// Writes a snapshot and no event.
-    async fn touch(&self, id: &str) -> Result<u64, Failure> {
+    /// Writes a snapshot without an event.
+    async fn write_snapshot(&self, id: &str) -> Result<u64, Failure> {
         let stream = self.store.stream::<Account>(id).access(custom());
-        let touched = stream.transact(|fold| {
-            let is_there = fold.entries > 0;
-            Ok::<_, floe::Error>(is_there.then(|| folded(fold)))
+        let written = stream.transact(|digest| {
+            let is_there = digest.entries > 0;
+            Ok::<_, floe::Error>(is_there.then(|| folded(digest)))
         });
-        match touched.await {
-            Err(error) if !setting::passes(&error) => self.note(&error)?,
+        match written.await {
+            Err(error) if !config::is_transient(&error) => self.note(&error)?,
             _ => {}
         }
         Ok(0)
     }
 
-    /// In a transaction with a model.
-    async fn append_beside(&self, id: &str, numbers: Vec<u64>) -> Result<u64, Failure> {
+    /// Appends in a transaction that also writes a model.
+    async fn append_in_transaction(&self, id: &str, numbers: Vec<u64>) -> Result<u64, Failure> {
         let name = StreamName::new("Account", id)?;
         let (store, noted) = (&self.store, &numbers);
         let committed = store.db().transact(async |tx| {
@@ -184,14 +188,14 @@ impl Writer {
             let events = (start..).zip(noted);
             stream
                 .append(events.map(|(index, number)| Entry::noted(&name, Some(index), *number)))?;
-            tally(tx, beside_key(&name), noted).await?;
+            tally(tx, transaction_key(&name), noted).await?;
             Ok::<_, floe::Error>(start)
         });
         let committed = committed.await;
         self.ended(&name, numbers, committed)
     }
 
-    /// Takes note of how an append ended.
+    /// Records the outcome of an append.
     fn ended(
         &self,
         stream: &StreamName,
@@ -206,14 +210,14 @@ impl Writer {
         };
         match start {
             Ok(start) => {
-                self.journal.tell(format_args!("acked {}", run(start)))?;
+                self.journal.append(format_args!("acked {}", run(start)))?;
                 return Ok(count);
             }
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-                self.journal.tell(format_args!("unknown {}", run(0)))?;
+                self.journal.append(format_args!("unknown {}", run(0)))?;
             }
-            Err(error) if setting::passes(&error) => {
-                self.journal.tell(format_args!("refused {}", run(0)))?;
+            Err(error) if config::is_transient(&error) => {
+                self.journal.append(format_args!("refused {}", run(0)))?;
             }
             Err(error) => self.note(&error)?,
         }
@@ -221,6 +225,6 @@ impl Writer {
     }
 
     fn note(&self, error: &floe::Error) -> Result<(), Failure> {
-        setting::note(&self.files, &format!("writer: {error}"))
+        config::note(&self.files, &format!("writer: {error}"))
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of directories: such as are no stores, stores with a stray file, and such as can become stores.
+//! The kinds of directories: not stores, stores with a stray file, and directories that can become stores.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 use super::super::tree;
 
-/// What must become of a directory.
+/// The expected outcome of opening a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expect {
-    /// It is refused, and nothing in it changes.
+    /// The directory is rejected, and nothing in it changes.
     Refused,
-    /// It is a store with a stray file, which stays. The store is opened with all its items, or refused with the
-    /// path of the file.
+    /// The directory is a store with a stray file, which is kept. The store is opened with all its items, or rejected
+    /// with the path of the file.
     Kept,
-    /// It is made a store.
+    /// The directory becomes a store.
     Accepted,
 }
 
@@ -26,14 +26,14 @@ pub(super) enum Expect {
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) expect: Expect,
-    /// The name of the stray file or directory, of [`Expect::Kept`].
+    /// The name of the stray file or directory, for [`Expect::Kept`].
     stray: &'static str,
-    /// Makes it at [`Site::dir`].
+    /// Creates the directory at [`Site::dir`].
     pub(super) make: fn(&Site<'_>) -> io::Result<()>,
 }
 
 impl Kind {
-    /// Where the stray file is.
+    /// Returns the path of the stray file.
     pub(super) fn stray(&self, site: &Site<'_>) -> io::Result<Option<PathBuf>> {
         Ok(match self.name {
             "store_nfs_file" => site.tables()?.map(|tables| tables.join(self.stray)),
@@ -41,7 +41,7 @@ impl Kind {
         })
     }
 
-    /// Whether a message names something that is in the directory, or what it is instead of a directory.
+    /// Whether a message names an entry of the directory, or the kind of file at its path.
     pub(super) fn is_named(&self, site: &Site<'_>, message: &str) -> bool {
         let message = message.replace(&site.dir.display().to_string(), "");
         if self.expect == Expect::Kept {
@@ -51,20 +51,20 @@ impl Kind {
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let words = ["FORMAT", "a file", "ot a directory", "format="];
         let words = words.into_iter().map(str::to_owned);
-        // Of a link that leads nowhere there is not more to say.
+        // Of a dangling link, a message can only say that it exists.
         let link = site.dir.is_symlink().then(|| "exists".to_owned());
         let words = words.chain(link);
         names.chain(words).any(|name| message.contains(&name))
     }
 }
 
-/// Where a directory is made.
+/// The paths of a trial.
 pub(super) struct Site<'a> {
-    /// The directory.
+    /// The directory to open.
     pub(super) dir: PathBuf,
-    /// Another one, to which links lead.
+    /// Another directory, the target of links.
     pub(super) elsewhere: PathBuf,
-    /// A closed store with items.
+    /// A closed store with items, to copy.
     pub(super) store: &'a Path,
 }
 
@@ -81,7 +81,7 @@ impl Site<'_> {
         fs::write(path, content)
     }
 
-    /// Makes a link to a new file elsewhere.
+    /// Creates a link to a new file in the other directory.
     fn link_to_file(&self, name: &str) -> io::Result<()> {
         let target = self.elsewhere.join("precious.txt");
         fs::write(&target, "precious")?;
@@ -89,7 +89,7 @@ impl Site<'_> {
         symlink(target, self.dir.join(name))
     }
 
-    /// Makes a directory with files elsewhere.
+    /// Creates a folder with files in the other directory.
     fn files_elsewhere(&self) -> io::Result<PathBuf> {
         let folder = self.elsewhere.join("folder");
         fs::create_dir_all(folder.join("2024"))?;
@@ -98,12 +98,12 @@ impl Site<'_> {
         Ok(folder)
     }
 
-    /// Copies the store, or a part of it.
+    /// Copies the store or a part of it.
     fn store(&self, part: &str, target: &str) -> io::Result<()> {
         tree::copy(&self.store.join(part), &self.dir.join(target))
     }
 
-    /// A directory of sorted files in the store.
+    /// The first folder of sorted files in the store.
     fn tables(&self) -> io::Result<Option<PathBuf>> {
         tree::find_folder(&self.dir, "tables")
     }
@@ -346,7 +346,7 @@ pub(super) const KINDS: &[Kind] = &[
     control("missing", |_| Ok(())),
 ];
 
-/// Makes a named pipe. Opening it blocks.
+/// Creates a named pipe. Opening it blocks.
 fn fifo(path: &Path) -> io::Result<()> {
     let folder = File::open(path.parent().unwrap_or(path))?;
     let name = path.file_name().unwrap_or_default();

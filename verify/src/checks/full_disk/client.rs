@@ -1,4 +1,4 @@
-//! Clients that write over HTTP, and record what they were answered.
+//! Clients that write over HTTP, and record the responses.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,23 +11,23 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::super::http::{self, Connection};
-use super::super::stage::mixed;
-use super::ledger::{Answer, Ledger, State, TABLE, payload};
+use super::super::test_table::splitmix64;
+use super::ledger::{Ledger, State, TABLE, WriteOutcome, payload};
 use crate::Failure;
 
-/// The keys of a client, and the size of its items.
+/// Number of keys of a client, and the size of its items.
 const KEYS: u64 = 32;
 const ITEM_BYTES: usize = 8 << 10;
 /// One write in this many is a delete.
 const DELETE_EVERY: u64 = 8;
-/// How long a client pauses after a refusal.
+/// The pause of a client after a rejection.
 const PAUSE: Duration = Duration::from_millis(10);
-/// A request without an answer by then has none.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What no message to a client may hold: paths, and names of types inside.
+/// Internals that no error message may contain: paths and type names.
 const INSIDE: [&str; 4] = ["/", "Fjall", "Io(", "Os {"];
-/// The errors by which a write may be refused.
+/// The error codes that a rejected write may return.
 const CODES: [&str; 4] = [
     "ServiceUnavailable",
     "ServiceUnavailableException",
@@ -43,14 +43,16 @@ pub(super) async fn create_table(address: &str) -> Result<(), Failure> {
     let mut caller = Caller::new(address)?;
     match caller.call("CreateTable", &body).await {
         Ok((200, _)) => Ok(()),
-        other => Err(Failure::broken(format!("no table was made: {other:?}"))),
+        other => Err(Failure::broken(format!(
+            "cannot create the table: {other:?}"
+        ))),
     }
 }
 
-/// Numbers writes, over all clients.
+/// The number of the next write, over all clients.
 static STAMPS: AtomicU64 = AtomicU64::new(1);
 
-/// A connection that is opened again when it has broken.
+/// A connection that is reopened after an error.
 #[derive(Debug)]
 pub(super) struct Caller {
     address: SocketAddr,
@@ -60,7 +62,7 @@ pub(super) struct Caller {
 impl Caller {
     pub(super) fn new(address: &str) -> Result<Self, Failure> {
         let address = address.parse();
-        let address = address.map_err(|_| Failure::broken("the server has no address"))?;
+        let address = address.map_err(|_| Failure::broken("the server has no valid address"))?;
         Ok(Self {
             address,
             connection: None,
@@ -68,37 +70,37 @@ impl Caller {
     }
 
     async fn call(&mut self, operation: &str, body: &str) -> io::Result<(u16, Vec<u8>)> {
-        self.ask(&http::call(operation, body)).await
+        self.send(&http::call(operation, body)).await
     }
 
-    async fn ask(&mut self, request: &str) -> io::Result<(u16, Vec<u8>)> {
+    async fn send(&mut self, request: &str) -> io::Result<(u16, Vec<u8>)> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open(self.address).await?,
         };
-        let answered = timeout(PATIENCE, connection.ask_whole(request.as_bytes())).await;
-        let answer = answered.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let received = timeout(TIMEOUT, connection.request(request.as_bytes())).await;
+        let response = received.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         self.connection = Some(connection);
-        Ok(answer)
+        Ok(response)
     }
 
-    /// The status of a page.
+    /// Requests a page and returns its status.
     pub(super) async fn page(&mut self, path: &str) -> Option<u16> {
-        let answer = self.ask(&http::get(path)).await;
-        answer.ok().map(|(status, _)| status)
+        let response = self.send(&http::get(path)).await;
+        response.ok().map(|(status, _)| status)
     }
 
-    /// Whether an item is read.
+    /// Whether an item can be read.
     pub(super) async fn get(&mut self, key: &str) -> bool {
         let body = format!(r#"{{"TableName":"{TABLE}","Key":{{"p":{{"S":"{key}"}}}}}}"#);
-        let answer = self.call("GetItem", &body).await;
-        answer.is_ok_and(|(status, body)| {
+        let response = self.call("GetItem", &body).await;
+        response.is_ok_and(|(status, body)| {
             status == 200 && body.windows(6).any(|part| part == b"\"Item\"")
         })
     }
 
-    /// Puts an item, and records the answer.
-    pub(super) async fn put(&mut self, key: &str, bytes: usize, ledger: &Ledger) -> Answer {
+    /// Puts an item, and records the outcome.
+    pub(super) async fn put(&mut self, key: &str, bytes: usize, ledger: &Ledger) -> WriteOutcome {
         let stamp = STAMPS.fetch_add(1, Ordering::Relaxed);
         let payload = payload(stamp, bytes);
         let body = format!(
@@ -107,8 +109,8 @@ impl Caller {
         self.write("PutItem", &body, key, Some(stamp), ledger).await
     }
 
-    /// Deletes an item, and records the answer.
-    pub(super) async fn delete(&mut self, key: &str, ledger: &Ledger) -> Answer {
+    /// Deletes an item, and records the outcome.
+    pub(super) async fn delete(&mut self, key: &str, ledger: &Ledger) -> WriteOutcome {
         let body = format!(r#"{{"TableName":"{TABLE}","Key":{{"p":{{"S":"{key}"}}}}}}"#);
         self.write("DeleteItem", &body, key, None, ledger).await
     }
@@ -120,28 +122,28 @@ impl Caller {
         key: &str,
         state: State,
         ledger: &Ledger,
-    ) -> Answer {
-        let answer = match self.call(operation, body).await {
-            Ok((200, _)) => Answer::Acked,
+    ) -> WriteOutcome {
+        let outcome = match self.call(operation, body).await {
+            Ok((200, _)) => WriteOutcome::Acked,
             Ok((status, body)) => {
                 if let Some(fault) = misshapen(status, &body) {
                     ledger.record_misshapen(fault);
                 }
                 match status {
-                    503 | 400 => Answer::Refused,
-                    _ => Answer::Unknown,
+                    503 | 400 => WriteOutcome::Refused,
+                    _ => WriteOutcome::Unknown,
                 }
             }
-            // The connection was never made: nothing was sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answer::Refused,
-            Err(_) => Answer::None,
+            // The connection was refused: nothing was sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => WriteOutcome::Refused,
+            Err(_) => WriteOutcome::NoResponse,
         };
-        ledger.record(key, state, answer);
-        answer
+        ledger.record(key, state, outcome);
+        outcome
     }
 }
 
-/// What is wrong with a refusal.
+/// Describes what is wrong with an error response.
 fn misshapen(status: u16, body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
@@ -152,12 +154,10 @@ fn misshapen(status: u16, body: &[u8]) -> Option<String> {
         && code.is_some_and(|code| CODES.contains(&code))
         && message.is_some_and(|message| !message.is_empty());
     if !is_shaped {
-        return Some(format!(
-            "not an error of DynamoDB: status={status} body={text}"
-        ));
+        return Some(format!("not a DynamoDB error: status={status} body={text}"));
     }
     let inside = message.and_then(|message| INSIDE.into_iter().find(|part| message.contains(part)));
-    inside.map(|part| format!("a message names what is inside: part={part:?} body={text}"))
+    inside.map(|part| format!("an error message exposes internals: part={part:?} body={text}"))
 }
 
 /// Clients that write until they are stopped.
@@ -174,19 +174,19 @@ impl Writers {
         for number in 0..clients {
             let (ledger, stopped) = (Arc::clone(ledger), Arc::clone(&stop));
             let address = address.to_owned();
-            let random = SeededRandom::new(mixed(seed ^ (number << 40)));
+            let random = SeededRandom::new(splitmix64(seed ^ (number << 40)));
             tasks.spawn(async move {
                 let Ok(mut caller) = Caller::new(&address) else {
                     return;
                 };
                 while !stopped.load(Ordering::Relaxed) {
                     let key = format!("w{number}-{}", random.below(KEYS));
-                    let answer = if random.below(DELETE_EVERY) == 0 {
+                    let outcome = if random.below(DELETE_EVERY) == 0 {
                         caller.delete(&key, &ledger).await
                     } else {
                         caller.put(&key, ITEM_BYTES, &ledger).await
                     };
-                    if answer != Answer::Acked {
+                    if outcome != WriteOutcome::Acked {
                         sleep(PAUSE).await;
                     }
                 }
@@ -195,10 +195,10 @@ impl Writers {
         Self { stop, tasks }
     }
 
-    /// Ends them once their last requests are answered.
+    /// Stops the clients after their last responses.
     pub(super) async fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // One that panicked has recorded what it had done.
+        // A client that panicked has recorded its earlier outcomes.
         while self.tasks.join_next().await.is_some() {}
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_nothing_that_is_inside() {
+    fn error_messages_expose_no_internals() {
         let refusal = |code: &str, message: &str| {
             let body = format!(
                 r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"{message}"}}"#

@@ -1,56 +1,56 @@
-//! What clients have written, and what must be there in the end.
+//! The outcomes of all writes, and the states allowed at the end.
 //!
-//! Each key has one client, which waits for an answer before it goes on. So the last acknowledged state of a key is
-//! there in the end, unless a later write has failed in a way that leaves its outcome open.
+//! Each key is written by one client, one request at a time. So at the end a key has its last acknowledged state, or
+//! that of a later write whose outcome is unknown.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::{Item, Value};
 
-use super::super::stage::mixed;
+use super::super::test_table::splitmix64;
 
 /// The table.
 pub(super) const TABLE: &str = "Disk";
-/// The most notes that are kept.
+/// Maximum number of notes kept.
 const NOTES_MAX: usize = 20;
 
-/// The stamp of the write that a key shows; `None` if there is no item.
+/// The stamp of the last write of a key; `None` if there is no item.
 pub(super) type State = Option<u64>;
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// It was acknowledged.
+pub(super) enum WriteOutcome {
+    /// The write was acknowledged.
     Acked,
-    /// It was refused, and nothing was written.
+    /// The write was rejected, and nothing was stored.
     Refused,
-    /// It failed, and may have been written.
+    /// The write failed, and may have been stored.
     Unknown,
-    /// There was no answer. It may be written later.
-    None,
+    /// There was no response. The write may still be applied later.
+    NoResponse,
 }
 
-/// The states that a key may have.
+/// The writes of a key.
 #[derive(Clone, Debug, Default)]
 struct History {
     acked: State,
-    /// Later states that may be there.
+    /// Later states with an unknown outcome.
     open: Vec<State>,
-    /// States of writes without an answer.
+    /// States of writes without a response.
     late: Vec<State>,
-    /// Later states that must not be there.
+    /// Later states that were rejected.
     refused: Vec<State>,
 }
 
-/// How many writes had which answer.
+/// The number of writes by outcome.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) acked: u64,
     pub(super) refused: u64,
     pub(super) unknown: u64,
     pub(super) unanswered: u64,
-    /// Refusals that are not of DynamoDB's shape, or name what is inside.
+    /// Errors that are not in DynamoDB's format, or expose internals.
     pub(super) misshapen: u64,
 }
 
@@ -61,26 +61,26 @@ struct Inner {
     notes: Vec<String>,
 }
 
-/// All writes.
+/// The outcomes of all writes.
 #[derive(Debug)]
 pub(super) struct Ledger {
     inner: Mutex<Inner>,
-    /// The planted bug: refused writes count as acknowledged.
+    /// The planted bug: rejected writes count as acknowledged.
     acks_failed: bool,
 }
 
-/// What an audit has come to.
+/// The result of an audit.
 #[derive(Debug, Default)]
-pub(super) struct Audited {
-    /// Keys that do not show their last acknowledged state.
+pub(super) struct LedgerReport {
+    /// Keys without their last acknowledged state.
     pub(super) lost: u64,
-    /// Keys that show a state that was refused or never written.
+    /// Keys with a state that was rejected or never written.
     pub(super) phantom: u64,
     pub(super) doctor: u64,
     pub(super) notes: Vec<String>,
 }
 
-impl Audited {
+impl LedgerReport {
     pub(super) const fn is_clean(&self) -> bool {
         self.lost == 0 && self.phantom == 0 && self.doctor == 0
     }
@@ -104,28 +104,28 @@ impl Ledger {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the answer to a write that was to leave this state.
-    pub(super) fn record(&self, key: &str, state: State, answer: Answer) {
+    /// Records the outcome of a write of this state.
+    pub(super) fn record(&self, key: &str, state: State, outcome: WriteOutcome) {
         let mut inner = self.lock();
         let inner = &mut *inner;
         let history = inner.keys.entry(key.to_owned()).or_default();
-        let counter = match answer {
-            Answer::Acked => &mut inner.tally.acked,
-            Answer::Refused => &mut inner.tally.refused,
-            Answer::Unknown => &mut inner.tally.unknown,
-            Answer::None => &mut inner.tally.unanswered,
+        let counter = match outcome {
+            WriteOutcome::Acked => &mut inner.tally.acked,
+            WriteOutcome::Refused => &mut inner.tally.refused,
+            WriteOutcome::Unknown => &mut inner.tally.unknown,
+            WriteOutcome::NoResponse => &mut inner.tally.unanswered,
         };
         *counter += 1;
-        match answer {
-            Answer::Refused | Answer::Unknown if self.acks_failed => history.ack(state),
-            Answer::Acked => history.ack(state),
-            Answer::Refused => history.refused.push(state),
-            Answer::Unknown => history.open.push(state),
-            Answer::None => history.late.push(state),
+        match outcome {
+            WriteOutcome::Refused | WriteOutcome::Unknown if self.acks_failed => history.ack(state),
+            WriteOutcome::Acked => history.ack(state),
+            WriteOutcome::Refused => history.refused.push(state),
+            WriteOutcome::Unknown => history.open.push(state),
+            WriteOutcome::NoResponse => history.late.push(state),
         }
     }
 
-    /// Records a refusal that is not as it must be.
+    /// Records an error response with a wrong format.
     pub(super) fn record_misshapen(&self, what: String) {
         let mut inner = self.lock();
         inner.tally.misshapen += 1;
@@ -142,16 +142,16 @@ impl Ledger {
         self.lock().notes.clone()
     }
 
-    /// Compares with everything that is in the table.
-    pub(super) fn audit(&self, items: &[Item]) -> Audited {
-        let mut audited = Audited::default();
+    /// Compares the ledger with the content of the table.
+    pub(super) fn audit(&self, items: &[Item]) -> LedgerReport {
+        let mut report = LedgerReport::default();
         let mut found = BTreeMap::new();
         for item in items {
             match (text(item, "p"), stamp(item)) {
                 (Some(key), Some(stamp)) => drop(found.insert(key.to_owned(), stamp)),
                 _ => {
-                    audited.phantom += 1;
-                    audited.note(format!("an item that was never written: {item:?}"));
+                    report.phantom += 1;
+                    report.note(format!("item that was never written: {item:?}"));
                 }
             }
         }
@@ -162,18 +162,18 @@ impl Ledger {
                 continue;
             }
             if history.refused.contains(&state) {
-                audited.phantom += 1;
-                audited.note(format!(
-                    "a refused write is there: key={key} found={state:?}"
+                report.phantom += 1;
+                report.note(format!(
+                    "a rejected write was stored: key={key} found={state:?}"
                 ));
             } else {
-                audited.lost += 1;
+                report.lost += 1;
                 let acked = history.acked;
-                audited.note(format!("lost: key={key} acked={acked:?} found={state:?}"));
+                report.note(format!("lost: key={key} acked={acked:?} found={state:?}"));
             }
         }
-        audited.phantom += found.len() as u64;
-        audited
+        report.phantom += found.len() as u64;
+        report
     }
 }
 
@@ -190,14 +190,14 @@ impl History {
     }
 }
 
-/// The payload of a write: text that follows from its stamp.
+/// Returns the payload of a write, a function of its stamp.
 pub(super) fn payload(stamp: u64, bytes: usize) -> String {
-    let words =
-        (0..bytes.div_ceil(16) as u64).map(|word| format!("{:016x}", mixed(stamp ^ (word << 40))));
+    let words = (0..bytes.div_ceil(16) as u64)
+        .map(|word| format!("{:016x}", splitmix64(stamp ^ (word << 40))));
     words.collect()
 }
 
-/// The stamp of an item whose payload is the one of its stamp.
+/// Returns the stamp of an item if the payload matches it.
 fn stamp(item: &Item) -> Option<u64> {
     let stamp = item.get("stamp")?.as_n()?.to_u64()?;
     let found = text(item, "payload")?;
@@ -219,28 +219,38 @@ mod tests {
             .with("payload", payload(stamp, 32))
     }
 
-    fn check(answers: &[(State, Answer)], found: &[Item], lost: u64, phantom: u64) {
+    fn check(outcomes: &[(State, WriteOutcome)], found: &[Item], lost: u64, phantom: u64) {
         let ledger = Ledger::new(false);
-        for (state, answer) in answers {
-            ledger.record("k", *state, *answer);
+        for (state, outcome) in outcomes {
+            ledger.record("k", *state, *outcome);
         }
-        let audited = ledger.audit(found);
+        let report = ledger.audit(found);
         assert_eq!(
-            (audited.lost, audited.phantom),
+            (report.lost, report.phantom),
             (lost, phantom),
-            "{answers:?}"
+            "{outcomes:?}"
         );
     }
 
     #[test]
-    fn only_open_outcomes_may_replace_what_was_acknowledged() {
-        let acked = (Some(1), Answer::Acked);
+    fn only_writes_with_unknown_outcome_may_replace_acknowledged_ones() {
+        let acked = (Some(1), WriteOutcome::Acked);
         check(&[acked], &[item("k", 1)], 0, 0);
         check(&[acked], &[], 1, 0);
-        check(&[acked, (Some(2), Answer::Unknown)], &[item("k", 2)], 0, 0);
-        check(&[acked, (Some(2), Answer::Refused)], &[item("k", 2)], 0, 1);
-        check(&[acked, (None, Answer::Acked)], &[], 0, 0);
-        check(&[acked, (None, Answer::Acked)], &[item("k", 1)], 1, 0);
+        check(
+            &[acked, (Some(2), WriteOutcome::Unknown)],
+            &[item("k", 2)],
+            0,
+            0,
+        );
+        check(
+            &[acked, (Some(2), WriteOutcome::Refused)],
+            &[item("k", 2)],
+            0,
+            1,
+        );
+        check(&[acked, (None, WriteOutcome::Acked)], &[], 0, 0);
+        check(&[acked, (None, WriteOutcome::Acked)], &[item("k", 1)], 1, 0);
         let torn = item("k", 1).with("stamp", 7);
         check(&[acked], &[torn], 1, 1);
     }

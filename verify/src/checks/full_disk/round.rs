@@ -1,4 +1,4 @@
-//! One time that the disk fills up and is freed, and what the server does meanwhile.
+//! One round: the disk fills up and is freed, and the server's behavior is observed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,24 +10,24 @@ use tokio::time::sleep;
 use super::super::program::{Process, Program};
 use super::super::tmpfs::Tmpfs;
 use super::client::Caller;
-use super::ledger::{Answer, Ledger};
+use super::ledger::{Ledger, WriteOutcome};
 use crate::Failure;
 
-/// What the clients have to fill themselves.
+/// Space above the reserve that the clients fill themselves.
 const LEFT_BYTES: u64 = 16 << 20;
-/// The item of a write that is refused.
+/// The size of an item whose write is rejected.
 const REFUSED_BYTES: usize = 64 << 10;
-/// A disk of this size keeps an eighth of it in reserve.
+/// The reserve is this fraction of a disk of this size.
 const RESERVE_PART: u64 = 8;
 
-/// Writes must be refused by then.
+/// Time limit until writes are rejected.
 const FILL_MAX: Duration = Duration::from_secs(60);
-/// The server must report that it refuses writes by then, once it does.
+/// Time limit until the server reports that it rejects writes.
 const HEALTH_MAX: Duration = Duration::from_secs(5);
-/// Writes must be accepted again by then, once there is room.
+/// Time limit until writes are accepted again after space was freed.
 const RECOVER_MAX: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(50);
-/// The standard error may mention the cause in at most this many lines for each round.
+/// Maximum number of lines per round on standard error that name the cause.
 const CAUSE_LINES_MAX: usize = 4;
 
 /// How the disk fills up.
@@ -35,14 +35,14 @@ const CAUSE_LINES_MAX: usize = 4;
 pub(super) enum Fill {
     /// The clients write until the reserve is reached.
     Clients,
-    /// Another program leaves half of the reserve.
+    /// Another program takes all space but half of the reserve.
     Reserve,
-    /// Another program takes everything.
+    /// Another program takes all space.
     Everything,
 }
 
 impl Fill {
-    /// The way of the round of this number.
+    /// Returns how the disk fills up in a round.
     pub(super) const fn of_round(number: u64) -> Self {
         match number % 3 {
             0 => Self::Clients,
@@ -52,16 +52,16 @@ impl Fill {
     }
 }
 
-/// A server on the disk. It does not outlive this.
+/// A server process on the disk. Dropping it kills the process.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServerProcess {
     floe: Program,
     store: PathBuf,
     process: Process,
     address: String,
 }
 
-impl Served {
+impl ServerProcess {
     pub(super) fn start(floe: Program, store: &Path) -> Result<Self, Failure> {
         let (process, address) = serve(&floe, store)?;
         Ok(Self {
@@ -72,7 +72,7 @@ impl Served {
         })
     }
 
-    /// Kills it and starts another.
+    /// Kills the process and starts a new one.
     pub(super) fn restart(&mut self) -> Result<(), Failure> {
         self.process.kill();
         let (process, address) = serve(&self.floe, &self.store)?;
@@ -89,7 +89,7 @@ impl Served {
         self.process.is_alive()
     }
 
-    /// The lines of its standard error that name the cause.
+    /// Counts the lines on standard error that name the cause.
     fn cause_lines(&self) -> usize {
         let stderr = self.process.stderr();
         let lines = stderr.lines();
@@ -103,23 +103,23 @@ fn serve(floe: &Program, store: &Path) -> Result<(Process, String), Failure> {
     Ok((process, address))
 }
 
-/// What was wrong, counted in rounds.
+/// The faults, counted in rounds.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// The server died, or had to be started again.
+    /// The server died or had to be restarted.
     pub(super) restarts: u64,
-    /// Writes were not refused.
+    /// Writes were not rejected.
     pub(super) unfilled: u64,
-    /// `/healthz` did not follow.
+    /// `/healthz` returned the wrong status.
     pub(super) health: u64,
     /// A read failed while the disk was full.
     pub(super) reads: u64,
-    /// A delete was refused while only the reserve was reached.
+    /// A delete was rejected while only the reserve was reached.
     pub(super) deletes: u64,
-    /// The standard error did not name the cause, or named it over and over.
+    /// Standard error did not name the cause, or named it too often.
     pub(super) unnamed: u64,
     pub(super) recover_ms_max: u64,
-    /// The server does not accept writes though there is room.
+    /// The server rejects writes although there is room.
     pub(super) needs_restart: bool,
     pub(super) notes: Vec<String>,
 }
@@ -140,7 +140,7 @@ impl Faults {
         number: u64,
         fill: Fill,
         disk: &Tmpfs,
-        served: &mut Served,
+        server: &mut ServerProcess,
         ledger: &Ledger,
     ) -> Result<(), Failure> {
         let round = Round {
@@ -150,32 +150,32 @@ impl Faults {
             ledger,
             filler: disk.path().join("filler"),
         };
-        let mut caller = Caller::new(&served.address())?;
+        let mut caller = Caller::new(&server.address())?;
         let (read, removed) = (format!("read-{number}"), format!("removed-{number}"));
         for key in [&read, &removed] {
-            if caller.put(key, 100, ledger).await != Answer::Acked {
-                self.note(&round, "a write is refused before the disk is full");
+            if caller.put(key, 100, ledger).await != WriteOutcome::Acked {
+                self.note(&round, "a write is rejected before the disk is full");
             }
         }
-        let causes = served.cause_lines();
+        let causes = server.cause_lines();
         if round.fill_up().await? {
             self.observe(&round, &mut caller, &read, &removed).await;
-            self.look_for_cause(&round, served, causes).await;
+            self.look_for_cause(&round, server, causes).await;
         } else {
             self.unfilled += 1;
-            self.note(&round, "writes are not refused though the disk is full");
+            self.note(&round, "writes are accepted although the disk is full");
         }
         round.free_a_part()?;
         self.delete_below_reserve(&round, &mut caller, &removed)
             .await;
         round.free()?;
-        self.recover(&round, served, &mut caller).await;
+        self.recover(&round, server, &mut caller).await;
         Ok(())
     }
 
-    /// Looks at the server while it refuses writes.
+    /// Checks the server while it rejects writes.
     async fn observe(&mut self, round: &Round<'_>, caller: &mut Caller, read: &str, removed: &str) {
-        // Under a key of its own, which is never written again: nothing hides what became of it.
+        // The key is never written again, so that its outcome stays visible.
         let key = format!("full-{}", round.number);
         caller.put(&key, REFUSED_BYTES, round.ledger).await;
         if !caller.get(read).await {
@@ -183,16 +183,16 @@ impl Faults {
             self.note(round, "a read fails while the disk is full");
         }
         if round.fill == Fill::Clients
-            && caller.delete(removed, round.ledger).await != Answer::Acked
+            && caller.delete(removed, round.ledger).await != WriteOutcome::Acked
         {
             self.deletes += 1;
-            self.note(round, "a delete is refused though the reserve is free");
+            self.note(round, "a delete is rejected although the reserve is free");
         }
-        // The server may free some meanwhile.
+        // Take space that the server frees in the meantime.
         let keep_full = || round.take_space();
         if let Err(status) = wait_for_page(caller, 503, HEALTH_MAX, keep_full).await {
             self.health += 1;
-            let what = format!("/healthz does not answer 503: status={status:?}");
+            let what = format!("/healthz does not return 503: status={status:?}");
             self.note(round, &what);
         }
     }
@@ -205,12 +205,12 @@ impl Faults {
         removed: &str,
     ) {
         let deadline = Instant::now() + RECOVER_MAX;
-        while caller.delete(removed, round.ledger).await != Answer::Acked {
+        while caller.delete(removed, round.ledger).await != WriteOutcome::Acked {
             if Instant::now() > deadline || round.free_a_part().is_err() {
                 self.deletes += 1;
                 self.note(
                     round,
-                    "a delete is refused though a part of the reserve is free",
+                    "a delete is rejected although a part of the reserve is free",
                 );
                 return;
             }
@@ -218,31 +218,36 @@ impl Faults {
         }
     }
 
-    async fn look_for_cause(&mut self, round: &Round<'_>, served: &Served, before: usize) {
+    async fn look_for_cause(&mut self, round: &Round<'_>, server: &ServerProcess, before: usize) {
         let deadline = Instant::now() + HEALTH_MAX;
-        while served.cause_lines() == before && Instant::now() < deadline {
+        while server.cause_lines() == before && Instant::now() < deadline {
             if round.take_space().is_err() {
                 break;
             }
             sleep(STEP).await;
         }
-        let lines = served.cause_lines() - before;
+        let lines = server.cause_lines() - before;
         if lines == 0 || lines > CAUSE_LINES_MAX {
             self.unnamed += 1;
             let what =
-                format!("the standard error names the cause in the wrong number of lines: {lines}");
+                format!("wrong number of lines on standard error name the cause: lines={lines}");
             self.note(round, &what);
         }
     }
 
     /// Waits until the same process accepts writes again.
-    async fn recover(&mut self, round: &Round<'_>, served: &mut Served, caller: &mut Caller) {
+    async fn recover(
+        &mut self,
+        round: &Round<'_>,
+        server: &mut ServerProcess,
+        caller: &mut Caller,
+    ) {
         let freed = Instant::now();
         let key = format!("recovered-{}", round.number);
-        while caller.put(&key, 100, round.ledger).await != Answer::Acked {
-            if freed.elapsed() > RECOVER_MAX || !served.is_alive() {
+        while caller.put(&key, 100, round.ledger).await != WriteOutcome::Acked {
+            if freed.elapsed() > RECOVER_MAX || !server.is_alive() {
                 self.needs_restart = true;
-                self.note(round, "writes are refused though there is room");
+                self.note(round, "writes are rejected although there is room");
                 return;
             }
             sleep(STEP).await;
@@ -251,7 +256,7 @@ impl Faults {
         self.recover_ms_max = self.recover_ms_max.max(millis);
         if let Err(status) = wait_for_page(caller, 200, HEALTH_MAX, || Ok(())).await {
             self.health += 1;
-            let what = format!("/healthz does not answer 200: status={status:?}");
+            let what = format!("/healthz does not return 200: status={status:?}");
             self.note(round, &what);
         }
     }
@@ -264,7 +269,7 @@ impl Faults {
     }
 }
 
-/// Waits until `/healthz` has this status; the last one if it has not.
+/// Waits until `/healthz` has this status. Returns the last status if it never does.
 async fn wait_for_page(
     caller: &mut Caller,
     wanted: u16,
@@ -277,7 +282,7 @@ async fn wait_for_page(
         if status == Some(wanted) {
             return Ok(());
         }
-        // A page that does not exist will not come into being.
+        // A missing page will not appear later.
         if Instant::now() > deadline || status == Some(404) {
             return Err(status);
         }
@@ -293,12 +298,12 @@ struct Round<'a> {
     fill: Fill,
     disk: &'a Tmpfs,
     ledger: &'a Ledger,
-    /// The file of another program.
+    /// The file of the other program.
     filler: PathBuf,
 }
 
 impl Round<'_> {
-    /// Fills the disk until writes are refused.
+    /// Fills the disk until writes are rejected. Returns whether they were.
     async fn fill_up(&self) -> Result<bool, Failure> {
         let failed = |tally: super::ledger::Tally| tally.refused + tally.unknown;
         let before = failed(self.ledger.tally());
@@ -309,7 +314,7 @@ impl Round<'_> {
                 return Ok(false);
             }
             sleep(STEP).await;
-            // The server may have freed some.
+            // Take space that the server has freed.
             self.take_space()?;
         }
         Ok(true)
@@ -326,7 +331,7 @@ impl Round<'_> {
         grow(&self.filler, space.free.saturating_sub(left))
     }
 
-    /// Frees so much of what the other program took that deletes fit, and nothing more.
+    /// Shrinks the other program's file until deletes fit into the free space.
     fn free_a_part(&self) -> io::Result<()> {
         let space = self.disk.space()?;
         let missing = (space.total / RESERVE_PART / 2).saturating_sub(space.free);
@@ -345,7 +350,7 @@ impl Round<'_> {
     }
 }
 
-/// Makes a file this much larger, or as much as there is room for.
+/// Appends this many bytes to a file, or as many as fit.
 fn grow(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::options().append(true).create(true).open(path)?;
     let block = vec![1; 64 << 10];

@@ -1,4 +1,4 @@
-//! A hub to which very many edges lead is deleted, by processes that are killed again and again: nothing is left of it.
+//! Deletes a hub with very many incoming edges, in processes that are killed repeatedly: nothing may remain of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -11,29 +11,29 @@ use floe::graph::{Graph, Node};
 use floe_store::env::SeededRandom;
 use floe_testkit::fault::FaultEngine;
 
-use super::super::child::{self, Child, Heard};
+use super::super::child::{self, Child, ChildEvent};
 use super::super::directory::{self, Settings};
-use super::super::figures::Progress;
+use super::super::figures::ProgressPrinter;
 use super::super::record::{Record, Reporter};
 use super::super::runtime;
 use super::moves::{SCOPE, schema};
-use super::{Plan, Run, SILENCE_MAX, failed, look, player};
+use super::{Plan, Run, SILENCE_MAX, failed, with_db, worker};
 use crate::Failure;
 use crate::checks::role::Role;
 
 /// The name of the role.
 pub(in crate::checks) const ROLE: &str = "graph-hub";
-/// How many edges a subject has that leads to the hub.
+/// Number of edges from each subject to the hub.
 const EDGES_EACH: u64 = 45;
-/// How often the processes are killed, about.
+/// Approximate number of kills.
 const KILLS: u64 = 20;
-/// How many edges go in one step, about.
+/// Approximate number of edges deleted per step.
 const STEP_EDGES: u64 = 99;
 
 const HUB: (&str, &str) = ("hub", "wide");
 
-/// Makes the hub.
-async fn build(db: &Db, edges: u64, progress: &mut Progress) -> Result<(), Failure> {
+/// Creates the hub and its edges.
+async fn build(db: &Db, edges: u64, progress: &mut ProgressPrinter) -> Result<(), Failure> {
     let graph = db.graph(SCOPE);
     graph
         .create(&Node::new(HUB.0, HUB.1))
@@ -52,49 +52,49 @@ async fn build(db: &Db, edges: u64, progress: &mut Progress) -> Result<(), Failu
 }
 
 impl Run {
-    /// Has the hub deleted, kills who does it, and lets others go on until it is done.
+    /// Deletes the hub in processes that are killed, until one completes the deletion.
     pub(super) fn delete_hub(&mut self, folder: &Path, plan: Plan) -> Result<(), Failure> {
-        let mut progress = Progress::new("graph");
-        look(folder, async |db| build(db, plan.hub, &mut progress).await)?;
+        let mut progress = ProgressPrinter::new("graph");
+        with_db(folder, async |db| build(db, plan.hub, &mut progress).await)?;
         let random = SeededRandom::new(plan.seed ^ plan.hub);
         let steps = (plan.hub / STEP_EDGES / KILLS).max(1);
         let mut is_done = false;
         while !is_done {
             let child = Child::start(command(folder, random.below(1 << 40))?)?;
             let mut left = 1 + random.below(2 * steps);
-            let mut told = 0;
+            let mut edges_left = 0;
             while left > 0 && !is_done {
-                match child.hear(Instant::now() + SILENCE_MAX) {
-                    Heard::Record(Record::Acked(edges)) => {
-                        (left, told) = (left - 1, edges);
-                        progress.tick(|| format!("hub incoming_left={edges} of={}", plan.hub));
+                match child.receive(Instant::now() + SILENCE_MAX) {
+                    ChildEvent::Record(Record::Acked(edges)) => {
+                        (left, edges_left) = (left - 1, edges);
+                        progress.tick(|| format!("incoming_left={edges} of={}", plan.hub));
                     }
-                    Heard::Record(Record::Done) => is_done = true,
-                    Heard::Record(Record::Broken(what)) => {
+                    ChildEvent::Record(Record::Done) => is_done = true,
+                    ChildEvent::Record(Record::Broken(what)) => {
                         self.broken += 1;
                         self.note(what);
                         is_done = true;
                     }
-                    Heard::Record(_) => {}
-                    Heard::Nothing | Heard::End => {
-                        return Err(Failure::broken("the process that deletes has stopped"));
+                    ChildEvent::Record(_) => {}
+                    ChildEvent::Timeout | ChildEvent::Closed => {
+                        return Err(Failure::broken("the deleting process stopped"));
                     }
                 }
             }
-            let (_, ending) = child.kill()?;
+            let (_, exit) = child.kill()?;
             self.hub_kills += u64::from(!is_done);
-            if ending.panicked() {
+            if exit.panicked() {
                 self.broken += 1;
-                self.note(ending.stderr);
+                self.note(exit.stderr);
             }
-            if told > 0 {
-                look(folder, async |db| self.judge_hub(&db.graph(SCOPE)).await)?;
+            if edges_left > 0 {
+                with_db(folder, async |db| self.audit_hub(&db.graph(SCOPE)).await)?;
             }
         }
-        look(folder, async |db| {
+        with_db(folder, async |db| {
             let graph = db.graph(SCOPE);
             self.hub_edges = plan.hub;
-            self.judge_hub(&graph).await?;
+            self.audit_hub(&graph).await?;
             let report = graph.check().await.map_err(failed)?;
             let edges = graph.referrers(&HUB).keys().await.map_err(failed)?;
             self.hub_left = (edges.len() + report.differences.len()) as u64;
@@ -106,8 +106,8 @@ impl Run {
         })
     }
 
-    /// What is being deleted is gone for readers, however many of its edges are still there.
-    async fn judge_hub(&mut self, graph: &Graph<'static>) -> Result<(), Failure> {
+    /// An entity under deletion must be invisible to readers, even while some of its edges remain.
+    async fn audit_hub(&mut self, graph: &Graph<'static>) -> Result<(), Failure> {
         let hub = graph.get_node(&HUB).await.map_err(failed)?;
         let referrers = graph.referrers(&HUB).page(10, None).await.map_err(failed)?;
         let list = graph.related_by(&("fan", 0), "likes");
@@ -115,7 +115,7 @@ impl Run {
         let seen = keys.map_err(failed)?.len() + objects.map_err(failed)?.len();
         if hub.is_some() || !referrers.rows.is_empty() || seen > 0 {
             self.broken += 1;
-            self.note("readers see what is being deleted".to_owned());
+            self.note("readers see an entity under deletion".to_owned());
         }
         Ok(())
     }
@@ -128,39 +128,39 @@ fn command(folder: &Path, seed: u64) -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Deleting {
+pub(in crate::checks) struct DeleteHubRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
     seed: u64,
 }
 
-impl Role for Deleting {
+impl Role for DeleteHubRole {
     const NAME: &str = ROLE;
 
-    /// Runs the role: ends what was begun, deletes the hub, and tells after each step how many edges are left.
+    /// Completes interrupted changes, deletes the hub, and reports after each step how many edges are left.
     fn run(self) -> Result<ExitCode, Failure> {
         let Self { folder, seed } = self;
         let reporter = Reporter::new(std::io::stdout());
         let opened = directory::open(&folder, Settings::default())?;
-        let engine = Arc::new(FaultEngine::new(opened.engine(), player::faults(seed)));
+        let engine = Arc::new(FaultEngine::new(opened.engine(), worker::faults(seed)));
         let db = Db::with_engine(engine).with_graph(schema());
         let graph = db.graph(SCOPE);
         runtime()?.block_on(async {
-            let tell = |progress: &floe::graph::Progress| {
-                // Whoever listens may be gone.
-                drop(reporter.tell(&Record::Acked(progress.incoming_left)));
+            let report = |progress: &floe::graph::DeletionProgress| {
+                // An error means that the check has ended.
+                drop(reporter.report(&Record::Acked(progress.incoming_left)));
             };
-            // Requests may fail too often to go on; what is left is gone on with.
-            while graph.resume(tell).await.is_err() {}
-            while graph.delete_with(&HUB, tell).await.is_err() {
-                while graph.resume(tell).await.is_err() {}
+            // Requests can fail too often in a row; resuming continues the deletion.
+            while graph.resume(report).await.is_err() {}
+            while graph.delete_with(&HUB, report).await.is_err() {
+                while graph.resume(report).await.is_err() {}
             }
         });
-        reporter.tell(&Record::Done)?;
-        // As a process that dies: nothing is closed.
+        reporter.report(&Record::Done)?;
+        // Like a process that dies: nothing is closed.
         std::process::exit(0)
     }
 }

@@ -1,5 +1,5 @@
-//! What is done to the graph: each move follows from the seed and its number, so that whoever looks afterwards knows
-//! what was meant.
+//! Random changes of the graph. Each move is a function of the seed and its number, so that the audit knows its
+//! content.
 
 use floe::Error;
 use floe::graph::{EntityKey, Graph, GraphSchema, IndexDef, IndexKey, Node, OnDelete, RelationDef};
@@ -9,43 +9,43 @@ use floe_store::env::SeededRandom;
 
 /// The scope of the graph.
 pub(super) const SCOPE: &str = "verify";
-/// How many counters all tasks raise.
+/// Number of counters that all tasks increment.
 pub(super) const COUNTERS: u64 = 4;
-/// How many moves share a hub, to which many things are linked before it is deleted.
+/// Number of consecutive moves that share a hub, to which they link things before it is deleted.
 pub(super) const HUB_MOVES: u64 = 1000;
-/// How many things there are before the first move.
+/// Number of things before the first move.
 pub(super) const THINGS: u64 = 50;
 
-/// A move.
+/// A random change of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     Create,
     Update(u64),
-    /// Raises a counter.
-    Count(u64),
+    /// Increments a counter.
+    Increment(u64),
     /// Links a thing to another.
     Link(u64, &'static str, u64),
-    /// Brings a list into another order.
-    Shuffle(u64),
+    /// Reorders the edges of a thing.
+    Reorder(u64),
     /// Links a thing to a hub.
-    Gather(u64, u64),
+    LinkToHub(u64, u64),
     Delete(u64),
-    /// Deletes a hub, in many steps if many things are linked to it.
-    Scatter(u64),
+    /// Deletes a hub, in many steps if it has many edges.
+    DeleteHub(u64),
 }
 
 impl Move {
-    /// The move of this number.
+    /// Returns the move with this number.
     pub(super) fn of(seed: u64, number: u64) -> Self {
-        let random = SeededRandom::new(super::stage::mixed(seed).wrapping_add(number));
+        let random = SeededRandom::new(super::test_table::splitmix64(seed).wrapping_add(number));
         let thing = || Self::thing(seed, random.below(number.max(1)));
         if number % HUB_MOVES == HUB_MOVES - 10 {
-            return Self::Scatter(number / HUB_MOVES);
+            return Self::DeleteHub(number / HUB_MOVES);
         }
         match random.below(20) {
             0..4 => Self::Create,
             4..6 => Self::Update(thing()),
-            6..9 => Self::Count(random.below(COUNTERS)),
+            6..9 => Self::Increment(random.below(COUNTERS)),
             9..13 => {
                 let predicate = match random.below(3) {
                     0 => "needs",
@@ -53,13 +53,13 @@ impl Move {
                 };
                 Self::Link(thing(), predicate, thing())
             }
-            13..18 => Self::Gather(thing(), number / HUB_MOVES),
-            18 => Self::Shuffle(thing()),
+            13..18 => Self::LinkToHub(thing(), number / HUB_MOVES),
+            18 => Self::Reorder(thing()),
             _ => Self::Delete(thing()),
         }
     }
 
-    /// The last thing that was created before a move, or one of the first.
+    /// Returns the last thing created before a move, or one of the initial things.
     fn thing(seed: u64, before: u64) -> u64 {
         let kinds = (before.saturating_sub(40)..before).rev();
         let mut created = kinds.filter(|number| is_create(seed, *number));
@@ -68,7 +68,7 @@ impl Move {
             .map_or(before % THINGS, |number| THINGS + number)
     }
 
-    /// Makes the move. Tells whether there was something to do.
+    /// Makes the move. Returns whether it changed anything.
     pub(super) async fn make(&self, graph: &Graph<'_>, number: u64) -> Result<bool, Error> {
         let done = match self {
             Self::Create => graph.create(&thing(THINGS + number)).await,
@@ -76,7 +76,7 @@ impl Move {
                 let change = Node::new("thing", *id).with("value", number);
                 graph.update(&change).await
             }
-            Self::Count(counter) => {
+            Self::Increment(counter) => {
                 let raise = |node: Node| {
                     let value = value(&node);
                     node.with("value", value + 1)
@@ -91,13 +91,13 @@ impl Move {
                 let attributes = Json::from_iter([("number", number.to_string())]);
                 list.link_with(&("thing", *object), &attributes).await
             }
-            Self::Shuffle(subject) => {
+            Self::Reorder(subject) => {
                 let list = graph.related_by(&("thing", *subject), "likes");
                 let edges = list.keys().await?;
                 let objects = edges.into_iter().rev().map(|edge| edge.object);
                 list.reorder(objects).await
             }
-            Self::Gather(subject, hub) => {
+            Self::LinkToHub(subject, hub) => {
                 let list = graph.related_by(&("thing", *subject), "likes");
                 list.link(&("hub", *hub)).await
             }
@@ -105,16 +105,16 @@ impl Move {
                 let deleted = graph.delete(&("thing", *id)).await?;
                 return Ok(deleted.entities > 0);
             }
-            Self::Scatter(hub) => graph.delete(&("hub", *hub)).await.map(drop),
+            Self::DeleteHub(hub) => graph.delete(&("hub", *hub)).await.map(drop),
         };
         done.map(|()| true)
     }
 }
 
-/// Whether the move of this number creates a thing: by the first throw alone, so that it need not be followed further.
+/// Whether the move with this number creates a thing: decided by the first random number alone, without recursion.
 fn is_create(seed: u64, number: u64) -> bool {
-    let random = SeededRandom::new(super::stage::mixed(seed).wrapping_add(number));
-    // The throw for a thing comes later, except where there is none.
+    let random = SeededRandom::new(super::test_table::splitmix64(seed).wrapping_add(number));
+    // The random number for a thing is drawn later, and not for deletions of hubs.
     number % HUB_MOVES != HUB_MOVES - 10 && random.below(20) < 4
 }
 
@@ -124,7 +124,7 @@ pub(super) fn thing(id: u64) -> Node {
     Node::new("thing", id).with("value", id).with("name", name)
 }
 
-/// The number that a counter or a thing holds.
+/// The value of a counter or a thing.
 pub(super) fn value(node: &Node) -> i64 {
     let value = node.get("value").and_then(Value::as_n);
     value.and_then(|value| value.to_i64()).unwrap_or_default()
@@ -158,16 +158,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_move_comes_up_and_things_are_ones_that_were_created() {
+    fn moves_cover_all_kinds_and_refer_to_created_things() {
         let mut kinds = std::collections::BTreeMap::new();
         for number in 0..5000 {
-            let made = Move::of(7, number);
-            assert_eq!(made, Move::of(7, number));
-            assert_eq!(made == Move::Create, is_create(7, number));
-            if let Move::Delete(id) | Move::Update(id) = made {
+            let chosen = Move::of(7, number);
+            assert_eq!(chosen, Move::of(7, number));
+            assert_eq!(chosen == Move::Create, is_create(7, number));
+            if let Move::Delete(id) | Move::Update(id) = chosen {
                 assert!(id < THINGS || Move::of(7, id - THINGS) == Move::Create);
             }
-            let name = format!("{made:?}");
+            let name = format!("{chosen:?}");
             let name = name.split('(').next().unwrap().to_owned();
             *kinds.entry(name).or_insert(0) += 1;
         }

@@ -1,4 +1,4 @@
-//! The ways to do harm.
+//! The kinds of attack.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,24 +13,24 @@ use tokio::time::sleep;
 use super::super::http::{Connection, call, head};
 use super::honest::TABLE;
 
-/// A way to do harm.
+/// A kind of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Harm {
-    /// Headers that come byte by byte.
+pub(super) enum AttackKind {
+    /// Headers sent byte by byte.
     SlowHeaders,
-    /// Bodies that come byte by byte, half of them after a good beginning.
+    /// Bodies sent byte by byte, half of them after a large first part.
     SlowBodies,
-    /// Bodies as large as may be and larger, sent in large pieces.
+    /// Bodies of the maximum size and larger, sent in large pieces.
     HugeBodies,
-    /// JSON that is nested deeply.
+    /// Deeply nested JSON.
     DeepJson,
-    /// Connections that say nothing, half of them after an answer.
+    /// Connections that send nothing, half of them after a response.
     Idle,
-    /// Large answers that nobody reads.
+    /// Large responses that are never read.
     NeverRead,
 }
 
-impl Harm {
+impl AttackKind {
     pub(super) const ALL: [Self; 6] = [
         Self::SlowHeaders,
         Self::SlowBodies,
@@ -52,25 +52,25 @@ impl Harm {
     }
 }
 
-impl FromStr for Harm {
+impl FromStr for AttackKind {
     type Err = &'static str;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let harm = Self::ALL.into_iter().find(|harm| harm.name() == name);
-        harm.ok_or("no such kind of attack")
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or("unknown kind of attack")
     }
 }
 
-/// The largest body that is taken, and one that is not.
+/// The largest accepted body, and a larger one.
 const BODY_BYTES_MAX: usize = 16 << 20;
 const BODY_BYTES_TOO_MANY: usize = 20 << 20;
 
-/// How fast those who are slow are, and how fast those who send a lot.
+/// The pace of slow connections, and of those that send much.
 const DRIP: Duration = Duration::from_millis(200);
 const PIECE: usize = 64 << 10;
 const PIECES: Duration = Duration::from_millis(50);
 
-/// Many connections that do harm.
+/// The hostile connections.
 #[derive(Debug)]
 pub(super) struct Attack {
     tasks: JoinSet<()>,
@@ -84,19 +84,19 @@ struct Tally {
 }
 
 impl Attack {
-    /// Opens so many connections, of the kinds in turn.
-    pub(super) fn start(address: SocketAddr, harms: &[Harm], connections: usize) -> Self {
+    /// Opens this many connections, alternating between the kinds.
+    pub(super) fn start(address: SocketAddr, kinds: &[AttackKind], connections: usize) -> Self {
         let tally = Arc::new(Tally::default());
         let mut tasks = JoinSet::new();
-        for (number, harm) in harms.iter().cycle().take(connections).enumerate() {
-            let (harm, tally) = (*harm, Arc::clone(&tally));
-            let turn = number / harms.len().max(1);
-            tasks.spawn(async move { harm_again(address, harm, turn, &tally).await });
+        for (number, kind) in kinds.iter().cycle().take(connections).enumerate() {
+            let (kind, tally) = (*kind, Arc::clone(&tally));
+            let turn = number / kinds.len().max(1);
+            tasks.spawn(async move { attack_repeatedly(address, kind, turn, &tally).await });
         }
         Self { tasks, tally }
     }
 
-    /// Ends it: how many connections were opened, and how many of them the server has cut off.
+    /// Ends the attack. Returns how many connections were opened, and how many of them the server closed.
     pub(super) async fn stop(mut self) -> (u64, u64) {
         self.tasks.shutdown().await;
         let Tally { opened, cut } = &*self.tally;
@@ -104,12 +104,12 @@ impl Attack {
     }
 }
 
-/// Does harm, and again whenever the server has had enough.
-async fn harm_again(address: SocketAddr, harm: Harm, number: usize, tally: &Tally) {
+/// Attacks, again after each time that the server closes the connection.
+async fn attack_repeatedly(address: SocketAddr, kind: AttackKind, number: usize, tally: &Tally) {
     loop {
         if let Ok(connection) = Connection::open(address).await {
             tally.opened.fetch_add(1, Ordering::Relaxed);
-            if do_harm(connection, harm, number).await.is_err() {
+            if attack_once(connection, kind, number).await.is_err() {
                 tally.cut.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -117,14 +117,18 @@ async fn harm_again(address: SocketAddr, harm: Harm, number: usize, tally: &Tall
     }
 }
 
-/// Does harm on a connection, until the server has had enough.
-async fn do_harm(mut connection: Connection, harm: Harm, number: usize) -> io::Result<()> {
-    match harm {
-        Harm::SlowHeaders => {
+/// Attacks on one connection until the server closes it.
+async fn attack_once(
+    mut connection: Connection,
+    kind: AttackKind,
+    number: usize,
+) -> io::Result<()> {
+    match kind {
+        AttackKind::SlowHeaders => {
             let head = "POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".as_bytes();
             drip(&mut connection, head).await
         }
-        Harm::SlowBodies => {
+        AttackKind::SlowBodies => {
             let begun = if number.is_multiple_of(2) {
                 2 * PIECE
             } else {
@@ -134,7 +138,7 @@ async fn do_harm(mut connection: Connection, harm: Harm, number: usize) -> io::R
             connection.send(text.as_bytes()).await?;
             drip(&mut connection, b" ").await
         }
-        Harm::HugeBodies => {
+        AttackKind::HugeBodies => {
             let is_too_huge = number.is_multiple_of(4);
             let length = if is_too_huge {
                 BODY_BYTES_TOO_MANY
@@ -143,14 +147,16 @@ async fn do_harm(mut connection: Connection, harm: Harm, number: usize) -> io::R
             };
             send_huge(&mut connection, length).await
         }
-        Harm::DeepJson => send_deep(&mut connection).await,
-        Harm::Idle => {
+        AttackKind::DeepJson => send_deep(&mut connection).await,
+        AttackKind::Idle => {
             if number.is_multiple_of(2) {
-                connection.ask(call("ListTables", "{}").as_bytes()).await?;
+                connection
+                    .request_status(call("ListTables", "{}").as_bytes())
+                    .await?;
             }
             connection.wait_closed().await
         }
-        Harm::NeverRead => {
+        AttackKind::NeverRead => {
             let scan = call("Scan", &format!(r#"{{"TableName":"{TABLE}"}}"#));
             connection.send(scan.repeat(3).as_bytes()).await?;
             connection.wait_unread().await
@@ -158,7 +164,7 @@ async fn do_harm(mut connection: Connection, harm: Harm, number: usize) -> io::R
     }
 }
 
-/// Sends something, and then a byte now and then.
+/// Sends the beginning, and then single bytes.
 async fn drip(connection: &mut Connection, beginning: &[u8]) -> io::Result<()> {
     connection.send(beginning).await?;
     loop {
@@ -177,10 +183,10 @@ async fn send_huge(connection: &mut Connection, length: usize) -> io::Result<()>
         left -= part.len();
         sleep(PIECES).await;
     }
-    connection.answer().await.map(drop)
+    connection.read_status().await.map(drop)
 }
 
-/// Calls whose bodies are nested deeply, one as an item and one as nothing.
+/// Requests with deeply nested bodies: one with an item, one that is not even valid JSON.
 fn deep_calls() -> [String; 2] {
     const LEVELS: usize = 10_000;
     let nested = r#"{"M":{"a":"#.repeat(LEVELS) + r#"{"S":"x"}"# + &"}}".repeat(LEVELS);
@@ -192,7 +198,7 @@ async fn send_deep(connection: &mut Connection) -> io::Result<()> {
     static CALLS: LazyLock<[String; 2]> = LazyLock::new(deep_calls);
     loop {
         for call in &*CALLS {
-            connection.ask(call.as_bytes()).await?;
+            connection.request_status(call.as_bytes()).await?;
             sleep(Duration::from_secs(1)).await;
         }
     }

@@ -1,6 +1,6 @@
-//! Clients that behave well: they read and write a little, and note how long they wait.
+//! Well-behaved clients: they read and write a little, and measure the latency.
 //!
-//! They have a thread of their own, so that what is measured is the server and not the attack.
+//! They run in their own thread, so that they measure the server and not the attack.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,21 +14,21 @@ use tokio::time::{sleep, timeout};
 use super::super::http::{Connection, call};
 use crate::{Failure, out};
 
-/// The table that all play on.
+/// The table that all clients use.
 pub(super) const TABLE: &str = "Hostile";
 
-/// How many there are, and how long each pauses between two requests.
+/// Number of clients, and the pause of each between two requests.
 const CLIENTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// One more of them writes large items, at this pace.
+/// One further client writes large items, at this pace.
 const LARGE_BYTES: usize = 300_000;
 const LARGE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who has no answer by then has none.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes the table and what is in it: small items, and enough large ones to fill a page of a scan.
+/// Creates the table and its items: a small one, and enough large ones to fill a page of a scan.
 pub(super) async fn prepare(address: SocketAddr) -> Result<(), Failure> {
     let table = format!(
         r#"{{"TableName":"{TABLE}","KeySchema":[{{"AttributeName":"p","KeyType":"HASH"}}],
@@ -42,11 +42,11 @@ pub(super) async fn prepare(address: SocketAddr) -> Result<(), Failure> {
         .extend((0..5).map(|number| call("PutItem", &put(&format!("large{number}"), LARGE_BYTES))));
     let mut connection = Connection::open(address).await?;
     for call in calls {
-        let status = timeout(PATIENCE, connection.ask(call.as_bytes())).await;
+        let status = timeout(TIMEOUT, connection.request_status(call.as_bytes())).await;
         match status {
             Ok(Ok(200)) => {}
             other => {
-                let message = format!("the server does not work: {other:?}");
+                let message = format!("the server does not respond correctly: {other:?}");
                 return Err(Failure::Broken(message));
             }
         }
@@ -54,27 +54,27 @@ pub(super) async fn prepare(address: SocketAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The body of a call that puts an item of about this size.
+/// Returns the body of a PutItem request with an item of about this size.
 fn put(key: &str, bytes: usize) -> String {
     let value = "v".repeat(bytes);
     format!(r#"{{"TableName":"{TABLE}","Item":{{"p":{{"S":"{key}"}},"v":{{"S":"{value}"}}}}}}"#)
 }
 
-/// How long requests waited for their answers.
+/// The latencies of requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct Latencies {
     small: Vec<Duration>,
     large: Vec<Duration>,
-    /// Those without an answer, or with one that says no.
+    /// Requests without a response, or with an error.
     pub(super) unanswered: u64,
 }
 
-impl Waits {
+impl Latencies {
     pub(super) fn answered(&self) -> usize {
         self.small.len() + self.large.len()
     }
 
-    /// What 99 of 100 small requests waited at most.
+    /// The 99th percentile of small requests.
     pub(super) fn p99(&self) -> Duration {
         percentile(&self.small, 99)
     }
@@ -86,7 +86,7 @@ impl Waits {
     }
 }
 
-impl fmt::Display for Waits {
+impl fmt::Display for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -100,22 +100,22 @@ impl fmt::Display for Waits {
     }
 }
 
-fn percentile(waits: &[Duration], percent: usize) -> Duration {
-    let mut sorted = waits.to_vec();
+fn percentile(latencies: &[Duration], percent: usize) -> Duration {
+    let mut sorted = latencies.to_vec();
     sorted.sort_unstable();
     let at = sorted.len() * percent / 100;
     let at = at.min(sorted.len().saturating_sub(1));
     sorted.get(at).copied().unwrap_or_default()
 }
 
-/// The clients, while they run.
+/// The running clients.
 #[derive(Debug)]
-pub(super) struct Honest {
+pub(super) struct HonestClients {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Waits>,
+    thread: JoinHandle<Latencies>,
 }
 
-impl Honest {
+impl HonestClients {
     pub(super) fn start(address: SocketAddr) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -126,17 +126,17 @@ impl Honest {
             runtime.block_on(async move {
                 let mut tasks = tokio::task::JoinSet::new();
                 for number in 0..CLIENTS {
-                    // One of them comes anew for every request.
+                    // One of them opens a new connection for every request.
                     let keeps = number > 0;
-                    tasks.spawn(play_small(address, keeps, Arc::clone(&stopped)));
+                    tasks.spawn(send_small_requests(address, keeps, Arc::clone(&stopped)));
                 }
-                tasks.spawn(play_large(address, Arc::clone(&stopped)));
-                let mut all = Waits::default();
-                while let Some(waits) = tasks.join_next().await {
-                    // One that panicked has answered nothing.
-                    all.add(waits.unwrap_or(Waits {
+                tasks.spawn(send_large_requests(address, Arc::clone(&stopped)));
+                let mut all = Latencies::default();
+                while let Some(latencies) = tasks.join_next().await {
+                    // A client that panicked counts as one unanswered request.
+                    all.add(latencies.unwrap_or(Latencies {
                         unanswered: 1,
-                        ..Waits::default()
+                        ..Latencies::default()
                     }));
                 }
                 all
@@ -145,56 +145,56 @@ impl Honest {
         Ok(Self { stop, thread })
     }
 
-    /// Ends them: how long they waited.
-    pub(super) fn stop(self) -> Result<Waits, Failure> {
+    /// Stops the clients and returns their latencies.
+    pub(super) fn stop(self) -> Result<Latencies, Failure> {
         self.stop.store(true, Ordering::Relaxed);
-        let waits = self.thread.join();
-        waits.map_err(|_| Failure::broken("a client panicked"))
+        let latencies = self.thread.join();
+        latencies.map_err(|_| Failure::broken("a client panicked"))
     }
 
-    pub(super) fn stop_after(self, time: Duration) -> Result<Waits, Failure> {
+    pub(super) fn stop_after(self, time: Duration) -> Result<Latencies, Failure> {
         std::thread::park_timeout(time);
         self.stop()
     }
 }
 
-async fn play_small(address: SocketAddr, keeps: bool, stop: Arc<AtomicBool>) -> Waits {
+async fn send_small_requests(address: SocketAddr, keeps: bool, stop: Arc<AtomicBool>) -> Latencies {
     let get = format!(r#"{{"TableName":"{TABLE}","Key":{{"p":{{"S":"small"}}}}}}"#);
     let calls = [call("GetItem", &get), call("PutItem", &put("small", 200))];
     let mut client = Client::new(address);
     while !stop.load(Ordering::Relaxed) {
         for call in &calls {
-            client.ask(call).await;
+            client.send(call).await;
             client.connection.take_if(|_| !keeps);
             sleep(PAUSE).await;
         }
     }
-    Waits {
-        small: client.waits,
+    Latencies {
+        small: client.latencies,
         large: Vec::new(),
         unanswered: client.unanswered,
     }
 }
 
-async fn play_large(address: SocketAddr, stop: Arc<AtomicBool>) -> Waits {
+async fn send_large_requests(address: SocketAddr, stop: Arc<AtomicBool>) -> Latencies {
     let call = call("PutItem", &put("large0", LARGE_BYTES));
     let mut client = Client::new(address);
     while !stop.load(Ordering::Relaxed) {
-        client.ask(&call).await;
+        client.send(&call).await;
         sleep(LARGE_PAUSE).await;
     }
-    Waits {
+    Latencies {
         small: Vec::new(),
-        large: client.waits,
+        large: client.latencies,
         unanswered: client.unanswered,
     }
 }
 
-/// A client with a connection that it keeps.
+/// A client that keeps its connection.
 struct Client {
     address: SocketAddr,
     connection: Option<Connection>,
-    waits: Vec<Duration>,
+    latencies: Vec<Duration>,
     unanswered: u64,
 }
 
@@ -203,25 +203,25 @@ impl Client {
         Self {
             address,
             connection: None,
-            waits: Vec::new(),
+            latencies: Vec::new(),
             unanswered: 0,
         }
     }
 
-    async fn ask(&mut self, call: &str) {
+    async fn send(&mut self, call: &str) {
         let started = Instant::now();
         let connection = self.connection.take();
-        let answered = timeout(PATIENCE, ask(self.address, connection, call)).await;
-        match answered {
+        let result = timeout(TIMEOUT, send_request(self.address, connection, call)).await;
+        match result {
             Ok(Ok((connection, 200))) => {
-                self.waits.push(started.elapsed());
+                self.latencies.push(started.elapsed());
                 self.connection = Some(connection);
             }
             other => {
                 let why = match other {
                     Ok(Ok((_, status))) => format!("status={status}"),
                     Ok(Err(error)) => error.to_string(),
-                    Err(_) => format!("nothing within {PATIENCE:?}"),
+                    Err(_) => format!("timeout after {TIMEOUT:?}"),
                 };
                 out::note(&format!("a request was not answered: {why}"));
                 self.unanswered += 1;
@@ -230,7 +230,7 @@ impl Client {
     }
 }
 
-async fn ask(
+async fn send_request(
     address: SocketAddr,
     connection: Option<Connection>,
     call: &str,
@@ -239,7 +239,7 @@ async fn ask(
         Some(connection) => connection,
         None => Connection::open(address).await?,
     };
-    let status = connection.ask(call.as_bytes()).await?;
+    let status = connection.request_status(call.as_bytes()).await?;
     Ok((connection, status))
 }
 
@@ -248,11 +248,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slowest_hundredth_is_told() {
-        let waits: Vec<_> = (0..200).map(Duration::from_millis).collect();
-        assert_eq!(percentile(&waits, 50), Duration::from_millis(100));
-        assert_eq!(percentile(&waits, 99), Duration::from_millis(198));
-        assert_eq!(percentile(&waits[..1], 99), Duration::ZERO);
+    fn percentile_excludes_the_slowest_hundredth() {
+        let latencies: Vec<_> = (0..200).map(Duration::from_millis).collect();
+        assert_eq!(percentile(&latencies, 50), Duration::from_millis(100));
+        assert_eq!(percentile(&latencies, 99), Duration::from_millis(198));
+        assert_eq!(percentile(&latencies[..1], 99), Duration::ZERO);
         assert_eq!(percentile(&[], 99), Duration::ZERO);
     }
 }

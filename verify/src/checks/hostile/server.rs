@@ -1,4 +1,4 @@
-//! The program that is attacked, and its memory.
+//! The attacked program, and its memory use.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -12,33 +12,32 @@ use floe_local::LocalEngine;
 use floe_server::{Limits, Options, Server, Service};
 
 use super::Plan;
-use crate::checks::planted::{Bug, Flawed};
+use crate::checks::planted::{Bug, FlawedEngine};
 use crate::checks::role::Role;
 use crate::checks::tool;
 use crate::{Failure, out};
 
-/// The role of a server inside this program.
+/// The role of a server inside this binary.
 pub(crate) const ROLE: &str = "hostile-server";
 
-/// Connections of all kinds at once, on both sides, and some.
+/// Enough for the connections of all kinds at once, on both sides.
 const FILES: u64 = 20_000;
 
-/// A server that is attacked; killed when it is dropped.
+/// The attacked server; killed when dropped.
 #[derive(Debug)]
-pub(super) struct Attacked {
+pub(super) struct TargetServer {
     child: Child,
     address: SocketAddr,
 }
 
-impl Attacked {
+impl TargetServer {
     pub(super) fn start(plan: &Plan) -> Result<Self, Failure> {
-        let mut command = match plan.is_inside {
-            true => inside(plan.planted)?,
-            false => {
-                let mut command = Command::new(program(plan)?);
-                command.args(["serve", "--memory", "--listen", "0"]);
-                command
-            }
+        let mut command = if plan.is_inside {
+            inside(plan.planted)?
+        } else {
+            let mut command = Command::new(program(plan)?);
+            command.args(["serve", "--memory", "--listen", "0"]);
+            command
         };
         let mut child = command
             .env_remove("FLOE_ACCESS_KEY")
@@ -55,7 +54,7 @@ impl Attacked {
         match address {
             Some(address) => Ok(Self { child, address }),
             None => {
-                // It has not begun, so there is nothing to lose.
+                // The server has not started, so there is nothing to lose.
                 drop(child.kill());
                 drop(child.wait());
                 Err(Failure::Broken(format!(
@@ -69,12 +68,12 @@ impl Attacked {
         self.address
     }
 
-    /// The memory that it uses now.
+    /// The current memory use.
     pub(super) fn memory_mb(&self) -> Result<u64, Failure> {
         self.memory("VmRSS:")
     }
 
-    /// The most that it has used.
+    /// The peak memory use.
     pub(super) fn memory_peak_mb(&self) -> Result<u64, Failure> {
         self.memory("VmHWM:")
     }
@@ -83,10 +82,10 @@ impl Attacked {
         self.memory_mb().is_ok_and(|mb| mb > 0)
     }
 
-    /// The time that it has spent on cores.
+    /// The CPU time used.
     pub(super) fn cpu(&self) -> Result<Duration, Failure> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name of the program may hold spaces, and stands in parentheses.
+        // The name of the program, in parentheses, may contain spaces.
         let (_, rest) = text.rsplit_once(')').unwrap_or_default();
         let ticks = rest.split_whitespace().skip(11).take(2);
         let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
@@ -97,20 +96,21 @@ impl Attacked {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        let kilobytes = kilobytes.ok_or_else(|| Failure::broken("the server has no memory"))?;
+        let kilobytes =
+            kilobytes.ok_or_else(|| Failure::broken("cannot read the server's memory use"))?;
         Ok(kilobytes.div_ceil(1024))
     }
 }
 
-impl Drop for Attacked {
+impl Drop for TargetServer {
     fn drop(&mut self) {
-        // It may have died.
+        // The server may have died already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// The program `floe`.
+/// Returns the path of the program `floe`.
 fn program(plan: &Plan) -> Result<PathBuf, Failure> {
     if let Some(path) = &plan.floe {
         return Ok(path.clone());
@@ -119,7 +119,7 @@ fn program(plan: &Plan) -> Result<PathBuf, Failure> {
     tool::build_floe()
 }
 
-/// The server inside this program, which can be given a bug.
+/// Returns the command of a server inside this binary, in which a bug can be planted.
 fn inside(planted: Option<Bug>) -> Result<Command, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(crate::CHILD).arg(ROLE);
@@ -129,14 +129,14 @@ fn inside(planted: Option<Bug>) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Serving {
+pub(in crate::checks) struct ServerRole {
     #[arg(long)]
     planted: Option<Bug>,
 }
 
-impl Role for Serving {
+impl Role for ServerRole {
     const NAME: &str = ROLE;
 
     /// Runs the server of [`inside`].
@@ -151,7 +151,7 @@ impl Role for Serving {
             .enable_all()
             .build()?;
         runtime.block_on(async {
-            let engine = Flawed::plant(Arc::new(LocalEngine::memory()?), planted);
+            let engine = FlawedEngine::plant(Arc::new(LocalEngine::memory()?), planted);
             let options = Options::new().limits(limits);
             let server = Server::bind(options, Service::new(engine)).await;
             let server = server.map_err(|error| Failure::broken(error.to_string()))?;
@@ -162,16 +162,16 @@ impl Role for Serving {
     }
 }
 
-/// What a server without limits has.
+/// Limits that never apply.
 const fn no_limits() -> Limits {
     let ever = Duration::from_secs(u32::MAX as u64);
     Limits {
         connections_max: usize::MAX,
         bodies_bytes_max: usize::MAX,
-        answers_bytes_max: usize::MAX,
+        responses_bytes_max: usize::MAX,
         head_deadline: ever,
         body_deadline: ever,
-        answer_deadline: ever,
+        response_deadline: ever,
         idle_deadline: ever,
         pace_bytes: 1,
         memory_deadline: ever,
@@ -179,7 +179,7 @@ const fn no_limits() -> Limits {
     }
 }
 
-/// Lets this process open as many files as the system grants.
+/// Raises this process's limit of open files as far as the system allows.
 pub(super) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -190,7 +190,7 @@ pub(super) fn raise_file_limit() {
             current: Some(granted),
             maximum: limit.maximum,
         };
-        // Where it cannot be raised, fewer connections are opened, and the figures say so.
+        // If it cannot be raised, fewer connections are opened, as the figures show.
         let _ = setrlimit(Resource::Nofile, raised);
     }
 }

@@ -1,14 +1,14 @@
-//! Models that together use everything that a table can have.
+//! Models that together use every feature of tables.
 
 #![expect(
     clippy::duplicated_attributes,
-    reason = "two indexes of a model may say the same of themselves"
+    reason = "two indexes of a model may have equal properties"
 )]
 
 use floe::Model;
 use floe::model::{Bytes, Expiry, Schema};
 
-/// All of them.
+/// All models.
 pub(super) const ALL: [&Schema; 7] = [
     Plain::SCHEMA,
     Counter::SCHEMA,
@@ -19,14 +19,14 @@ pub(super) const ALL: [&Schema; 7] = [
     Cat::SCHEMA,
 ];
 
-/// Nothing but a key.
+/// Only a key.
 #[derive(Model)]
 struct Plain {
     #[model(key)]
     id: String,
 }
 
-/// A number as its key, and items that expire.
+/// A numeric key, and items that expire.
 #[derive(Model)]
 struct Counter {
     #[model(key)]
@@ -37,7 +37,7 @@ struct Counter {
     until: Option<Expiry>,
 }
 
-/// A compound key, and a sort key of several components.
+/// A compound partition key, and a compound sort key.
 #[derive(Model)]
 #[model(table = "Sensor-Readings")]
 struct Reading {
@@ -52,7 +52,7 @@ struct Reading {
     celsius: f64,
 }
 
-/// Two models that share a table, of which one has an index and the other expires.
+/// Two models that share a table; one has an index, the other expires.
 #[derive(Model)]
 #[model(table = "Inventory", sort_key = "money")]
 #[model(index(name = "richest", key(realm), sort(coins), project(keys)))]
@@ -74,8 +74,8 @@ struct Weapon {
     broken_at: Option<Expiry>,
 }
 
-/// Indexes of every form: of several attributes up to the most there can be, sparse, with every projection,
-/// by components of the key.
+/// Indexes of every form: up to the maximum number of attributes, sparse, with every projection, by components of the
+/// key.
 #[derive(Model)]
 #[model(table = "Orders")]
 #[model(index(name = "by_customer", key(customer), sort(placed)))]
@@ -105,7 +105,7 @@ struct Order {
     note: Option<String>,
 }
 
-/// Names that need care in a template.
+/// Names that must be escaped in a template.
 #[derive(Model)]
 #[model(table = "9-lives.v2")]
 #[model(index(name = "by-mood.1", key(mood), project(include(quote))))]

@@ -1,4 +1,4 @@
-//! The tools that judge: cfn-lint, and the core of the AWS SDK for Python, which describes the API.
+//! The tools: cfn-lint, and botocore, the core of the AWS SDK for Python, which describes the API.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ pub(super) const LINTER_VERSION: &str = "1.58.0";
 /// The version of botocore, the core of the SDK.
 pub(super) const SDK_VERSION: &str = "1.44.0";
 
-/// Checks inputs against the SDK's description of the API.
+/// A script that checks inputs against the SDK's description of the API.
 const CHECK_INPUTS: &str = include_str!("inputs.py");
 
-/// The bits of cfn-lint's exit code that mean findings: errors, warnings, remarks.
+/// The bits of cfn-lint's exit code for findings: errors, warnings, notices.
 const FINDINGS: i32 = 2 | 4 | 8;
 
-/// An environment of Python with the tools in it. It is kept below the target directory, and fetched again when other
-/// versions are asked for.
+/// A Python environment with the tools. It is cached below the target directory, and rebuilt when the pinned versions
+/// change.
 pub(in crate::checks) struct Tools {
     environment: PathBuf,
-    /// What is judged; gone when this is.
+    /// The documents to check; removed when this is dropped.
     documents: TempDir,
-    /// Nobody else changes the environment while this is there.
+    /// Prevents other processes from changing the environment.
     _lock: File,
 }
 
 impl Tools {
-    /// Makes the environment and fetches the tools, unless they are there.
+    /// Creates the environment and fetches the tools, unless they are cached.
     pub(in crate::checks) fn install() -> Result<Self, Failure> {
         let folder = target_folder()?.join("infrastructure");
         fs::create_dir_all(&folder)?;
@@ -66,7 +66,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// What the linter finds in each of the templates, but for what is against these rules.
+    /// Returns the linter's findings in each of the templates, without those of the ignored rules.
     pub(in crate::checks) fn lint(
         &self,
         templates: &[String],
@@ -80,23 +80,23 @@ impl Tools {
         }
         lint.arg("--").args(&files);
         let output = run(&mut lint)?;
-        let told = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         let is_judged = output
             .status
             .code()
             .is_some_and(|code| code & !FINDINGS == 0);
-        if !is_judged || output.status.success() != told.trim().is_empty() {
+        if !is_judged || output.status.success() != printed.trim().is_empty() {
             return Err(failed(&lint, &output));
         }
         let found = files.iter().map(|file| {
             let begin = format!("{}:", file.display());
-            let of_file = told.lines().filter(|line| line.starts_with(&begin));
+            let of_file = printed.lines().filter(|line| line.starts_with(&begin));
             of_file.map(str::to_owned).collect()
         });
         Ok(found.collect())
     }
 
-    /// What is wrong with each of the lists of inputs.
+    /// Returns the errors in each of the lists of inputs.
     pub(in crate::checks) fn check_inputs(
         &self,
         inputs: &[String],
@@ -106,13 +106,13 @@ impl Tools {
             let mut check = self.command("python");
             check.args(["-c", CHECK_INPUTS]).arg(file);
             let output = must_succeed(&mut check)?;
-            let told = String::from_utf8_lossy(&output.stdout);
-            Ok(told.lines().map(str::to_owned).collect())
+            let printed = String::from_utf8_lossy(&output.stdout);
+            Ok(printed.lines().map(str::to_owned).collect())
         });
         found.collect()
     }
 
-    /// A program of the environment.
+    /// Returns the command for a program of the environment.
     fn command(&self, name: &str) -> Command {
         Command::new(self.environment.join("bin").join(name))
     }

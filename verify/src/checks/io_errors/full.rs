@@ -1,5 +1,4 @@
-//! A disk that is full: a small tmpfs, or where none can be mounted, writes that answer ENOSPC from
-//! some call on.
+//! A full disk: a small tmpfs, or if none can be mounted, writes that fail with ENOSPC from some call on.
 
 use std::path::Path;
 
@@ -10,23 +9,23 @@ use super::{Plan, point};
 use crate::Failure;
 use crate::shim::{Fault, FaultKind, Shim};
 
-/// The size of the disk that fills up.
+/// The size of the disk that becomes full.
 const FULL_BYTES: u64 = 24 << 20;
-/// Its size once room has been made.
+/// The size after space was added.
 const ROOMY_BYTES: u64 = 128 << 20;
-/// More operations than fit.
+/// More operations than fit on the disk.
 const OPERATIONS: u64 = 200_000;
-/// Without a tmpfs: the write from which on the disk is full.
+/// Without a tmpfs: the number of the first write that fails.
 const FULL_AT_WRITE: u64 = 200;
 
-/// What the full disk has come to.
+/// The result on a full disk.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// Whether a disk was really full.
+    /// Whether a real disk was full.
     pub(super) is_tmpfs: bool,
-    /// How many operations were acknowledged before.
+    /// Number of acknowledged operations.
     pub(super) acked: u64,
-    /// Whether the directory can be opened while the disk is full. It need not be.
+    /// Whether the directory can be opened while the disk is full. Either is acceptable.
     pub(super) is_opened: bool,
     pub(super) point: point::Outcome,
 }
@@ -38,7 +37,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
         operations: OPERATIONS,
         ..plan
     };
-    let mut command = point::endure(plan, &data, 1)?;
+    let mut command = point::process_command(plan, &data, 1)?;
     let tmpfs = Tmpfs::mount(&data, FULL_BYTES);
     if tmpfs.is_none() {
         let fault = Fault {
@@ -55,7 +54,7 @@ pub(super) fn run(plan: Plan, shim: &Shim, folder: &Path) -> Result<Outcome, Fai
     if let Some(tmpfs) = &tmpfs {
         tmpfs.resize(ROOMY_BYTES)?;
     }
-    point.look_over(&data, &ledger);
+    point.audit(&data, &ledger);
     Ok(Outcome {
         is_tmpfs: tmpfs.is_some(),
         acked: ledger.tally.acked,

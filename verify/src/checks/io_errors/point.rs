@@ -1,13 +1,13 @@
-//! One call that fails, and what must hold after it.
+//! One failing call, and the expectations after it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::super::audit::look_over;
-use super::super::child::{self, Child, Ending, Heard};
+use super::super::audit::audit_directory;
+use super::super::audit_report::AuditReport;
+use super::super::child::{self, Child, ChildEvent, ChildExit};
 use super::super::directory::Settings;
-use super::super::findings::Findings;
 use super::super::ledger::Ledger;
 use super::super::record::Record;
 use super::super::replay::Replay;
@@ -16,18 +16,18 @@ use crate::Failure;
 use crate::disk::{DirModel, Disk, Loss, Trace};
 use crate::shim::{Counts, Fault, FaultKind, SHIM_EXIT, Shim};
 
-/// A process that says nothing for so long hangs.
+/// A process that prints nothing for this long counts as hanging.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// The directory that the process finds, and what is known of it.
+/// The initial directory of the process, and its ledger.
 pub(super) struct Base {
-    /// Its content; none for an empty directory.
+    /// The content; `None` for an empty directory.
     folder: Option<PathBuf>,
     ledger: Ledger,
 }
 
 impl Base {
-    /// An empty directory: the failure may hit while the store is made.
+    /// An empty directory: the failure may occur while the store is created.
     pub(super) fn empty() -> Self {
         Self {
             folder: None,
@@ -35,19 +35,19 @@ impl Base {
         }
     }
 
-    /// A directory of which the last process was killed: the failure may hit while it is recovered.
+    /// A directory whose last process was killed: the failure may occur during recovery.
     pub(super) fn used(folder: &Path, plan: Plan) -> Result<Self, Failure> {
         std::fs::create_dir(folder)?;
-        let child = Child::start(endure(plan, folder, 1)?)?;
+        let child = Child::start(process_command(plan, folder, 1)?)?;
         let mut ledger = Ledger::default();
         loop {
-            match child.hear(Instant::now() + SILENCE_MAX) {
-                // Killed before it can close the directory.
-                Heard::Record(Record::Done) => break,
-                Heard::Record(record) => ledger.take(&record),
-                Heard::Nothing | Heard::End => {
+            match child.receive(Instant::now() + SILENCE_MAX) {
+                // The process is killed before it closes the directory.
+                ChildEvent::Record(Record::Done) => break,
+                ChildEvent::Record(record) => ledger.apply(&record),
+                ChildEvent::Timeout | ChildEvent::Closed => {
                     return Err(Failure::broken(
-                        "the process to start from did not end well",
+                        "the process that prepares the directory failed",
                     ));
                 }
             }
@@ -86,8 +86,8 @@ fn copy(source: &Path, target: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The process.
-pub(super) fn endure(plan: Plan, folder: &Path, round: u64) -> std::io::Result<Command> {
+/// Returns the command of the process.
+pub(super) fn process_command(plan: Plan, folder: &Path, round: u64) -> std::io::Result<Command> {
     let mut command = child::command_on(ROLE, folder, plan.planted)?;
     command.arg("--seed").arg(plan.seed.to_string());
     command.arg("--round").arg(round.to_string());
@@ -100,18 +100,18 @@ pub(super) fn endure(plan: Plan, folder: &Path, round: u64) -> std::io::Result<C
     Ok(command)
 }
 
-/// What a process did wrong, counted.
+/// Wrong behavior of a process, counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// It acknowledged a write after one had failed.
+    /// A write was acknowledged after one had failed.
     pub(super) resumed: u64,
-    /// A failure was told as something else than a failure of the storage.
+    /// A failure was not reported as a storage error.
     pub(super) unclear: u64,
-    /// It panicked or died.
+    /// The process panicked or died.
     pub(super) panicked: u64,
-    /// It did not come to an end.
+    /// The process did not end.
     pub(super) hung: u64,
-    /// Its directory could not be opened afterwards.
+    /// The directory could not be opened afterwards.
     pub(super) unopened: u64,
 }
 
@@ -133,32 +133,32 @@ impl Faults {
     }
 }
 
-/// What one point has come to.
+/// The result of one failure.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) is_injected: bool,
-    /// The process refused to write or to open.
+    /// The process rejected writes, or failed to open the directory.
     pub(super) is_refused: bool,
-    /// Whether a write was refused until the directory is opened again.
+    /// Whether writes must be rejected until the directory is opened again.
     is_final: bool,
     pub(super) faults: Faults,
-    pub(super) findings: Findings,
+    pub(super) findings: AuditReport,
 }
 
-/// Where points are run.
-pub(super) struct Bench<'a> {
+/// Runs processes with failures.
+pub(super) struct Runner<'a> {
     pub(super) plan: Plan,
     pub(super) shim: &'a Shim,
     pub(super) base: &'a Base,
 }
 
-impl Bench<'_> {
-    /// Counts the calls of a process that meets no failure.
+impl Runner<'_> {
+    /// Counts the system calls of a process without a failure.
     pub(super) fn count(&self, scratch: &Path) -> Result<Counts, Failure> {
-        let place = tempfile::tempdir_in(scratch)?;
-        let (data, counts) = (place.path().join("data"), place.path().join("counts"));
+        let work_dir = tempfile::tempdir_in(scratch)?;
+        let (data, counts) = (work_dir.path().join("data"), work_dir.path().join("counts"));
         self.base.copy_to(&data)?;
-        let mut command = endure(self.plan, &data, self.base.round())?;
+        let mut command = process_command(self.plan, &data, self.base.round())?;
         self.shim.watch(&data).count(&counts).apply(&mut command)?;
         let mut outcome = Outcome::default();
         let mut ledger = self.base.ledger.clone();
@@ -166,19 +166,19 @@ impl Bench<'_> {
         if outcome.is_refused || !outcome.faults.is_clean() {
             let notes = outcome.findings.notes.join("; ");
             return Err(Failure::broken(format!(
-                "the run without a failure failed: {notes}"
+                "the run without an injected failure failed: {notes}"
             )));
         }
         Ok(Counts::read(&counts)?)
     }
 
-    /// Runs the process with a failure, and looks its directory over.
+    /// Runs the process with a failure, and audits its directory.
     pub(super) fn run(&self, fault: Fault, scratch: &Path) -> Result<Outcome, Failure> {
-        let place = tempfile::tempdir_in(scratch)?;
-        let file = |name| place.path().join(name);
+        let work_dir = tempfile::tempdir_in(scratch)?;
+        let file = |name| work_dir.path().join(name);
         let (data, counts, trace) = (file("data"), file("counts"), file("trace"));
         self.base.copy_to(&data)?;
-        let mut command = endure(self.plan, &data, self.base.round())?;
+        let mut command = process_command(self.plan, &data, self.base.round())?;
         let is_sync = fault.kind == FaultKind::SyncEio;
         let mut watch = self.shim.watch(&data).fail(fault).count(&counts);
         if is_sync {
@@ -189,14 +189,14 @@ impl Bench<'_> {
         let mut ledger = self.base.ledger.clone();
         outcome.watch(command, &mut ledger)?;
         outcome.is_injected = Counts::read(&counts)?.injected > 0;
-        outcome.look_over(&data, &ledger);
+        outcome.audit(&data, &ledger);
         let trace = is_sync.then(|| Trace::read(&trace)).transpose()?;
         if let Some(trace) = trace.filter(|trace| trace.first_fault().is_some()) {
-            // After a failed sync the cache and the disk differ, and only a cut of the power shows it.
+            // After a failed sync, cache and disk may differ, which only a power cut shows.
             let cut = file("cut");
             let disk = Disk::replay(&trace, DirModel::Ext4, trace.len())?;
             disk.materialise(&cut, fault.nth, Loss::All)?;
-            outcome.look_over(&cut, &ledger);
+            outcome.audit(&cut, &ledger);
         }
         Ok(outcome)
     }
@@ -207,13 +207,13 @@ impl Outcome {
     pub(super) fn watch(&mut self, command: Command, ledger: &mut Ledger) -> Result<(), Failure> {
         let mut child = Child::start(command)?;
         loop {
-            match child.hear(Instant::now() + SILENCE_MAX) {
-                Heard::Record(record) => {
-                    ledger.take(&record);
-                    self.take(record);
+            match child.receive(Instant::now() + SILENCE_MAX) {
+                ChildEvent::Record(record) => {
+                    ledger.apply(&record);
+                    self.record(record);
                 }
-                Heard::End => break,
-                Heard::Nothing => {
+                ChildEvent::Closed => break,
+                ChildEvent::Timeout => {
                     self.faults.hung += 1;
                     self.findings.note("the process hangs".to_owned());
                     child.kill()?;
@@ -221,12 +221,12 @@ impl Outcome {
                 }
             }
         }
-        let ending = child.end()?;
-        let Ending { status, stderr } = &ending;
+        let exit = child.end()?;
+        let ChildExit { status, stderr } = &exit;
         if status.code() == Some(SHIM_EXIT) {
             return Err(Failure::broken(stderr.clone()));
         }
-        if !status.success() || ending.panicked() {
+        if !status.success() || exit.panicked() {
             self.faults.panicked += 1;
             self.findings
                 .note(format!("the process died or panicked: {status} {stderr}"));
@@ -234,16 +234,16 @@ impl Outcome {
         Ok(())
     }
 
-    fn take(&mut self, record: Record) {
+    fn record(&mut self, record: Record) {
         match record {
-            // After a failure that passes, the store goes on by itself; after any other it must not.
+            // After a temporary failure, the store resumes by itself; after any other it must not.
             Record::Acked(stamp) if self.is_final => {
                 self.faults.resumed += 1;
                 self.findings
                     .note(format!("acknowledged after a failure: stamp={stamp}"));
             }
             Record::Failed(_, why) | Record::ReadFailed(why) => {
-                // The operation that the failure hit may have been applied; those refused later were not.
+                // The failed operation may have been applied; operations rejected later were not.
                 self.is_final |= why.starts_with("Storage(");
                 let is_clear = ["Storage(", "Unavailable(", "OutcomeUnknown("]
                     .iter()
@@ -251,8 +251,7 @@ impl Outcome {
                 self.is_refused = true;
                 if !is_clear {
                     self.faults.unclear += 1;
-                    self.findings
-                        .note(format!("not a failure of the storage: {why}"));
+                    self.findings.note(format!("not a storage error: {why}"));
                 }
             }
             Record::Broken(what) => {
@@ -263,13 +262,14 @@ impl Outcome {
         }
     }
 
-    /// Opens the directory without any failure and compares it with what is known.
-    pub(super) fn look_over(&mut self, folder: &Path, ledger: &Ledger) {
-        match look_over(folder, ledger, &mut Replay::default()) {
+    /// Opens the directory without failures and audits it.
+    pub(super) fn audit(&mut self, folder: &Path, ledger: &Ledger) {
+        match audit_directory(folder, ledger, &mut Replay::default()) {
             Ok((findings, _)) => self.findings.add(findings),
             Err(Failure::Usage(why) | Failure::Broken(why)) => {
                 self.faults.unopened += 1;
-                self.findings.note(format!("not opened: {why}"));
+                self.findings
+                    .note(format!("cannot open the directory: {why}"));
             }
         }
     }

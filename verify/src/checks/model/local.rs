@@ -1,4 +1,4 @@
-//! The engine as the property run takes it: its time and its background work belong to the run.
+//! The embedded engine as a test harness, with the clock and background work under control of the run.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use floe_testkit::Harness;
 use floe_testkit::time::TestEnv;
 use tempfile::TempDir;
 
-/// An embedded engine, in memory or in a directory of its own.
+/// An embedded engine, in memory or in its own directory.
 pub(super) struct Local {
     /// Absent while it is being reopened.
     engine: Option<Arc<LocalEngine>>,
@@ -19,13 +19,13 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// An empty engine.
+    /// Creates an empty engine.
     #[expect(
         clippy::expect_used,
-        reason = "without an engine there is no run; whoever started it is told of the panic"
+        reason = "without an engine there is no run; the panic is reported as a failure of the check"
     )]
     pub(super) fn make(seed: u64, is_directory: bool) -> Self {
-        let folder = is_directory.then(|| tempfile::tempdir().expect("a folder can be made"));
+        let folder = is_directory.then(|| tempfile::tempdir().expect("a folder can be created"));
         let mut local = Self {
             engine: None,
             clock: TestEnv::seeded(seed).clock,
@@ -70,15 +70,15 @@ impl Harness for Local {
 
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async {
-            // What is in memory lives as long as the engine.
+            // A store in memory would lose its content.
             if self.folder.is_none() {
                 return Ok(());
             }
-            // Ids go on instead of coming again.
+            // A new seed, so that ids are not repeated.
             self.seed = self.seed.wrapping_add(1);
             let engine = self.engine.take().and_then(Arc::into_inner);
             let engine =
-                engine.ok_or_else(|| Error::Internal("somebody holds the engine".to_owned()))?;
+                engine.ok_or_else(|| Error::Internal("the engine is still in use".to_owned()))?;
             engine.close()?;
             drop(engine);
             self.open()
@@ -86,17 +86,16 @@ impl Harness for Local {
     }
 }
 
-/// Any harness behind one type: the property run is large, and compiling it for each would take
-/// minutes.
-pub(super) struct Any(Box<dyn Harness>);
+/// A boxed harness: the property run is large, and compiling it for each type would take minutes.
+pub(super) struct BoxedHarness(Box<dyn Harness>);
 
-impl Any {
+impl BoxedHarness {
     pub(super) fn new(harness: impl Harness + 'static) -> Self {
         Self(Box::new(harness))
     }
 }
 
-impl Harness for Any {
+impl Harness for BoxedHarness {
     fn engine(&self) -> Arc<dyn Engine> {
         self.0.engine()
     }

@@ -23,7 +23,7 @@ use super::super::planted::Bug;
 use super::super::program::Resources;
 use super::super::replay::{Reader, shards};
 use super::super::runtime;
-use super::super::stage::mixed;
+use super::super::test_table::splitmix64;
 use super::super::tree::Usage;
 use crate::checks::role::Role;
 use crate::{Failure, out};
@@ -34,31 +34,31 @@ pub(crate) const ROLE: &str = "soak";
 const TABLE: &str = "Soak";
 const INDEX: &str = "by_group";
 const CLIENTS: u64 = 6;
-/// The keys, over all clients. Keys of items that expire are as many again.
+/// Number of keys over all clients. There are as many again for expiring items.
 const KEYS: u64 = 600;
 const GROUPS: u64 = 20;
 const PAYLOAD_BYTES: usize = 400;
-/// How long a client pauses between two calls: the load is the same on every machine that can bear it.
+/// The pause of a client between two requests, so that the load is the same on every machine that can sustain it.
 const PAUSE: Duration = Duration::from_millis(3);
-/// The item of the planted bug, under a new key each time.
+/// The size of an item written by the planted bug, each under a new key.
 const LEAKED_BYTES: usize = 16 << 10;
-/// One in this many of its writes leaves a file open, and at most this many do.
+/// In one of this many writes, the planted bug also leaves a file open, up to a maximum.
 const LEAKED_EVERY: u64 = 16;
 const LEAKED_MAX: usize = 500;
 
-/// How many times as fast the clock runs.
+/// The speed of the clock.
 const CLOCK_FACTOR: u32 = 60;
-/// By that clock.
+/// Durations on that clock.
 const STREAM_RETENTION: Duration = Duration::from_secs(120);
 const EXPIRY_SECS: u64 = 60;
-/// How often the consumer looks for changes.
+/// The poll interval of the consumer.
 const CONSUME_EVERY: Duration = Duration::from_millis(200);
-/// The most errors that are printed.
+/// Maximum number of errors printed.
 const ERRORS_NOTED_MAX: u64 = 5;
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Loading {
+pub(in crate::checks) struct LoadRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -71,7 +71,7 @@ pub(in crate::checks) struct Loading {
     planted: Option<Bug>,
 }
 
-impl Role for Loading {
+impl Role for LoadRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -84,7 +84,7 @@ impl Role for Loading {
             is_leaking: self.planted == Some(Bug::Leak),
             leaked: Mutex::default(),
             is_stopped: AtomicBool::new(false),
-            waits: Mutex::default(),
+            latencies: Mutex::default(),
             errors: AtomicU64::new(0),
             records: AtomicU64::new(0),
             tokens: AtomicU64::new(0),
@@ -106,11 +106,11 @@ impl Role for Loading {
     }
 }
 
-/// Small buffers, so that all that comes back comes back soon.
+/// Small buffers, so that everything that recurs does so early.
 fn options(seed: u64) -> Options {
     let env = Env::new(
         Arc::new(FastClock::new()),
-        Arc::new(SeededRandom::new(mixed(seed))),
+        Arc::new(SeededRandom::new(splitmix64(seed))),
     );
     Options::new()
         .env(env)
@@ -130,7 +130,7 @@ impl FastClock {
     fn new() -> Self {
         let system = SystemClock.now();
         Self {
-            // Ahead of what an earlier clock of the same store can have shown.
+            // Ahead of any time that an earlier clock on the same store can have shown.
             start: Timestamp::from_millis(system.as_millis() * 2),
             since: Instant::now(),
         }
@@ -147,23 +147,23 @@ impl Clock for FastClock {
     }
 }
 
-/// How long the calls of a window took, in microseconds.
+/// The latencies of a window, in microseconds.
 #[derive(Debug, Default)]
-struct Waits {
+struct Latencies {
     writes: Vec<u64>,
     reads: Vec<u64>,
 }
 
-/// What all tasks share.
+/// The state shared by all tasks.
 struct Shared {
     engine: Arc<dyn Engine>,
     is_leaking: bool,
-    /// What the planted bug keeps open.
+    /// Files that the planted bug keeps open.
     leaked: Mutex<Vec<std::fs::File>>,
     is_stopped: AtomicBool,
-    waits: Mutex<Waits>,
+    latencies: Mutex<Latencies>,
     errors: AtomicU64,
-    /// Change records that were consumed.
+    /// Number of change records consumed.
     records: AtomicU64,
     tokens: AtomicU64,
 }
@@ -173,16 +173,18 @@ fn load(counter: &AtomicU64) -> u64 {
 }
 
 impl Shared {
-    fn waits(&self) -> MutexGuard<'_, Waits> {
-        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    fn latencies(&self) -> MutexGuard<'_, Latencies> {
+        self.latencies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn record(&self, is_write: bool, micros: u64) {
-        let mut waits = self.waits();
+        let mut latencies = self.latencies();
         if is_write {
-            waits.writes.push(micros);
+            latencies.writes.push(micros);
         } else {
-            waits.reads.push(micros);
+            latencies.reads.push(micros);
         }
     }
 
@@ -190,7 +192,7 @@ impl Shared {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Lets all clients play, and prints a line for each window.
+    /// Runs all clients, and prints a line for each window.
     async fn run(
         self: &Arc<Self>,
         folder: &Path,
@@ -204,24 +206,24 @@ impl Shared {
             let client = Client {
                 shared: Arc::clone(self),
                 number,
-                random: SeededRandom::new(mixed(seed ^ (number << 32))),
+                random: SeededRandom::new(splitmix64(seed ^ (number << 32))),
             };
-            tasks.spawn(client.play());
+            tasks.spawn(client.run());
         }
         tasks.spawn(Arc::clone(self).consume());
         for number in 0..windows {
             tokio::time::sleep(window).await;
-            let waits = std::mem::take(&mut *self.waits());
+            let latencies = std::mem::take(&mut *self.latencies());
             let (usage, resources) = (Usage::of(folder)?, Resources::own()?);
             out::figures(&format!(
                 "window={number} writes={} reads={} write_p50_us={} write_p99_us={} read_p50_us={} \
                  read_p99_us={} rss={} fds={} disk={} journal={} files={}",
-                waits.writes.len(),
-                waits.reads.len(),
-                percentile(&waits.writes, 50),
-                percentile(&waits.writes, 99),
-                percentile(&waits.reads, 50),
-                percentile(&waits.reads, 99),
+                latencies.writes.len(),
+                latencies.reads.len(),
+                percentile(&latencies.writes, 50),
+                percentile(&latencies.writes, 99),
+                percentile(&latencies.reads, 50),
+                percentile(&latencies.reads, 99),
                 resources.memory_bytes,
                 resources.descriptors,
                 usage.bytes,
@@ -242,13 +244,13 @@ impl Shared {
         }
     }
 
-    /// Reads the change stream from its beginning, again and again what is new.
+    /// Reads the change stream from its beginning, and polls for new records.
     async fn consume(self: Arc<Self>) {
         let mut position = None;
         while !self.is_stopped() {
             match self.consume_new(&mut position).await {
                 Ok(()) => {}
-                // It was too slow, and what it had not read is trimmed.
+                // The consumer was too slow, and records were trimmed before it read them.
                 Err(Error::TrimmedDataAccess(_)) => position = None,
                 Err(error) => self.count_error("reading changes", &error),
             }
@@ -259,7 +261,7 @@ impl Shared {
     async fn consume_new(&self, position: &mut Option<String>) -> Result<()> {
         let description = self.engine.describe_table(TABLE.to_owned()).await?;
         let Some(stream) = description.latest_stream else {
-            return Err(Error::Internal("the stream is gone".to_owned()));
+            return Err(Error::Internal("the stream is missing".to_owned()));
         };
         for shard in shards(&self.engine, &stream.arn).await? {
             let is_read = shard.ending_sequence.as_ref();
@@ -305,7 +307,7 @@ fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// One client.
+/// A client.
 struct Client {
     shared: Arc<Shared>,
     number: u64,
@@ -313,7 +315,7 @@ struct Client {
 }
 
 impl Client {
-    async fn play(self) {
+    async fn run(self) {
         while !self.shared.is_stopped() {
             let started = Instant::now();
             let (what, is_write, done) = self.step().await;
@@ -325,7 +327,7 @@ impl Client {
         }
     }
 
-    /// Does something: what, whether it is a write, and how it ended.
+    /// Runs a random operation. Returns its name, whether it is a write, and its result.
     async fn step(&self) -> (&'static str, bool, Result<()>) {
         let id = self.id("k");
         match self.random.below(100) {
@@ -339,7 +341,7 @@ impl Client {
         }
     }
 
-    /// A key of this client's share.
+    /// Returns a random key of this client.
     fn id(&self, prefix: &str) -> String {
         let share = KEYS / CLIENTS;
         format!("{prefix}{}-{}", self.number, self.random.below(share))
@@ -348,7 +350,7 @@ impl Client {
     fn item(&self, id: &str) -> Item {
         let stamp = self.random.below(1 << 40);
         let words =
-            (0..PAYLOAD_BYTES as u64 / 16).map(|word| format!("{:016x}", mixed(stamp ^ word)));
+            (0..PAYLOAD_BYTES as u64 / 16).map(|word| format!("{:016x}", splitmix64(stamp ^ word)));
         key(id)
             .with("group", format!("g{}", stamp % GROUPS))
             .with("stamp", stamp)
@@ -360,8 +362,8 @@ impl Client {
         if self.shared.is_leaking {
             let stamp = self.random.below(u64::MAX);
             self.leak_descriptor(stamp);
-            let words =
-                (0..LEAKED_BYTES as u64 / 16).map(|word| format!("{:016x}", mixed(stamp ^ word)));
+            let words = (0..LEAKED_BYTES as u64 / 16)
+                .map(|word| format!("{:016x}", splitmix64(stamp ^ word)));
             item.insert("id", format!("leaked-{stamp}"));
             item.remove("group");
             item.insert("payload", words.collect::<String>());
@@ -370,7 +372,7 @@ impl Client {
         self.shared.engine.write_item(put.into()).await.map(drop)
     }
 
-    /// As if a file was left open by some writes.
+    /// Simulates a file left open.
     fn leak_descriptor(&self, stamp: u64) {
         let leaked = self.shared.leaked.lock();
         let mut leaked = leaked.unwrap_or_else(PoisonError::into_inner);
@@ -410,7 +412,8 @@ impl Client {
         self.shared.engine.write_item(delete).await.map(drop)
     }
 
-    /// Puts two items at once, and sends it again as a client does that has lost the answer.
+    /// Puts two items in a transaction, and repeats the request with the same token, like a client that lost the
+    /// response.
     async fn transact(&self) -> Result<()> {
         let (one, other) = (self.id("t"), self.id("u"));
         let puts = [one, other].map(|id| TransactWrite::Put(PutItem::new(TABLE, self.item(&id))));

@@ -1,4 +1,4 @@
-//! The process that creates and deletes tables, and measures what that leaves behind.
+//! The process that creates and deletes tables, and measures what they leave behind.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::{Failure, out};
 /// The name of the role.
 pub(crate) const ROLE: &str = "tables";
 
-/// What the process prints in the end.
+/// The figures that the process prints at the end.
 pub(super) const FIGURES: [&str; 18] = [
     "disk_first",
     "disk_end",
@@ -45,26 +45,26 @@ pub(super) const FIGURES: [&str; 18] = [
     "empty_reopen_ms",
 ];
 
-/// Tables that stay, and the items in each.
-const STANDING: u64 = 50;
-const STANDING_ITEMS: u64 = 5;
-/// The cycles after which the first sample is taken.
+/// Number of permanent tables, and of items in each.
+const PERMANENT: u64 = 50;
+const PERMANENT_ITEMS: u64 = 5;
+/// Number of cycles before the first sample.
 const FIRST_CYCLES: u64 = 100;
-/// The items of a table that has some.
+/// Maximum number of items in a table that has some.
 const CYCLE_ITEMS_MAX: u64 = 8;
-/// The item of a table that the planted bug does not delete: large, so that its disk space shows.
+/// Size of the item in a table that the planted bug does not delete: large, so that its disk space shows.
 const LEAKED_BYTES: usize = 200 << 10;
 const LEAKED_DESCRIPTORS: u64 = 4;
 
-/// Work in the background must have ended by then, or is measured as it is.
+/// Time limit for background work to end before a measurement.
 const SETTLE_MAX: Duration = Duration::from_secs(15);
 const SETTLE_STEP: Duration = Duration::from_millis(150);
-/// This many equal samples in a row mean that nothing happens any more.
+/// Number of equal samples in a row that mean the background work has ended.
 const SETTLE_SAMPLES: u32 = 3;
 
-/// What the process is told.
+/// The arguments of the process.
 #[derive(Debug, Args)]
-pub(in crate::checks) struct Cycling {
+pub(in crate::checks) struct TableCycleRole {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
@@ -77,7 +77,7 @@ pub(in crate::checks) struct Cycling {
     planted: Option<Bug>,
 }
 
-impl Role for Cycling {
+impl Role for TableCycleRole {
     const NAME: &str = ROLE;
 
     /// Runs the role.
@@ -103,8 +103,8 @@ impl Role for Cycling {
     }
 }
 
-/// Figures as they are found.
-type Found = Vec<(&'static str, u64)>;
+/// The figures measured so far.
+type MeasuredFigures = Vec<(&'static str, u64)>;
 
 struct Task {
     random: SeededRandom,
@@ -114,13 +114,13 @@ struct Task {
 }
 
 impl Task {
-    /// Creates and deletes tables beside the standing ones.
-    async fn cycle(&self, folder: &Path, figures: &mut Found) -> Result<(), Failure> {
+    /// Creates and deletes tables next to the permanent ones.
+    async fn cycle(&self, folder: &Path, figures: &mut MeasuredFigures) -> Result<(), Failure> {
         let engine = LocalEngine::open(folder)?;
-        for number in 0..STANDING {
-            make(&engine, &standing_name(number), number).await?;
-            for id in 0..STANDING_ITEMS {
-                put(&engine, &standing_name(number), id, 100).await?;
+        for number in 0..PERMANENT {
+            make(&engine, &permanent_name(number), number).await?;
+            for id in 0..PERMANENT_ITEMS {
+                put(&engine, &permanent_name(number), id, 100).await?;
             }
         }
         let mut times = Times::default();
@@ -152,7 +152,7 @@ impl Task {
             ("delete_us_p99", percentile(&times.delete_us, 99)),
         ]);
         let mut lost = lost_items(&engine).await?;
-        let left = count_tables(&engine).await?.saturating_sub(STANDING);
+        let left = count_tables(&engine).await?.saturating_sub(PERMANENT);
         engine.close()?;
         drop(engine);
         let opening = Instant::now();
@@ -163,21 +163,21 @@ impl Task {
         Ok(engine.close()?)
     }
 
-    /// Creates a table, writes to some, and deletes it.
+    /// Creates a table, writes items to some, and deletes it.
     async fn cycle_once(
         &self,
         engine: &LocalEngine,
         cycle: u64,
         times: &mut Times,
     ) -> Result<(), Failure> {
-        // Names come back, as they do where tests make and delete the same table.
+        // Names recur, as in tests that create and delete the same table.
         let name = format!("Cycle-{}", cycle % 7);
         let started = Instant::now();
         if self.planted == Some(Bug::LeakedTables) && cycle.is_multiple_of(2) {
             let name = format!("Leaked-{cycle}");
             make(engine, &name, 0).await?;
             put(engine, &name, 0, LEAKED_BYTES).await?;
-            // As if its files were kept open, until the process ends.
+            // Simulates files left open until the process ends.
             for _ in 0..LEAKED_DESCRIPTORS {
                 times.leaked.push(File::open("/dev/null")?);
             }
@@ -199,8 +199,8 @@ impl Task {
         Ok(())
     }
 
-    /// Creates empty tables, and measures what each takes.
-    async fn fill(&self, folder: &Path, figures: &mut Found) -> Result<(), Failure> {
+    /// Creates empty tables, and measures the disk space of each.
+    async fn fill(&self, folder: &Path, figures: &mut MeasuredFigures) -> Result<(), Failure> {
         let engine = LocalEngine::open(folder)?;
         let (before, _) = settle(&engine, folder)?;
         for number in 0..self.empty {
@@ -214,7 +214,9 @@ impl Task {
         let reopen_ms = millis(opening);
         let missing = self.empty.abs_diff(count_tables(&engine).await?);
         if missing > 0 {
-            return Err(Failure::broken(format!("empty tables are lost: {missing}")));
+            return Err(Failure::broken(format!(
+                "empty tables are missing: {missing}"
+            )));
         }
         let bytes = after.total_bytes().saturating_sub(before.total_bytes());
         figures.extend([
@@ -226,12 +228,12 @@ impl Task {
     }
 }
 
-/// How long the calls took.
+/// The durations of the requests.
 #[derive(Debug, Default)]
 struct Times {
     create_us: Vec<u64>,
     delete_us: Vec<u64>,
-    /// What the planted bug keeps open.
+    /// Files that the planted bug keeps open.
     leaked: Vec<File>,
 }
 
@@ -243,11 +245,11 @@ fn millis(since: Instant) -> u64 {
     micros(since) / 1000
 }
 
-fn standing_name(number: u64) -> String {
-    format!("Standing-{number}")
+fn permanent_name(number: u64) -> String {
+    format!("Permanent-{number}")
 }
 
-/// Creates a table: bare, with an index, with a stream, or with both, by the number.
+/// Creates a table: plain, with an index, with a stream, or with both, depending on the number.
 async fn make(engine: &LocalEngine, name: &str, number: u64) -> Result<(), Failure> {
     let mut table = TableDef::builder(name, "id", KeyKind::N);
     if number % 4 == 1 || number % 4 == 3 {
@@ -276,18 +278,18 @@ fn item(table: &str, id: u64, bytes: usize) -> Item {
         .with("payload", payload)
 }
 
-/// The items of standing tables that are not there as they were written.
+/// Counts the items of permanent tables that are missing or changed.
 async fn lost_items(engine: &LocalEngine) -> Result<u64, Failure> {
     let mut lost = 0;
-    for number in 0..STANDING {
-        let name = standing_name(number);
+    for number in 0..PERMANENT {
+        let name = permanent_name(number);
         let page = engine.scan(Scan::new(&name)).await?;
-        let expected = (0..STANDING_ITEMS).map(|id| item(&name, id, 100));
+        let expected = (0..PERMANENT_ITEMS).map(|id| item(&name, id, 100));
         lost += expected
             .filter(|item| !page.items.contains(item))
             .map(|_| 1)
             .sum::<u64>();
-        lost += STANDING_ITEMS.abs_diff(page.items.len() as u64);
+        lost += PERMANENT_ITEMS.abs_diff(page.items.len() as u64);
     }
     Ok(lost)
 }
@@ -308,7 +310,7 @@ async fn count_tables(engine: &LocalEngine) -> Result<u64, Failure> {
     }
 }
 
-/// Waits until nothing happens in the background any more, and measures.
+/// Waits for background work to end, and measures.
 fn settle(engine: &LocalEngine, folder: &Path) -> Result<(Usage, Resources), Failure> {
     let deadline = Instant::now() + SETTLE_MAX;
     while engine.run_background_once()? && Instant::now() < deadline {}

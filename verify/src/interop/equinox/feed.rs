@@ -1,4 +1,4 @@
-//! The feed exchanged with equinox-js: each reads the epochs that the other has written, and goes on with them.
+//! The feed exchanged with equinox-js: each side reads and continues the epochs of the other.
 
 use floe::Db;
 use floe::events::feed::log::EpochSource;
@@ -8,16 +8,16 @@ use floe::events::{EventData, EventStore, Expected, StreamName};
 use super::{Equinox, count_differing};
 use crate::Failure;
 
-/// The other side, beside [`Equinox`].
+/// The script of the other implementation for the feed.
 const SCRIPT: &str = "feed.mjs";
 
-/// How many spans both agree upon at the end, and in how many lines they differed on the way.
+/// Returns the number of spans at the end, and the number of lines that differed in any comparison.
 pub(super) async fn exchange(db: &Db, equinox: &Equinox) -> Result<(usize, usize), Failure> {
     let store = db.events();
     store.ensure_feed().await?;
     index(&store).await?;
     let mut differing = compare(&store, equinox).await?.1;
-    // The other goes on with our last epoch, closes it and begins others.
+    // The other side continues our last epoch, closes it and starts more.
     equinox.run(SCRIPT, &["write", "other"]).await?;
     differing += compare(&store, equinox).await?.1;
     let stream = StreamName::parse("Counter-late")?;
@@ -30,7 +30,7 @@ pub(super) async fn exchange(db: &Db, equinox: &Equinox) -> Result<(usize, usize
     Ok((spans, differing + more))
 }
 
-/// Brings what was appended to epochs that are closed often.
+/// Indexes appended events into small epochs.
 async fn index(store: &EventStore) -> Result<(), Failure> {
     let mut limits = EpochLimits::default();
     limits.version_max = 3;
@@ -45,7 +45,7 @@ async fn compare(store: &EventStore, equinox: &Equinox) -> Result<(usize, usize)
     Ok((here.len() - 1, count_differing(&here, &there)))
 }
 
-/// What there is to say of the feed.
+/// Describes the feed.
 async fn read(store: &EventStore) -> Result<Vec<String>, Failure> {
     let log = TableLog::new(store.db().clone(), store.feed_index().options().clone());
     let mut reader = Reader::new(log.clone(), Partition::FIRST, Checkpoint::START);

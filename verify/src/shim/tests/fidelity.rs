@@ -1,5 +1,4 @@
-//! Trace mode: the trace tells what really happened. Replayed without loss it
-//! gives the very directory that the process left.
+//! Tests of traces: replayed without loss, a trace results in exactly the directory that the process left.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -13,16 +12,16 @@ use crate::disk::{DirModel, Disk, Loss};
 const THREADS: usize = 4;
 const ROUNDS: usize = 40;
 
-/// What the trace says was there after `cut` records.
-fn replayed(stage: &Stage, cut: usize, loss: Loss) -> Tree {
-    let trace = stage.trace();
+/// Returns the directory after replaying `cut` records.
+fn replayed(folder: &TestFolder, cut: usize, loss: Loss) -> Tree {
+    let trace = folder.trace();
     let disk = Disk::replay(&trace, DirModel::Strict, cut).unwrap();
     let target = tempfile::tempdir().unwrap();
     disk.materialise(target.path(), 0, loss).unwrap();
     tree(target.path())
 }
 
-/// All sorts of changes by way of the standard library.
+/// Makes all kinds of changes with the standard library.
 fn change_things(dir: &Path, thread: usize) {
     let home = dir.join(format!("thread{thread}"));
     fs::create_dir_all(home.join("deep/deeper")).unwrap();
@@ -68,8 +67,8 @@ fn change_things(dir: &Path, thread: usize) {
 }
 
 #[test]
-fn a_replay_without_loss_is_the_directory() {
-    let this = "a_replay_without_loss_is_the_directory";
+fn replay_without_loss_equals_the_directory() {
+    let this = "replay_without_loss_equals_the_directory";
     if role().is_some() {
         let dir = own_dir();
         return thread::scope(|scope| {
@@ -79,37 +78,37 @@ fn a_replay_without_loss_is_the_directory() {
             }
         });
     }
-    let stage = Stage::new();
-    // A second run finds what the first has left.
+    let folder = TestFolder::new();
+    // The second run starts with the content that the first left.
     for _ in 0..2 {
-        let before = tree(&stage.dir());
-        succeed(&mut child(module_path!(), this, "", &stage.traced()));
-        let trace = stage.trace();
-        assert_eq!(replayed(&stage, trace.start(), Loss::All), before);
+        let before = tree(&folder.dir());
+        succeed(&mut child(module_path!(), this, "", &folder.traced()));
+        let trace = folder.trace();
+        assert_eq!(replayed(&folder, trace.start(), Loss::All), before);
         assert_eq!(
-            replayed(&stage, trace.len(), Loss::None),
-            tree(&stage.dir())
+            replayed(&folder, trace.len(), Loss::None),
+            tree(&folder.dir())
         );
         assert!(trace.len() - trace.start() > THREADS * ROUNDS * 10);
     }
 }
 
 #[test]
-fn calls_past_the_standard_library_are_seen() {
-    let stage = Stage::new();
-    let source = stage.path("odd_calls.c");
+fn calls_outside_the_standard_library_are_traced() {
+    let folder = TestFolder::new();
+    let source = folder.path("odd_calls.c");
     fs::write(&source, include_str!("../../../shim/tests/odd_calls.c")).unwrap();
-    let program = stage.path("odd_calls");
+    let program = folder.path("odd_calls");
     let mut cc = Command::new("cc");
     succeed(cc.args(["-std=c11", "-O1", "-o"]).args([&program, &source]));
     let mut command = Command::new(&program);
-    stage.traced().apply(&mut command).unwrap();
-    succeed(command.arg(stage.dir()));
+    folder.traced().apply(&mut command).unwrap();
+    succeed(command.arg(folder.dir()));
 
-    let trace = stage.trace();
+    let trace = folder.trace();
     assert_eq!(
-        replayed(&stage, trace.len(), Loss::None),
-        tree(&stage.dir())
+        replayed(&folder, trace.len(), Loss::None),
+        tree(&folder.dir())
     );
     let refused: Vec<&str> = trace.refused().collect();
     let expected = [
@@ -120,7 +119,7 @@ fn calls_past_the_standard_library_are_seen() {
         "ioctl clone",
         "mmap shared and writable",
         "renameat2 with exchange or whiteout",
-        "rename across the edge of FLOE_SHIM_DIR",
+        "rename across the border of FLOE_SHIM_DIR",
         "symlink or mknod",
         "symlink or mknod",
         "O_TMPFILE",

@@ -1,5 +1,5 @@
-//! Power cuts end to end: a process that syncs before it acknowledges loses
-//! nothing, and one with a planted bug is found out.
+//! End-to-end tests of power cuts: a process that syncs before it acknowledges loses nothing, and planted bugs are
+//! detected.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,14 +10,13 @@ use crate::disk::{DirModel, Disk, Loss};
 const RECORDS: u32 = 150;
 const CUTS: usize = 200;
 
-/// How a workload behaves.
-const RIGHT: &str = "right";
+/// The variants of a workload.
+const CORRECT: &str = "correct";
 const ACKNOWLEDGES_BEFORE_SYNC: &str = "acknowledges before sync";
 const SYNCS_NO_DIRECTORY: &str = "syncs no directory";
-const GOES_ON_AFTER_FAILED_SYNC: &str = "goes on after a failed sync";
+const CONTINUES_AFTER_FAILED_SYNC: &str = "continues after a failed sync";
 
-/// The bytes of a record: its number, its length, and a filling that makes
-/// torn records visible.
+/// Returns the bytes of a record: its number, its length, and a filling that makes torn records visible.
 fn record(number: u32) -> Vec<u8> {
     let len = 1 + (number * 37) % 1800;
     let mut bytes = number.to_le_bytes().to_vec();
@@ -26,7 +25,7 @@ fn record(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// How many whole records a journal starts with.
+/// Counts the complete records at the start of a journal.
 fn records(mut journal: &[u8]) -> u32 {
     let mut number = 0;
     while let Some(rest) = journal.strip_prefix(record(number).as_slice()) {
@@ -44,56 +43,54 @@ fn sync_dir(dir: &Path) {
     File::open(dir).unwrap().sync_all().unwrap();
 }
 
-/// Appends records to a journal and acknowledges each.
-fn write_journal(how: &str) {
+/// Appends records to a journal, and acknowledges each.
+fn write_journal(variant: &str) {
     let (dir, mut marks) = (own_dir(), own_marks());
     let mut journal = OpenOptions::new()
         .create(true)
         .append(true)
         .open(dir.join("journal"))
         .unwrap();
-    if how != SYNCS_NO_DIRECTORY {
+    if variant != SYNCS_NO_DIRECTORY {
         sync_dir(&dir);
     }
     for number in 0..RECORDS {
         journal.write_all(&record(number)).unwrap();
-        if how == ACKNOWLEDGES_BEFORE_SYNC {
+        if variant == ACKNOWLEDGES_BEFORE_SYNC {
             acknowledge(&mut marks, number);
         }
         match journal.sync_data() {
-            Err(_) if how != GOES_ON_AFTER_FAILED_SYNC => return,
+            Err(_) if variant != CONTINUES_AFTER_FAILED_SYNC => return,
             _ => {}
         }
-        if how != ACKNOWLEDGES_BEFORE_SYNC {
+        if variant != ACKNOWLEDGES_BEFORE_SYNC {
             acknowledge(&mut marks, number);
         }
     }
 }
 
-/// Swaps a file for its successor again and again, by way of a crate that
-/// renames without libc.
-fn swap_files(how: &str) {
+/// Repeatedly replaces a file, with a crate that renames without libc.
+fn replace_file(variant: &str) {
     let (dir, mut marks) = (own_dir(), own_marks());
     for number in 0..RECORDS {
         let mut next = tempfile::NamedTempFile::new_in(&dir).unwrap();
         next.write_all(&record(number)).unwrap();
         next.as_file().sync_all().unwrap();
         next.persist(dir.join("current")).unwrap();
-        if how != SYNCS_NO_DIRECTORY {
+        if variant != SYNCS_NO_DIRECTORY {
             sync_dir(&dir);
         }
         acknowledge(&mut marks, number);
     }
 }
 
-/// How many records a directory holds in the form that [`swap_files`] leaves.
-fn swapped(current: &[u8]) -> u32 {
+/// Counts the records up to the one in a file that [`replace_file`] left.
+fn replaced(current: &[u8]) -> u32 {
     let found = (0..RECORDS).find(|number| current == record(*number));
     found.map_or(0, |number| number + 1)
 }
 
-/// Cuts the power at many moments and counts the times that something
-/// acknowledged was missing.
+/// Simulates power cuts at many moments, and counts those after which an acknowledged record is missing.
 fn losses(trace: &Trace, model: DirModel, loss: Loss, found: impl Fn(&Path) -> u32) -> usize {
     let mut disk = Disk::new(trace, model);
     let mut losses = 0;
@@ -113,30 +110,30 @@ fn journal_losses(trace: &Trace, model: DirModel, loss: Loss) -> usize {
     })
 }
 
-fn swap_losses(trace: &Trace, model: DirModel, loss: Loss) -> usize {
+fn replacement_losses(trace: &Trace, model: DirModel, loss: Loss) -> usize {
     losses(trace, model, loss, |dir| {
-        swapped(&read(&dir.join("current")))
+        replaced(&read(&dir.join("current")))
     })
 }
 
-fn run(stage: &Stage, test: &str, how: &str, watch: &Watch) -> Trace {
-    succeed(&mut child(module_path!(), test, how, watch));
-    stage.trace()
+fn run(folder: &TestFolder, test: &str, variant: &str, watch: &Watch) -> Trace {
+    succeed(&mut child(module_path!(), test, variant, watch));
+    folder.trace()
 }
 
 #[test]
-fn an_acknowledged_record_survives() {
-    if let Some(how) = role() {
-        return write_journal(&how);
+fn acknowledged_record_survives() {
+    if let Some(variant) = role() {
+        return write_journal(&variant);
     }
-    let stage = Stage::new();
+    let folder = TestFolder::new();
     let trace = run(
-        &stage,
-        "an_acknowledged_record_survives",
-        RIGHT,
-        &stage.traced(),
+        &folder,
+        "acknowledged_record_survives",
+        CORRECT,
+        &folder.traced(),
     );
-    assert_eq!(records(&read(&stage.dir().join("journal"))), RECORDS);
+    assert_eq!(records(&read(&folder.dir().join("journal"))), RECORDS);
     for model in [DirModel::Ext4, DirModel::Strict] {
         for loss in [Loss::All, Loss::Random, Loss::None] {
             assert_eq!(journal_losses(&trace, model, loss), 0, "{model:?} {loss:?}");
@@ -147,13 +144,13 @@ fn an_acknowledged_record_survives() {
 }
 
 #[test]
-fn an_acknowledgement_before_the_sync_is_found_out() {
-    let this = "an_acknowledgement_before_the_sync_is_found_out";
-    if let Some(how) = role() {
-        return write_journal(&how);
+fn acknowledgement_before_the_sync_is_detected() {
+    let this = "acknowledgement_before_the_sync_is_detected";
+    if let Some(variant) = role() {
+        return write_journal(&variant);
     }
-    let stage = Stage::new();
-    let trace = run(&stage, this, ACKNOWLEDGES_BEFORE_SYNC, &stage.traced());
+    let folder = TestFolder::new();
+    let trace = run(&folder, this, ACKNOWLEDGES_BEFORE_SYNC, &folder.traced());
     for model in [DirModel::Ext4, DirModel::Strict] {
         assert!(journal_losses(&trace, model, Loss::All) > CUTS / 5);
         assert!(journal_losses(&trace, model, Loss::Random) > CUTS / 20);
@@ -162,66 +159,70 @@ fn an_acknowledgement_before_the_sync_is_found_out() {
 }
 
 #[test]
-fn a_journal_without_its_name_is_found_out() {
-    let this = "a_journal_without_its_name_is_found_out";
-    if let Some(how) = role() {
-        return write_journal(&how);
+fn journal_without_a_durable_name_is_detected() {
+    let this = "journal_without_a_durable_name_is_detected";
+    if let Some(variant) = role() {
+        return write_journal(&variant);
     }
-    let stage = Stage::new();
-    let trace = run(&stage, this, SYNCS_NO_DIRECTORY, &stage.traced());
+    let folder = TestFolder::new();
+    let trace = run(&folder, this, SYNCS_NO_DIRECTORY, &folder.traced());
     assert_eq!(journal_losses(&trace, DirModel::Ext4, Loss::All), 0);
     assert!(journal_losses(&trace, DirModel::Strict, Loss::All) > CUTS / 2);
 }
 
 #[test]
-fn a_swapped_file_survives() {
-    if let Some(how) = role() {
-        return swap_files(&how);
+fn replaced_file_survives() {
+    if let Some(variant) = role() {
+        return replace_file(&variant);
     }
-    let stage = Stage::new();
-    let trace = run(&stage, "a_swapped_file_survives", RIGHT, &stage.traced());
-    assert_eq!(stage.counts().renames, u64::from(RECORDS));
+    let folder = TestFolder::new();
+    let trace = run(&folder, "replaced_file_survives", CORRECT, &folder.traced());
+    assert_eq!(folder.counts().renames, u64::from(RECORDS));
     for model in [DirModel::Ext4, DirModel::Strict] {
         for loss in [Loss::All, Loss::Random, Loss::None] {
-            assert_eq!(swap_losses(&trace, model, loss), 0, "{model:?} {loss:?}");
+            assert_eq!(
+                replacement_losses(&trace, model, loss),
+                0,
+                "{model:?} {loss:?}"
+            );
         }
     }
 }
 
 #[test]
-fn a_swap_without_directory_sync_is_found_out() {
-    let this = "a_swap_without_directory_sync_is_found_out";
-    if let Some(how) = role() {
-        return swap_files(&how);
+fn replacement_without_directory_sync_is_detected() {
+    let this = "replacement_without_directory_sync_is_detected";
+    if let Some(variant) = role() {
+        return replace_file(&variant);
     }
-    let stage = Stage::new();
-    let trace = run(&stage, this, SYNCS_NO_DIRECTORY, &stage.traced());
+    let folder = TestFolder::new();
+    let trace = run(&folder, this, SYNCS_NO_DIRECTORY, &folder.traced());
     for model in [DirModel::Ext4, DirModel::Strict] {
         assert!(
-            swap_losses(&trace, model, Loss::All) > CUTS / 10,
+            replacement_losses(&trace, model, Loss::All) > CUTS / 10,
             "{model:?}"
         );
-        assert_eq!(swap_losses(&trace, model, Loss::None), 0);
+        assert_eq!(replacement_losses(&trace, model, Loss::None), 0);
     }
 }
 
 #[test]
-fn going_on_after_a_failed_sync_is_found_out() {
-    let this = "going_on_after_a_failed_sync_is_found_out";
-    if let Some(how) = role() {
-        return write_journal(&how);
+fn continuing_after_a_failed_sync_is_detected() {
+    let this = "continuing_after_a_failed_sync_is_detected";
+    if let Some(variant) = role() {
+        return write_journal(&variant);
     }
-    let stage = Stage::new();
+    let folder = TestFolder::new();
     let (kind, sticky) = (FaultKind::SyncEio, false);
-    let watch = stage.traced().fail(Fault {
+    let watch = folder.traced().fail(Fault {
         kind,
         nth: u64::from(RECORDS / 2),
         sticky,
     });
-    let stopped = run(&stage, this, RIGHT, &watch);
+    let stopped = run(&folder, this, CORRECT, &watch);
     assert!(stopped.first_fault().is_some());
     assert_eq!(journal_losses(&stopped, DirModel::Ext4, Loss::All), 0);
-    fs::remove_file(stage.dir().join("journal")).unwrap();
-    let went_on = run(&stage, this, GOES_ON_AFTER_FAILED_SYNC, &watch);
-    assert!(journal_losses(&went_on, DirModel::Ext4, Loss::All) > CUTS / 4);
+    fs::remove_file(folder.dir().join("journal")).unwrap();
+    let continued = run(&folder, this, CONTINUES_AFTER_FAILED_SYNC, &watch);
+    assert!(journal_losses(&continued, DirModel::Ext4, Loss::All) > CUTS / 4);
 }

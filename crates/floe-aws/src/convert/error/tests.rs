@@ -1,4 +1,4 @@
-//! Codes and statuses of the service, and the errors that they stand for.
+//! Codes and statuses of the service are converted to errors.
 
 use super::*;
 
@@ -6,14 +6,14 @@ use super::*;
 fn check(code: &str, status: u16, expected: &Error) {
     let code = Some(code).filter(|code| !code.is_empty());
     assert_eq!(
-        by_code(code, "why".to_owned(), status),
+        from_code(code, "why".to_owned(), status),
         *expected,
         "{code:?}"
     );
 }
 
 #[test]
-fn every_code_of_floe_comes_back_as_the_same_error() {
+fn error_codes_round_trip() {
     let why = || "why".to_owned();
     for error in [
         Error::Validation(why()),
@@ -34,7 +34,7 @@ fn every_code_of_floe_comes_back_as_the_same_error() {
     check("InternalServerError", 500, &Error::Internal(why()));
 }
 
-/// A write that was answered so may have been applied: DynamoDB does not say that it was not.
+/// A write with this response may have been applied: DynamoDB does not exclude it.
 #[test]
 fn unavailable_service_leaves_the_outcome_open() {
     for code in ["ServiceUnavailable", "ServiceUnavailableException"] {
@@ -45,7 +45,7 @@ fn unavailable_service_leaves_the_outcome_open() {
 }
 
 #[test]
-fn who_may_not_is_told_so_with_the_code() {
+fn access_denied_contains_the_code() {
     for code in [
         "AccessDeniedException",
         "UnrecognizedClientException",
@@ -61,7 +61,7 @@ fn who_may_not_is_told_so_with_the_code() {
 }
 
 #[test]
-fn codes_that_are_not_known_are_judged_by_the_status() {
+fn unknown_codes_are_converted_by_status() {
     let text = || "OddException: why".to_owned();
     check("OddException", 400, &Error::Validation(text()));
     check("OddException", 403, &Error::AccessDenied(text()));
@@ -70,7 +70,7 @@ fn codes_that_are_not_known_are_judged_by_the_status() {
     check("OddException", 503, &Error::Internal(text()));
     check("", 502, &Error::Internal("why".to_owned()));
     assert_eq!(
-        by_code(None, String::new(), 502),
+        from_code(None, String::new(), 502),
         Error::Internal("no code and no message: status=502".to_owned())
     );
     let unknown = Error::Unsupported("why".to_owned());
@@ -78,7 +78,7 @@ fn codes_that_are_not_known_are_judged_by_the_status() {
 }
 
 #[test]
-fn reasons_to_cancel_keep_their_order_and_their_items() {
+fn cancellation_reasons_keep_order_and_items() {
     let reason = |code: &str| types::CancellationReason::builder().code(code).build();
     let with_item = types::CancellationReason::builder()
         .code("ConditionalCheckFailed")

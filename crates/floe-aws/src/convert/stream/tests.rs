@@ -1,17 +1,17 @@
-//! Sequence numbers and the order of shards.
+//! Sequence numbers, and the order of shards.
 
 use super::*;
 
 #[test]
-fn sequence_numbers_sort_as_texts_and_go_back_as_they_came() {
+fn sequence_numbers_sort_as_text_and_round_trip() {
     let short = "100000000003498069978";
     let long = "4421584500000000017450439091";
     let floe = "000000000000000000042";
-    assert!(wide(short) < wide(long));
+    assert!(pad_sequence(short) < pad_sequence(long));
     for number in [short, long, floe] {
-        assert_eq!(wide(number).len(), 40);
-        assert_eq!(narrow(&wide(number)), number);
-        assert_eq!(narrow(number), number);
+        assert_eq!(pad_sequence(number).len(), 40);
+        assert_eq!(trim_sequence(&pad_sequence(number)), number);
+        assert_eq!(trim_sequence(number), number);
     }
 }
 
@@ -33,7 +33,7 @@ fn check(shards: &[(&str, Option<&str>)], expected: &[&str]) {
 }
 
 #[test]
-fn parents_come_before_their_children() {
+fn parents_come_before_children() {
     check(&[], &[]);
     check(&[("a", None), ("b", Some("a"))], &["a", "b"]);
     check(
@@ -48,7 +48,7 @@ fn parents_come_before_their_children() {
 }
 
 #[test]
-fn no_shard_is_lost_whatever_the_store_says() {
+fn cyclic_parents_lose_no_shard() {
     check(&[("a", Some("a"))], &["a"]);
     let mut ids: Vec<_> = parents_first(vec![shard("a", Some("b")), shard("b", Some("a"))])
         .into_iter()

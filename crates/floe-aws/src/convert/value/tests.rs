@@ -1,4 +1,4 @@
-//! What goes out comes back: random items, and what no store should answer.
+//! Random items round-trip, and invalid responses are rejected.
 
 use floe_store::env::SeededRandom;
 use floe_store::{Error, Text};
@@ -29,7 +29,7 @@ fn any_bytes(random: &SeededRandom) -> Vec<u8> {
         .collect()
 }
 
-/// A set of what is made, each once.
+/// Returns a set of random elements.
 fn any_set<T: Ord>(random: &SeededRandom, make: impl Fn(&SeededRandom) -> T) -> Set<T> {
     let mut elements: Vec<T> = (0..1 + random.below(5)).map(|_| make(random)).collect();
     elements.sort_unstable();
@@ -61,15 +61,15 @@ fn any_item(random: &SeededRandom, depth: u32) -> Item {
 }
 
 #[test]
-fn whatever_goes_out_comes_back() {
+fn items_round_trip() {
     for seed in 0..3000 {
         let one = any_item(&SeededRandom::new(seed), 4);
         assert_eq!(item(attributes(&one)), Ok(one), "seed={seed}");
     }
 }
 
-/// Both services have the same values under another name.
-fn of_streams(value: &Value) -> aws_sdk_dynamodbstreams::types::AttributeValue {
+/// Converts a value to the identical type of the stream service.
+fn stream_attribute(value: &Value) -> aws_sdk_dynamodbstreams::types::AttributeValue {
     use aws_sdk_dynamodbstreams::types::AttributeValue as Other;
     match attribute(value) {
         AttributeValue::S(text) => Other::S(text),
@@ -81,30 +81,30 @@ fn of_streams(value: &Value) -> aws_sdk_dynamodbstreams::types::AttributeValue {
         AttributeValue::Ns(set) => Other::Ns(set),
         AttributeValue::Bs(set) => Other::Bs(set),
         _ => match value {
-            Value::M(map) => Other::M(image_of(map)),
-            Value::L(list) => Other::L(list.iter().map(of_streams).collect()),
-            other => panic!("a value of an unknown type: {other:?}"),
+            Value::M(map) => Other::M(stream_image(map)),
+            Value::L(list) => Other::L(list.iter().map(stream_attribute).collect()),
+            other => panic!("unknown value type: {other:?}"),
         },
     }
 }
 
-fn image_of(item: &Item) -> HashMap<String, aws_sdk_dynamodbstreams::types::AttributeValue> {
+fn stream_image(item: &Item) -> HashMap<String, aws_sdk_dynamodbstreams::types::AttributeValue> {
     let attributes = item.iter();
     attributes
-        .map(|(name, value)| (name.to_string(), of_streams(value)))
+        .map(|(name, value)| (name.to_string(), stream_attribute(value)))
         .collect()
 }
 
 #[test]
-fn images_of_streams_come_back_too() {
+fn stream_images_round_trip() {
     for seed in 0..1000 {
         let one = any_item(&SeededRandom::new(seed), 3);
-        assert_eq!(stream_item(image_of(&one)), Ok(one), "seed={seed}");
+        assert_eq!(stream_item(stream_image(&one)), Ok(one), "seed={seed}");
     }
 }
 
 #[test]
-fn numbers_keep_all_their_digits() {
+fn numbers_keep_all_digits() {
     for text in [
         "0",
         "-12345678901234567890123456789012345678",
@@ -118,7 +118,7 @@ fn numbers_keep_all_their_digits() {
 }
 
 #[test]
-fn what_no_store_answers_is_told() {
+fn invalid_values_are_rejected() {
     let number = |text: &str| AttributeValue::N(text.to_owned());
     let twice = vec!["1".to_owned(), "1.0".to_owned()];
     for odd in [
@@ -132,7 +132,7 @@ fn what_no_store_answers_is_told() {
         assert!(
             error
                 .to_string()
-                .starts_with("the answer of the store cannot be read: "),
+                .starts_with("the store returned an invalid response: "),
             "{error}"
         );
     }

@@ -1,6 +1,5 @@
-//! A network that breaks: a proxy between the engine and the Floe server cuts connections before a request has
-//! reached the server, after it was applied, and in the middle of the answer. Nothing is lost that was answered, and
-//! nothing is applied twice.
+//! Network faults: a proxy between the engine and the Floe server cuts connections before a request reaches the server,
+//! after it was applied, and in the middle of the response. No acknowledged write is lost, and none is applied twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,33 +17,33 @@ use floe_store::table::KeyKind;
 use floe_store::{BoxFuture, Engine, Error, Item, TableDef};
 use floe_testkit::proxy::{Cut, Cuts, Proxy};
 
-/// Lets others run instead of letting time pass, and counts how often it was asked to.
+/// A timer that yields instead of waiting and counts pauses.
 #[derive(Default)]
-struct NoTime(AtomicUsize);
+struct InstantTimer(AtomicUsize);
 
-impl Timer for NoTime {
+impl Timer for InstantTimer {
     fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(tokio::task::yield_now())
     }
 }
 
-/// A server with a table, and a client that reaches it through a proxy.
+/// A server with a table, and a client behind a proxy.
 struct World {
     /// The client behind the proxy.
     engine: AwsEngine,
     proxy: Proxy,
-    /// The server itself, without a network.
+    /// The server, accessed without network.
     remote: Remote,
-    timer: Arc<NoTime>,
+    timer: Arc<InstantTimer>,
 }
 
-/// A client that waits for an answer however long it takes on a busy machine.
+/// Returns a client with a timeout that is long enough for a busy machine.
 async fn world(cuts: Cuts) -> World {
     patient_world(cuts, Duration::from_secs(60)).await
 }
 
-/// A client that waits so long for an answer.
+/// Returns a client with this request timeout.
 async fn patient_world(cuts: Cuts, patience: Duration) -> World {
     let remote = Remote::new().await;
     let table = TableDef::builder("Counters", "id", KeyKind::S).build();
@@ -53,7 +52,7 @@ async fn patient_world(cuts: Cuts, patience: Duration) -> World {
     let proxy = Proxy::start(remote.server.local_addr(), cuts)
         .await
         .unwrap();
-    let timer = Arc::new(NoTime::default());
+    let timer = Arc::new(InstantTimer::default());
     let options = ConnectOptions::local(proxy.url())
         .timer(timer.clone())
         .request_timeout(patience);
@@ -65,9 +64,9 @@ async fn patient_world(cuts: Cuts, patience: Duration) -> World {
     }
 }
 
-/// The cuts of which the client hears at once.
+/// Faults that the client notices at once.
 const SUDDEN: [Cut; 3] = [Cut::Before, Cut::After, Cut::Inside];
-/// The cuts of which the client hears by waiting: what is held back is held back until it gives up.
+/// Faults that the client notices by its timeout: the response is held back until then.
 const SILENT: [Cut; 2] = [Cut::Silence, Cut::Late];
 const SOON: Duration = Duration::from_millis(300);
 
@@ -75,13 +74,13 @@ fn key(id: &str) -> Item {
     Item::new().with("id", id)
 }
 
-/// Adds one, every time it is applied.
+/// An update that adds one each time it is applied.
 fn add(id: &str) -> UpdateItem {
     UpdateItem::new("Counters", key(id), Update::new().add("n", 1))
 }
 
 impl World {
-    /// The count, as the server has it.
+    /// Returns the count stored by the server.
     async fn count(&self, id: &str) -> i64 {
         let get = GetItem::new("Counters", key(id));
         let item = self.remote.local.get_item(get).await.unwrap().item;
@@ -89,55 +88,55 @@ impl World {
         count.unwrap_or(0)
     }
 
-    /// How many requests the client has sent since the last time.
+    /// Returns the number of requests since `before`.
     fn sent(&self, before: u64) -> u64 {
         self.proxy.requests() - before
     }
 }
 
 #[tokio::test]
-async fn a_single_write_is_sent_once_and_its_outcome_told_as_unknown() {
+async fn single_write_with_lost_response_is_unknown_and_not_retried() {
     let world = world(Cuts::none()).await;
     for (at, cut) in SUDDEN.into_iter().enumerate() {
         let id = format!("c{at}");
         let before = world.proxy.requests();
         world.proxy.script("UpdateItem", cut);
-        let answer = world.engine.write_item(add(&id).into()).await;
+        let response = world.engine.write_item(add(&id).into()).await;
         assert!(
-            matches!(answer, Err(Error::OutcomeUnknown(_))),
-            "{cut:?}: {answer:?}"
+            matches!(response, Err(Error::OutcomeUnknown(_))),
+            "{cut:?}: {response:?}"
         );
         assert_eq!(world.sent(before), 1, "{cut:?}");
         let expected = i64::from(cut != Cut::Before);
         assert_eq!(world.count(&id).await, expected, "{cut:?}");
-        // The next one is none the worse for it.
+        // The next request succeeds.
         world.engine.write_item(add(&id).into()).await.unwrap();
         assert_eq!(world.count(&id).await, expected + 1, "{cut:?}");
     }
 }
 
 #[tokio::test]
-async fn a_single_write_that_is_not_answered_in_time_is_sent_once_too() {
+async fn single_write_that_times_out_is_not_retried() {
     for cut in SILENT {
         let world = patient_world(Cuts::none(), SOON).await;
         world.proxy.script("UpdateItem", cut);
-        let answer = world.engine.write_item(add("a").into()).await;
+        let response = world.engine.write_item(add("a").into()).await;
         assert!(
-            matches!(answer, Err(Error::OutcomeUnknown(_))),
-            "{cut:?}: {answer:?}"
+            matches!(response, Err(Error::OutcomeUnknown(_))),
+            "{cut:?}: {response:?}"
         );
         world.proxy.settled().await;
         assert_eq!(world.proxy.requests(), 1, "{cut:?}");
         assert_eq!(
             world.count("a").await,
             1,
-            "{cut:?}: in the end it was applied"
+            "{cut:?}: it was applied eventually"
         );
     }
 }
 
 #[tokio::test]
-async fn puts_and_deletes_are_no_exception() {
+async fn puts_and_deletes_are_not_retried() {
     let world = world(Cuts::none()).await;
     let put = || WriteItem::from(PutItem::new("Counters", key("p").with("n", 1)));
     let delete = || WriteItem::from(DeleteItem::new("Counters", key("p")));
@@ -148,40 +147,40 @@ async fn puts_and_deletes_are_no_exception() {
         ("DeleteItem", delete(), Cut::Inside, 0),
     ] {
         world.proxy.script(operation, cut);
-        let answer = world.engine.write_item(write).await;
+        let response = world.engine.write_item(write).await;
         assert!(
-            matches!(answer, Err(Error::OutcomeUnknown(_))),
-            "{answer:?}"
+            matches!(response, Err(Error::OutcomeUnknown(_))),
+            "{response:?}"
         );
         assert_eq!(world.count("p").await, expected, "{operation} {cut:?}");
     }
 }
 
 #[tokio::test]
-async fn a_transaction_with_a_token_is_sent_again_and_applied_once() {
+async fn transaction_with_token_is_retried_and_applied_once() {
     let world = world(Cuts::none()).await;
     for (at, cut) in SUDDEN.into_iter().enumerate() {
         let id = format!("c{at}");
         let before = world.proxy.requests();
         world.proxy.script("TransactWriteItems", cut);
         let transaction = TransactWriteItems::new([add(&id).into()]).token(format!("token-{at}"));
-        let answer = world.engine.transact_write_items(transaction).await;
-        answer.unwrap();
+        let response = world.engine.transact_write_items(transaction).await;
+        response.unwrap();
         assert_eq!(world.sent(before), 2, "{cut:?}");
         assert_eq!(world.count(&id).await, 1, "{cut:?}");
     }
     let pauses = world.timer.0.load(Ordering::Relaxed);
-    assert_eq!(pauses, SUDDEN.len(), "each was waited for once");
+    assert_eq!(pauses, SUDDEN.len(), "one pause for each retry");
 }
 
 #[tokio::test]
-async fn a_transaction_with_a_token_that_comes_late_is_applied_once_too() {
+async fn transaction_with_token_that_times_out_is_applied_once() {
     for cut in SILENT {
         let world = patient_world(Cuts::none(), SOON).await;
         world.proxy.script("TransactWriteItems", cut);
         let transaction = TransactWriteItems::new([add("a").into()]).token("token");
-        let answer = world.engine.transact_write_items(transaction).await;
-        answer.unwrap();
+        let response = world.engine.transact_write_items(transaction).await;
+        response.unwrap();
         world.proxy.settled().await;
         assert!(world.proxy.requests() >= 2, "{cut:?}");
         assert_eq!(world.count("a").await, 1, "{cut:?}");
@@ -189,17 +188,17 @@ async fn a_transaction_with_a_token_that_comes_late_is_applied_once_too() {
 }
 
 #[tokio::test]
-async fn a_transaction_without_a_token_is_sent_once() {
+async fn transaction_without_token_is_not_retried() {
     let world = world(Cuts::none()).await;
     for (at, cut) in SUDDEN.into_iter().enumerate() {
         let id = format!("c{at}");
         let before = world.proxy.requests();
         world.proxy.script("TransactWriteItems", cut);
         let transaction = TransactWriteItems::new([add(&id).into()]);
-        let answer = world.engine.transact_write_items(transaction).await;
+        let response = world.engine.transact_write_items(transaction).await;
         assert!(
-            matches!(answer, Err(Error::OutcomeUnknown(_))),
-            "{answer:?}"
+            matches!(response, Err(Error::OutcomeUnknown(_))),
+            "{response:?}"
         );
         assert_eq!(world.sent(before), 1, "{cut:?}");
         assert_eq!(
@@ -211,17 +210,17 @@ async fn a_transaction_without_a_token_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_batch_of_writes_is_sent_once() {
+async fn batch_write_is_not_retried() {
     let world = world(Cuts::none()).await;
     for (at, cut) in SUDDEN.into_iter().enumerate() {
         let id = format!("c{at}");
         world.proxy.script("BatchWriteItem", cut);
         let batch = BatchWriteItem::new().put("Counters", key(&id).with("n", 1));
         let before = world.proxy.requests();
-        let answer = world.engine.batch_write_item(batch).await;
+        let response = world.engine.batch_write_item(batch).await;
         assert!(
-            matches!(answer, Err(Error::OutcomeUnknown(_))),
-            "{answer:?}"
+            matches!(response, Err(Error::OutcomeUnknown(_))),
+            "{response:?}"
         );
         assert_eq!(world.sent(before), 1, "{cut:?}");
         assert_eq!(
@@ -233,7 +232,7 @@ async fn a_batch_of_writes_is_sent_once() {
 }
 
 #[tokio::test]
-async fn reads_are_made_again() {
+async fn reads_are_retried() {
     let world = world(Cuts::none()).await;
     world.engine.write_item(add("a").into()).await.unwrap();
     let item = key("a").with("n", 1);
@@ -268,21 +267,24 @@ async fn reads_are_made_again() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_never_answered_is_given_up_in_the_end() {
+async fn unanswered_read_fails_after_the_last_retry() {
     let world = world(Cuts::seeded(1).rate(Cut::After, 1.0)).await;
     let get = GetItem::new("Counters", key("a"));
-    let answer = world.engine.get_item(get).await;
-    assert!(matches!(answer, Err(Error::Unreachable(_))), "{answer:?}");
-    assert_eq!(world.proxy.requests(), 4, "once, and three times again");
+    let response = world.engine.get_item(get).await;
+    assert!(
+        matches!(response, Err(Error::Unreachable(_))),
+        "{response:?}"
+    );
+    assert_eq!(world.proxy.requests(), 4, "one attempt and three retries");
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_was_written_and_everything_is_tried_again() {
-    // A port that was ours a moment ago.
+async fn refused_connection_is_retried_and_reported_as_unreachable() {
+    // A port on which nothing listens any more.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let timer = Arc::new(NoTime::default());
+    let timer = Arc::new(InstantTimer::default());
     let options = ConnectOptions::local(format!("http://{address}")).timer(timer.clone());
     let engine = AwsEngine::connect(options.retries(5)).await.unwrap();
     let write = engine.write_item(add("a").into()).await;

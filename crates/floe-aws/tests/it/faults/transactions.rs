@@ -1,4 +1,4 @@
-//! Transactions of the patterns over a network that breaks.
+//! Transactions of models over a faulty network.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use floe_store::Env;
 
 use super::*;
 
-/// A count, and who has counted: the count tells twice what the set tells once.
+/// A counter, and the names of the increments: an increment applied twice changes the count but not the set.
 #[derive(Clone, Debug, Default, PartialEq, Model)]
 struct Tally {
     #[model(key)]
@@ -19,7 +19,7 @@ struct Tally {
 const TASKS: usize = 4;
 const EACH: usize = 40;
 
-/// A tenth of all requests is cut before and a tenth after, some in the middle of the answer.
+/// A tenth of all requests is cut before, a tenth after, and some in the middle of the response.
 fn cuts() -> Cuts {
     Cuts::seeded(7)
         .rate(Cut::Before, 0.1)
@@ -27,16 +27,16 @@ fn cuts() -> Cuts {
         .rate(Cut::Inside, 0.05)
 }
 
-struct Counting {
+struct CounterWorld {
     world: World,
     db: Db,
-    honest: Db,
+    direct: Db,
 }
 
-async fn counting(ids: &[&str]) -> Counting {
+async fn counter_world(ids: &[&str]) -> CounterWorld {
     let world = world(cuts()).await;
-    let honest = Db::with_engine(world.remote.local.clone());
-    honest.ensure_tables(&[Tally::SCHEMA]).await.unwrap();
+    let direct = Db::with_engine(world.remote.local.clone());
+    direct.ensure_tables(&[Tally::SCHEMA]).await.unwrap();
     for id in ids {
         let id = (*id).to_owned();
         let create = async |tx: &Tx| {
@@ -47,11 +47,11 @@ async fn counting(ids: &[&str]) -> Counting {
             })
             .map(drop)
         };
-        honest.transact(create).await.unwrap();
+        direct.transact(create).await.unwrap();
     }
     let engine = Arc::new(world.engine.clone());
     let db = Db::with_parts(engine, Env::system(), world.timer.clone());
-    Counting { world, db, honest }
+    CounterWorld { world, db, direct }
 }
 
 async fn tally(db: &Db, id: &str) -> Tally {
@@ -59,19 +59,23 @@ async fn tally(db: &Db, id: &str) -> Tally {
     db.transact(body).await.unwrap()
 }
 
-/// Who was told that they have counted, and who that nobody knows.
+/// The increments that were acknowledged, and those with unknown outcome.
 #[derive(Default)]
-struct Told {
-    done: BTreeSet<String>,
+struct Outcomes {
+    acknowledged: BTreeSet<String>,
     unknown: BTreeSet<String>,
 }
 
-/// Counts from all tasks, each time under another name.
-async fn count(counting: &Counting, ids: &'static [&'static str], exactly_once: bool) -> Told {
+/// Increments from all tasks, each time with another name.
+async fn count(
+    counters: &CounterWorld,
+    ids: &'static [&'static str],
+    exactly_once: bool,
+) -> Outcomes {
     let tasks = (0..TASKS).map(|task| {
-        let db = counting.db.clone();
+        let db = counters.db.clone();
         tokio::spawn(async move {
-            let mut told = Told::default();
+            let mut outcomes = Outcomes::default();
             for n in 0..EACH {
                 let name = format!("{task}-{n}");
                 let body = async |tx: &Tx| {
@@ -87,78 +91,83 @@ async fn count(counting: &Counting, ids: &'static [&'static str], exactly_once: 
                     options = options.exactly_once();
                 }
                 match options.run(body).await {
-                    Ok(()) => told.done.insert(name),
+                    Ok(()) => outcomes.acknowledged.insert(name),
                     Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-                        told.unknown.insert(name)
+                        outcomes.unknown.insert(name)
                     }
                     Err(error) => panic!("{error:?}"),
                 };
             }
-            told
+            outcomes
         })
     });
-    let mut all = Told::default();
+    let mut all = Outcomes::default();
     for task in tasks.collect::<Vec<_>>() {
-        let told = task.await.unwrap();
-        all.done.extend(told.done);
-        all.unknown.extend(told.unknown);
+        let outcomes = task.await.unwrap();
+        all.acknowledged.extend(outcomes.acknowledged);
+        all.unknown.extend(outcomes.unknown);
     }
-    assert_eq!(all.done.len() + all.unknown.len(), TASKS * EACH);
+    assert_eq!(all.acknowledged.len() + all.unknown.len(), TASKS * EACH);
     all
 }
 
-/// Nobody who was told so is missing, nobody is there who was not, and nobody has counted twice.
+/// Checks that acknowledged increments are present, all others have an unknown outcome, and none was applied twice.
 #[track_caller]
-fn check(tally: &Tally, told: &Told) {
+fn check(tally: &Tally, outcomes: &Outcomes) {
     assert!(
-        tally.by.is_superset(&told.done),
+        tally.by.is_superset(&outcomes.acknowledged),
         "lost: {:?}",
-        told.done.difference(&tally.by)
+        outcomes.acknowledged.difference(&tally.by)
     );
-    let known = |name: &String| told.done.contains(name) || told.unknown.contains(name);
+    let known =
+        |name: &String| outcomes.acknowledged.contains(name) || outcomes.unknown.contains(name);
     assert!(
         tally.by.iter().all(known),
-        "somebody was told that they did not count"
+        "an increment that was reported as failed was applied"
     );
     assert_eq!(
         tally.count,
         tally.by.len() as i64,
-        "somebody has counted twice"
+        "an increment was applied twice"
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn transactions_over_several_items_are_applied_exactly_once() {
-    let counting = counting(&["a", "b"]).await;
-    let told = count(&counting, &["a", "b"], false).await;
-    assert_eq!(told.unknown, BTreeSet::new(), "the token tells");
+async fn transactions_over_several_items_are_applied_once() {
+    let counters = counter_world(&["a", "b"]).await;
+    let outcomes = count(&counters, &["a", "b"], false).await;
+    assert_eq!(
+        outcomes.unknown,
+        BTreeSet::new(),
+        "the token settles the outcome"
+    );
     for id in ["a", "b"] {
-        check(&tally(&counting.honest, id).await, &told);
+        check(&tally(&counters.direct, id).await, &outcomes);
     }
-    struck_everywhere(&counting);
+    assert_all_faults_occurred(&counters);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn single_writes_that_are_to_be_applied_exactly_once_are() {
-    let counting = counting(&["a"]).await;
-    let told = count(&counting, &["a"], true).await;
-    assert_eq!(told.unknown, BTreeSet::new());
-    check(&tally(&counting.honest, "a").await, &told);
-    struck_everywhere(&counting);
+async fn exactly_once_single_writes_are_applied_once() {
+    let counters = counter_world(&["a"]).await;
+    let outcomes = count(&counters, &["a"], true).await;
+    assert_eq!(outcomes.unknown, BTreeSet::new());
+    check(&tally(&counters.direct, "a").await, &outcomes);
+    assert_all_faults_occurred(&counters);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_single_writes_are_settled_by_the_stamp_or_told_as_unknown() {
-    let counting = counting(&["a"]).await;
-    let told = count(&counting, &["a"], false).await;
-    check(&tally(&counting.honest, "a").await, &told);
-    struck_everywhere(&counting);
+async fn other_single_writes_are_settled_by_stamp_or_unknown() {
+    let counters = counter_world(&["a"]).await;
+    let outcomes = count(&counters, &["a"], false).await;
+    check(&tally(&counters.direct, "a").await, &outcomes);
+    assert_all_faults_occurred(&counters);
 }
 
-/// Else the run would show nothing.
+/// Checks that every kind of fault occurred, without which the run would prove nothing.
 #[track_caller]
-fn struck_everywhere(counting: &Counting) {
-    let strikes = counting.world.proxy.strikes();
+fn assert_all_faults_occurred(counters: &CounterWorld) {
+    let strikes = counters.world.proxy.strikes();
     for cut in SUDDEN {
         let times = strikes.iter().filter(|strike| strike.cut == cut).count();
         assert!(times > 5, "{cut:?} {times}");

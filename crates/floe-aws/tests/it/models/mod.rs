@@ -1,5 +1,5 @@
-//! What models and transactions do, once more: through the DynamoDB engine, over HTTP, against the Floe server in
-//! this process. The suites are those of `floe`.
+//! The model and transaction suites of `floe`, run through the DynamoDB engine over HTTP against the Floe server in
+//! this process.
 
 mod stage;
 #[path = "../../../../floe/tests/it/models/mod.rs"]

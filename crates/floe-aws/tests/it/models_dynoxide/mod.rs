@@ -1,5 +1,5 @@
-//! What models and transactions do, on a store that is not ours: through the DynamoDB engine, over HTTP, against
-//! `dynoxide` serving in this process. The suites are those of `floe`.
+//! The model and transaction suites of `floe`, run on another store: through the DynamoDB engine over HTTP against
+//! `dynoxide` in this process.
 
 mod stage;
 #[path = "../../../../floe/tests/it/models/mod.rs"]

@@ -1,4 +1,4 @@
-//! Makes the engines for the suites: each with an empty server of its own.
+//! Creates engines for the suites, each with its own empty server.
 
 use std::sync::Arc;
 
@@ -9,36 +9,36 @@ use floe_store::{Engine, Env};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::world::elsewhere::{self, Elsewhere};
+use crate::world::runtime_engine::{self, RuntimeEngine};
 
-/// How many increments a suite makes where more show more: far fewer than the embedded engine is asked for.
+/// Number of increments in suites with many: fewer than for the embedded engine.
 pub(crate) const INCREMENTS: i64 = 320;
 
-/// An engine to an empty server.
+/// Returns an engine on an empty server.
 pub(crate) fn engine() -> Arc<dyn Engine> {
     engine_at(Env::system())
 }
 
-/// An engine whose time belongs to the test, to an empty server whose time does not.
+/// Returns an engine with a test clock on an empty server with the system clock.
 pub(crate) fn engine_at(env: Env) -> Arc<dyn Engine> {
-    Arc::new(Elsewhere::start(async move {
+    Arc::new(RuntimeEngine::start(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let db = Database::memory().unwrap();
         let serving = Serving(tokio::spawn(dynoxide::server::serve_on(listener, db)));
         let options = ConnectOptions::local(format!("http://{address}")).env(env);
         let engine: Arc<dyn Engine> = Arc::new(AwsEngine::connect(options).await.unwrap());
-        let server: elsewhere::Server = Box::new(serving);
+        let server: runtime_engine::Server = Box::new(serving);
         (engine, server)
     }))
 }
 
-/// A database on an empty server.
+/// Returns a database on an empty server.
 pub(crate) fn db() -> Db {
     Db::with_engine(engine())
 }
 
-/// Serves until it is dropped.
+/// Serves until dropped.
 struct Serving(JoinHandle<()>);
 
 impl Drop for Serving {

@@ -1,34 +1,34 @@
-//! A Floe server in this process, and the engine that speaks with it over HTTP.
+//! A Floe server in this process, and an engine that accesses it over HTTP.
 
-pub(crate) mod elsewhere;
+pub(crate) mod runtime_engine;
 
 use std::sync::Arc;
 
 use floe_aws::{AwsEngine, ConnectOptions};
 use floe_local::{LocalEngine, Options};
-use floe_server::{Running, Server, Service};
+use floe_server::{Server, ServerHandle, Service};
 use floe_store::env::ManualClock;
 use floe_store::{BoxFuture, Engine, Env, Result};
 use floe_testkit::Harness;
 use floe_testkit::time::TestEnv;
 
-/// An embedded engine in memory whose time belongs to the test, served to a client.
+/// An embedded engine in memory with a test clock, served to a client.
 pub(crate) struct Remote {
     pub(crate) engine: Arc<AwsEngine>,
     pub(crate) local: Arc<LocalEngine>,
-    /// Serves as long as it is there.
-    #[allow(dead_code, reason = "not every test asks where it listens")]
-    pub(crate) server: Running,
+    /// Keeps the server running.
+    #[allow(dead_code, reason = "not every test needs the address")]
+    pub(crate) server: ServerHandle,
     clock: Arc<ManualClock>,
 }
 
 impl Remote {
-    /// An empty server, and a client that calls its tables by their names.
+    /// Returns an empty server, and a client with its tables' names.
     pub(crate) async fn new() -> Self {
         Self::with(|options| options).await
     }
 
-    /// An empty server, and a client with these settings.
+    /// Returns an empty server, and a client with these options.
     pub(crate) async fn with(change: impl FnOnce(ConnectOptions) -> ConnectOptions) -> Self {
         let clock = TestEnv::seeded(1).clock;
         let env = Env::manual(clock.clone(), 1);
@@ -65,7 +65,7 @@ impl Harness for Remote {
     }
 
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
-        // What is in memory lives as long as the server.
+        // The data in memory lives as long as the server.
         Box::pin(async { Ok(()) })
     }
 }

@@ -1,8 +1,9 @@
-//! The book in `docs/` and the README: every command in them is run, or it is named here why not; every link leads
-//! somewhere; and every page is in the table of contents.
+//! The book in `docs/` and the README: runs every command, except those listed here with a reason; checks that every link has
+//! a target and that every page is in the table of contents.
 //!
-//! Programs in Rust are doc tests of `floe` (`crates/floe/src/book.rs`). Programs of the repository (`cargo run -p floe-examples --bin ..`)
-//! are run by `examples/tests/it/book.rs`, and `xtask/tests/book.rs` sees that there is every check that is named.
+//! Rust code is run as doc tests of `floe` (`crates/floe/src/book.rs`). Programs of the repository
+//! (`cargo run -p floe-examples --bin ..`) are run by `examples/tests/it/book.rs`, and `xtask/tests/book.rs` checks that every
+//! named check exists.
 
 mod page;
 mod session;
@@ -13,47 +14,50 @@ mod ten_minutes;
 use std::collections::BTreeSet;
 
 use page::{Page, docs};
-use session::{Session, played};
+use session::{Session, run_reader_program};
 
-/// Pages that others run from top to bottom.
+/// Pages whose commands another test runs.
 const PAGES_ELSEWHERE: [(&str, &str); 1] = [(
     "docs/using-with-aws-sdks.md",
-    "needs the AWS CLI, python and node, which `cargo xtask verify clients` brings",
+    "needs the AWS CLI, python and node, which `cargo xtask verify clients` installs",
 )];
 
-/// Commands that are not run here, by how they begin, and why.
+/// Commands that are not run here, by prefix, with the reason.
 const ELSEWHERE: [(&str, &str); 9] = [
     (
         "cargo install --path floe/crates/floe-cli",
-        "it is built already, and is what the other commands run",
+        "the program is built already",
     ),
-    ("cargo new shop", "the project is a folder of the test"),
+    (
+        "cargo new shop",
+        "the project is a temporary directory of the test",
+    ),
     (
         "cargo add ",
         "needs the package index; the program is compiled here",
     ),
-    ("cargo test --workspace", "it is what runs this test"),
+    ("cargo test --workspace", "it runs this test"),
     ("cargo run", "examples/tests/it/book.rs runs the program"),
     (
         "cargo xtask ",
-        "takes minutes; xtask/tests/book.rs sees that there is such a check",
+        "takes minutes; xtask/tests/book.rs checks that the check exists",
     ),
     (
         "aws dynamodb list-tables --endpoint-url ",
-        "`cargo xtask verify clients` brings the AWS CLI",
+        "`cargo xtask verify clients` installs the AWS CLI",
     ),
     (
         "cargo build --release -p floe-cli --target ",
-        "needs a linker for another machine",
+        "needs a cross linker",
     ),
     (
         "cp target/aarch64-unknown-linux-gnu/",
-        "needs what was built for another machine",
+        "needs a cross-compiled program",
     ),
 ];
 
 #[test]
-fn every_command_does_what_it_says() {
+fn every_command_prints_what_the_page_shows() {
     let elsewhere = |page: &Page| PAGES_ELSEWHERE.iter().any(|(name, _)| *name == page.name);
     let (mut run, mut used) = (0, BTreeSet::new());
     for page in page::all() {
@@ -64,14 +68,14 @@ fn every_command_does_what_it_says() {
         for command in page.commands() {
             let known = ELSEWHERE
                 .iter()
-                .find(|(begins, _)| command.line.starts_with(begins));
-            let place = format!("{}: {}", page.name, command.line);
+                .find(|(prefix, _)| command.line.starts_with(prefix));
+            let location = format!("{}: {}", page.name, command.line);
             match (session.run(&command), known) {
                 (Some(Ok(())), _) => run += 1,
-                (Some(Err(why)), _) => panic!("{place}: {why}"),
-                (None, Some((begins, _))) => _ = used.insert(*begins),
+                (Some(Err(error)), _) => panic!("{location}: {error}"),
+                (None, Some((prefix, _))) => _ = used.insert(*prefix),
                 (None, None) => panic!(
-                    "{place}: nobody knows how to run it; see {}/tests/it/book/mod.rs",
+                    "{location}: no test runs this command: add it to {}/tests/it/book/mod.rs",
                     env!("CARGO_PKG_NAME")
                 ),
             }
@@ -80,13 +84,13 @@ fn every_command_does_what_it_says() {
     assert!(run >= 15, "only {run} commands were found");
     let unused: Vec<_> = ELSEWHERE
         .iter()
-        .filter(|(begins, _)| !used.contains(begins))
+        .filter(|(prefix, _)| !used.contains(prefix))
         .collect();
     assert!(unused.is_empty(), "no longer in the book: {unused:?}");
 }
 
 #[test]
-fn the_program_of_ten_minutes_is_the_one_that_is_shown() {
+fn ten_minutes_program_equals_the_page() {
     let source = include_str!("ten_minutes.rs");
     let shown = source.replace("pub(crate) async fn main", "async fn main");
     let chapter = page::named("docs/ten-minutes.md").text;
@@ -94,13 +98,16 @@ fn the_program_of_ten_minutes_is_the_one_that_is_shown() {
 }
 
 #[test]
-fn the_program_of_ten_minutes_can_be_run_twice() {
-    if session::is_played() {
+fn ten_minutes_program_can_be_run_twice() {
+    if session::is_reader_program() {
         return ten_minutes::main().unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        assert_eq!(played(folder.path()), Ok("tea left: 8".to_owned()));
+        assert_eq!(
+            run_reader_program(folder.path()),
+            Ok("tea left: 8".to_owned())
+        );
     }
 }
 
@@ -121,22 +128,22 @@ fn every_page_is_in_the_table_of_contents() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
-    let mut faults = Vec::new();
+fn every_link_has_a_target() {
+    let mut broken = Vec::new();
     for page in page::all() {
         for link in page.links() {
             let (path, heading) = link.split_once('#').unwrap_or((&link, ""));
-            let target = page.beside(path);
-            let is_there = match heading {
+            let target = page.resolve_link(path);
+            let exists = match heading {
                 "" => target.exists(),
                 _ => std::fs::read_to_string(&target)
                     .is_ok_and(|text| page::headings(&text).any(|slug| slug == heading)),
             };
-            if !is_there {
-                faults.push(format!("{}: {link}", page.name));
+            if !exists {
+                broken.push(format!("{}: {link}", page.name));
             }
         }
     }
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(broken.is_empty(), "{broken:#?}");
     assert!(docs().join("book.toml").exists());
 }

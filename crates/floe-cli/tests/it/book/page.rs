@@ -1,4 +1,4 @@
-//! Pages of Markdown: the commands that they show, what these print, and the links.
+//! Markdown pages: their commands with the shown output, and their links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 /// The README, or a page of the book.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Its path in the repository.
+    /// The path in the repository.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// A command that a page shows.
+/// A command on a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) line: String,
-    /// What it prints, if the page shows it.
+    /// The shown output. Empty if the page shows none.
     pub(crate) printed: Vec<String>,
-    /// Whether the page shows it as in a terminal, with what it prints to standard error.
+    /// Whether the shown output includes standard error, as on a terminal.
     pub(crate) is_console: bool,
 }
 
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder of the book.
+/// The directory of the book.
 pub(crate) fn docs() -> PathBuf {
     root().join("docs")
 }
@@ -41,15 +41,15 @@ pub(crate) fn named(name: &str) -> Page {
 /// The README and all pages of the book.
 pub(crate) fn all() -> Vec<Page> {
     let mut names = vec!["README.md".to_owned()];
-    let mut open = vec!["docs".to_owned()];
-    while let Some(folder) = open.pop() {
+    let mut unvisited = vec!["docs".to_owned()];
+    while let Some(folder) = unvisited.pop() {
         for entry in fs::read_dir(root().join(&folder)).unwrap() {
             let entry = entry.unwrap();
             let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            match entry.path().is_dir() {
-                true => open.push(name),
-                false if name.ends_with(".md") => names.push(name),
-                false => {}
+            if entry.path().is_dir() {
+                unvisited.push(name);
+            } else if name.ends_with(".md") {
+                names.push(name);
             }
         }
     }
@@ -57,24 +57,24 @@ pub(crate) fn all() -> Vec<Page> {
     names.iter().map(|name| named(name)).collect()
 }
 
-/// The headings of a page, as links name them.
+/// The anchors of the headings of a page.
 pub(crate) fn headings(text: &str) -> impl Iterator<Item = String> {
     let titles = text.lines().filter(|line| line.starts_with('#'));
     titles.map(|title| {
         let title = title.trim_start_matches('#').trim().to_lowercase();
-        let letters = title
+        let anchor = title
             .chars()
-            .filter(|letter| letter.is_alphanumeric() || "- _".contains(*letter));
-        letters.collect::<String>().replace(' ', "-")
+            .filter(|c| c.is_alphanumeric() || "- _".contains(*c));
+        anchor.collect::<String>().replace(' ', "-")
     })
 }
 
 impl Page {
-    /// The commands that are shown, in their order.
+    /// The commands of the page, in order.
     pub(crate) fn commands(&self) -> Vec<Command> {
         let mut found: Vec<Command> = Vec::new();
         let mut lines = self.text.lines();
-        // Whether what comes next can be what the last command prints.
+        // Whether the next block can be the output of the last command.
         let mut is_after_command = false;
         while let Some(line) = lines.next() {
             let Some(language) = line.strip_prefix("```") else {
@@ -95,7 +95,7 @@ impl Page {
         found
     }
 
-    /// The links to files, with the heading if they name one.
+    /// The links to files, with their anchors.
     pub(crate) fn links(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut is_code = false;
@@ -112,8 +112,8 @@ impl Page {
         found
     }
 
-    /// A file by its path from this page; the page itself if there is none.
-    pub(crate) fn beside(&self, path: &str) -> PathBuf {
+    /// The target of a link from this page. An empty path is the page itself.
+    pub(crate) fn resolve_link(&self, path: &str) -> PathBuf {
         let page = root().join(&self.name);
         match path {
             "" => page,
@@ -122,7 +122,7 @@ impl Page {
     }
 }
 
-/// The commands of a block for a shell: one for each line, without comments.
+/// The commands of a shell block: one per line, without comments.
 fn in_shell(lines: &[&str]) -> Vec<Command> {
     let joined = lines.join("\n").replace("\\\n", "");
     let commands = joined.lines().map(|line| {
@@ -137,7 +137,7 @@ fn in_shell(lines: &[&str]) -> Vec<Command> {
     commands.map(command).collect()
 }
 
-/// The commands of a block that shows a terminal, with what they print.
+/// The commands of a console block, with their output.
 fn in_console(lines: &[&str]) -> Vec<Command> {
     let mut found: Vec<Command> = Vec::new();
     for line in lines {
@@ -148,14 +148,14 @@ fn in_console(lines: &[&str]) -> Vec<Command> {
                 is_console: true,
             }),
             (None, Some(last)) => last.printed.push((*line).to_owned()),
-            (None, None) => panic!("a terminal begins with a command: {line}"),
+            (None, None) => panic!("a console block must begin with a command: {line}"),
         }
     }
     found
 }
 
 #[test]
-fn commands_are_found_with_what_they_print() {
+fn commands_are_parsed_with_their_output() {
     let text = "```sh\na \\\n  b   # why\n\n# a note\nc\n```\nText\n\n```text\n1\n```\n\n```rust\nx\n```\n\n```text\n2\n```\n\
                 ```console\n$ d\n3\n$ e\n```\n";
     let page = Page {

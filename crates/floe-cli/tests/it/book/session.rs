@@ -1,4 +1,4 @@
-//! A shell as the reader of a page has it: commands run one after the other, and what goes on goes on.
+//! The shell of a reader: runs the commands of a page one after the other; servers and followers keep running.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,67 +8,67 @@ use tempfile::TempDir;
 
 use super::page::Command;
 use super::stage;
-use crate::world;
+use crate::support;
 
-/// Where a server listens for the reader.
+/// The address of servers on the pages.
 const ADDRESS: &str = "http://127.0.0.1:8000";
 
-/// Set for the process that is the program of the reader.
-const PLAYED: &str = "FLOE_BOOK_PROGRAM";
+/// Set in the environment of the process that runs the reader's program.
+const READER_PROGRAM: &str = "FLOE_BOOK_PROGRAM";
 
 fn spawn(mut process: Process) -> Child {
     process
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    world::spawn(process)
+    support::spawn(process)
 }
 
-/// A process that goes on; killed when it is dropped.
+/// A process that keeps running; killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have exited already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
-/// Whether this process is the program of the reader.
-pub(crate) fn is_played() -> bool {
-    std::env::var_os(PLAYED).is_some()
+/// Whether this process runs the reader's program.
+pub(crate) fn is_reader_program() -> bool {
+    std::env::var_os(READER_PROGRAM).is_some()
 }
 
-/// Runs the program of `ten-minutes.md` in a folder; what it prints.
-pub(crate) fn played(folder: &Path) -> Result<String, String> {
+/// Runs the program of `ten-minutes.md` in a directory. Returns its output.
+pub(crate) fn run_reader_program(folder: &Path) -> Result<String, String> {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process
         .args([
             "--exact",
-            "book::the_program_of_ten_minutes_can_be_run_twice",
+            "book::ten_minutes_program_can_be_run_twice",
             "--nocapture",
         ])
-        .env(PLAYED, "1")
+        .env(READER_PROGRAM, "1")
         .current_dir(folder);
     let output = spawn(process).wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let told = stdout
+    let printed = stdout
         .lines()
         .find_map(|line| line.find("tea left").map(|at| line[at..].to_owned()));
-    match (output.status.success(), told) {
-        (true, Some(told)) => Ok(told),
+    match (output.status.success(), printed) {
+        (true, Some(printed)) => Ok(printed),
         _ => Err(stdout + &String::from_utf8_lossy(&output.stderr)),
     }
 }
 
-/// The shell of a page, in a folder of its own.
+/// The shell of a page, in a temporary directory.
 pub(crate) struct Session {
     page: String,
     folder: TempDir,
-    /// Where the server is that was started last.
+    /// The address of the last started server.
     address: Option<String>,
-    /// What the environment says.
+    /// The endpoint in the environment of commands.
     endpoint: Option<String>,
     running: Vec<Running>,
 }
@@ -93,7 +93,7 @@ impl Session {
         session
     }
 
-    /// A server in place of Amazon DynamoDB, with a feed and a group that has parked a stream.
+    /// Starts a server in place of Amazon DynamoDB, with a feed and a group that has parked a stream.
     fn stage_feed(&mut self) {
         self.start(&["serve", "--memory", "--listen", "0"]).unwrap();
         let address = self.address.clone().unwrap();
@@ -111,11 +111,11 @@ impl Session {
         self.endpoint = Some(address);
     }
 
-    /// Runs a command, if that is one for here.
+    /// Runs a command of `floe` or the reader's program. `None` for other commands.
     pub(crate) fn run(&mut self, command: &Command) -> Option<Result<(), String>> {
         if (self.page.as_str(), command.line.as_str()) == ("docs/ten-minutes.md", "cargo run") {
-            let told = played(self.folder.path()).map(|line| vec![line]);
-            return Some(told.and_then(|told| compare(&told, &command.printed)));
+            let actual = run_reader_program(self.folder.path()).map(|line| vec![line]);
+            return Some(actual.and_then(|actual| compare(&actual, &command.printed)));
         }
         let line = command
             .line
@@ -131,21 +131,23 @@ impl Session {
             _ => words.contains(&"--follow"),
         };
         if words.contains(&"--set") && !words.contains(&"--yes") {
-            // The reader is asked.
+            // The reader confirms at the terminal.
             words.push("--yes");
         }
-        Some(match is_endless {
-            true => self.start_and_compare(&words, command),
-            false => self.finish(&words).and_then(|(stdout, stderr)| {
-                let printed = command.printed.iter();
-                let printed = printed.filter(|line| !line.starts_with("floe: is that meant?"));
-                let printed: Vec<String> = printed.cloned().collect();
-                let told = match command.is_console {
-                    true => [stderr, stdout].concat(),
-                    false => stdout,
+        Some(if is_endless {
+            self.start_and_compare(&words, command)
+        } else {
+            self.finish(&words).and_then(|(stdout, stderr)| {
+                let expected = command.printed.iter();
+                let expected = expected.filter(|line| !line.ends_with(" continue? [y/N] y"));
+                let expected: Vec<String> = expected.cloned().collect();
+                let actual = if command.is_console {
+                    [stderr, stdout].concat()
+                } else {
+                    stdout
                 };
-                compare(&told, &printed)
-            }),
+                compare(&actual, &expected)
+            })
         })
     }
 
@@ -161,7 +163,7 @@ impl Session {
         process
     }
 
-    /// Runs a command to its end: the lines that it prints, to standard output and to standard error.
+    /// Runs a command to its end. Returns the lines of standard output and standard error.
     fn finish(&self, words: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
         let output = spawn(self.floe(words)).wait_with_output().unwrap();
         let lines = |bytes: &[u8]| -> Vec<String> {
@@ -169,22 +171,24 @@ impl Session {
             text.lines().map(str::to_owned).collect()
         };
         let (stdout, stderr) = (lines(&output.stdout), lines(&output.stderr));
-        match output.status.success() {
-            true => Ok((stdout, stderr)),
-            false => Err(format!("{:?} {stdout:?} {stderr:?}", output.status)),
+        if output.status.success() {
+            Ok((stdout, stderr))
+        } else {
+            Err(format!("{:?} {stdout:?} {stderr:?}", output.status))
         }
     }
 
-    /// Starts a command that goes on, and compares the first line that it prints.
+    /// Starts a command that keeps running, and compares the first line of its output.
     fn start_and_compare(&mut self, words: &[&str], command: &Command) -> Result<(), String> {
         let is_server = words.first() == Some(&"serve");
-        let free_port: &[&str] = match is_server && !words.contains(&"--listen") {
-            true => &["--listen", "0"],
-            false => &[],
+        let free_port: &[&str] = if is_server && !words.contains(&"--listen") {
+            &["--listen", "0"]
+        } else {
+            &[]
         };
-        let told = self.start(&[words, free_port].concat())?;
+        let printed = self.start(&[words, free_port].concat())?;
         match command.printed.first() {
-            Some(expected) => compare(&[told], std::slice::from_ref(expected)),
+            Some(expected) => compare(&[printed], std::slice::from_ref(expected)),
             None => Ok(()),
         }
     }
@@ -208,35 +212,36 @@ impl Session {
     }
 }
 
-/// Compares what was printed with what the page shows, if it shows anything.
-fn compare(told: &[String], shown: &[String]) -> Result<(), String> {
+/// Compares the output with the output on the page, if the page shows any.
+fn compare(actual: &[String], expected: &[String]) -> Result<(), String> {
     let masked =
         |lines: &[String]| -> Vec<String> { lines.iter().map(|line| mask(line)).collect() };
-    match shown.is_empty() || masked(told) == masked(shown) {
-        true => Ok(()),
-        false => Err(format!("shown={shown:#?} told={told:#?}")),
+    if expected.is_empty() || masked(actual) == masked(expected) {
+        Ok(())
+    } else {
+        Err(format!("expected={expected:#?} actual={actual:#?}"))
     }
 }
 
-/// A line without its numbers and without where a store is, which differ from run to run.
+/// A line without its numbers and the location of the store, which differ between runs.
 fn mask(line: &str) -> String {
     let line = match line.strip_prefix("floe: indexing ") {
         Some(rest) => rest.split(" (").next().unwrap_or(rest),
         None => line,
     };
     let mut masked = String::new();
-    for letter in line.chars() {
-        match letter.is_ascii_digit() {
-            true if masked.ends_with('0') => {}
-            true => masked.push('0'),
-            false => masked.push(letter),
+    for c in line.chars() {
+        if !c.is_ascii_digit() {
+            masked.push(c);
+        } else if !masked.ends_with('0') {
+            masked.push('0');
         }
     }
     masked
 }
 
 #[test]
-fn what_differs_is_masked_and_nothing_else() {
+fn only_numbers_and_locations_are_masked() {
     assert_eq!(mask("tail=3@112 age=4"), "tail=0@0 age=0");
     assert_eq!(mask("http://127.0.0.1:8000"), "http://0.0.0.0:0");
     assert_eq!(mask("floe: indexing a into b (name: 0, x)"), "a into b");

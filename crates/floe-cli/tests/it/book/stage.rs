@@ -1,16 +1,16 @@
-//! What there is before the commands of a page are run.
+//! Prepares the stores for the commands of a page.
 
 use std::path::Path;
 
 use floe::db::ConnectOptions;
-use floe::events::feed::{Consumer, Handled, Partition};
+use floe::events::feed::{FeedConsumer, Handled, Partition};
 use floe::events::{EventData, EventStoreOptions, Expected, Recorded, StreamName};
 use floe::graph::{GraphSchema, Node};
 use floe::{Db, Registry};
 
-use crate::world::{block_on, with_db};
+use crate::support::{block_on, with_db};
 
-/// Two graphs in a directory, without a prefix and with one.
+/// Creates two graphs in a directory, without and with a prefix.
 pub(crate) fn graphs(directory: &Path) {
     with_db(directory, async |db| {
         for prefix in ["", "new_"] {
@@ -26,7 +26,7 @@ pub(crate) fn graphs(directory: &Path) {
     });
 }
 
-/// The registry of the guide, with what its program has published.
+/// Creates the registry of the guide, with three published versions.
 pub(crate) fn registry(directory: &Path) {
     #[derive(Registry)]
     #[registry(
@@ -59,7 +59,7 @@ pub(crate) fn registry(directory: &Path) {
     });
 }
 
-/// The feed of a table behind a server: three batches, and a group that has parked a stream in the last of them.
+/// Creates the feed of a table on a server: three batches, and a group that has parked a stream in the last.
 pub(crate) fn feed(endpoint: &str, index: impl Fn()) {
     let store = block_on(async {
         let db = Db::connect(ConnectOptions::local(endpoint)).await.unwrap();
@@ -87,6 +87,6 @@ pub(crate) fn feed(endpoint: &str, index: impl Fn()) {
             Some(event) => Ok(Handled::UpTo(event.index)),
         }
     };
-    let mail = Consumer::new(store, "mail", Partition::FIRST).tries_max(1);
+    let mail = FeedConsumer::new(store, "mail", Partition::FIRST).tries_max(1);
     block_on(mail.run_until_caught_up(handle)).unwrap();
 }

@@ -1,5 +1,5 @@
-//! Two processes that make a directory of the same name. Each has its own open file of the marker, as two processes have,
-//! so that their locks exclude each other.
+//! Two processes that create a staging directory at the same path. Each one opens the marker separately, as two
+//! processes do, so that their locks exclude each other.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Puts a file into the directory, as a store that is being made.
+/// Writes a file to the directory, like a store that is being created.
 fn fill(staging: &Staging, text: &str) {
     fs::create_dir(staging.data()).unwrap();
     fs::write(staging.data().join("file"), text).unwrap();
@@ -20,7 +20,7 @@ fn content(store: &Path) -> String {
 }
 
 #[test]
-fn maker_that_loses_its_marker_leaves_the_directory_to_the_other() {
+fn creator_that_loses_its_marker_yields_to_the_other_process() {
     let (_folder, path) = folder();
     let mut other = None;
     let made = Staging::create_with(&path, &mut || {
@@ -36,7 +36,7 @@ fn maker_that_loses_its_marker_leaves_the_directory_to_the_other() {
 }
 
 #[test]
-fn marker_that_was_published_or_removed_is_not_taken_for_the_new_one() {
+fn published_or_removed_marker_is_not_mistaken_for_the_new_one() {
     for is_published in [true, false] {
         let (folder, path) = folder();
         let target = folder.path().join("store");
@@ -83,7 +83,7 @@ fn replaced_directory_is_neither_removed_nor_published() {
 }
 
 #[test]
-fn marker_that_the_store_lost_since_is_no_failure() {
+fn publishing_succeeds_if_the_marker_was_removed_by_an_opened_store() {
     let (folder, path) = folder();
     let (staging, target) = (Staging::create(&path).unwrap(), folder.path().join("store"));
     fs::remove_file(path.join(MARKER_FILE)).unwrap();
@@ -100,45 +100,45 @@ fn marker_that_the_store_lost_since_is_no_failure() {
 }
 
 #[test]
-fn looking_takes_no_lock_and_changes_nothing() {
+fn reading_the_state_takes_no_lock_and_changes_nothing() {
     let (_folder, path) = folder();
-    assert_eq!(Staging::look(&path).unwrap(), Look::Unfinished);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Unfinished);
     fs::create_dir(&path).unwrap();
-    assert_eq!(Staging::look(&path).unwrap(), Look::Unfinished);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Unfinished);
     let staging = Staging::create(&path).unwrap();
     fill(&staging, "x");
-    assert_eq!(Staging::look(&path).unwrap(), Look::Unfinished);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Unfinished);
     staging.complete().unwrap();
     fs::rename(staging.data(), path.with_extension("data")).unwrap();
-    assert_eq!(Staging::look(&path).unwrap(), Look::Moved);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Moved);
     drop(staging);
-    assert_eq!(Staging::look(&path).unwrap(), Look::Moved);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Moved);
     let taken = Staging::find(&path).unwrap().unwrap();
-    assert_eq!(Staging::look(&path).unwrap(), Look::Moved);
+    assert_eq!(Staging::state(&path).unwrap(), StagingState::Moved);
     taken.remove().unwrap();
 }
 
-/// What the maker does between two steps must not be taken for something foreign.
+/// Every intermediate state of the creation must be recognized as floe's own.
 #[test]
-fn every_moment_of_a_marker_is_accepted() {
+fn partly_written_marker_is_accepted() {
     let (_folder, path) = folder();
     let made = Staging::create_with(&path, &mut || {
-        assert_eq!(Staging::look(&path).unwrap(), Look::Unfinished);
+        assert_eq!(Staging::state(&path).unwrap(), StagingState::Unfinished);
     });
     drop(made.unwrap());
     for length in 0..MARKER.len() {
         fs::write(path.join(MARKER_FILE), &MARKER[..length]).unwrap();
-        assert_eq!(Staging::look(&path).unwrap(), Look::Unfinished);
+        assert_eq!(Staging::state(&path).unwrap(), StagingState::Unfinished);
         assert!(Staging::find(&path).unwrap().is_some());
     }
     fs::write(path.join("thesis"), "mine").unwrap();
-    Staging::look(&path).unwrap_err();
+    Staging::state(&path).unwrap_err();
     Staging::find(&path).unwrap_err();
     assert!(path.join("thesis").exists());
 }
 
 #[test]
-fn only_one_of_many_makers_publishes() {
+fn only_one_of_many_creators_publishes() {
     let (folder, path) = folder();
     let target = folder.path().join("store");
     for round in 0..200 {

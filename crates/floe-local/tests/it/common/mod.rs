@@ -1,6 +1,6 @@
-//! What the tests of this crate share: engines whose time stands still, and short forms of operations.
+//! Helpers for the tests of this crate: engines with a manual clock, and short forms of operations.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test module uses only some helpers")]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,40 +13,40 @@ use floe_store::op::{
 };
 use floe_store::{Engine, Env, Item, Result, TableDef};
 
-/// The moment at which the clock of every test stands at first.
+/// The initial time of every test clock.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
 pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// An engine with the clock that it reads.
-pub(crate) struct Owned {
+/// An engine and its clock.
+pub(crate) struct TestStore {
     pub(crate) engine: LocalEngine,
     pub(crate) clock: Arc<ManualClock>,
 }
 
-/// Settings under which nothing happens unless the test makes it happen.
+/// Options without background work: a test runs it explicitly.
 pub(crate) fn options(clock: &Arc<ManualClock>) -> Options {
     Options::new()
         .env(Env::manual(clock.clone(), 7))
         .background(false)
 }
 
-pub(crate) fn memory() -> Owned {
+pub(crate) fn memory() -> TestStore {
     let clock = ManualClock::at(START);
     let engine = LocalEngine::memory_with(options(&clock)).unwrap();
-    Owned { engine, clock }
+    TestStore { engine, clock }
 }
 
-pub(crate) fn open(dir: &Path) -> Owned {
+pub(crate) fn open(dir: &Path) -> TestStore {
     open_at(dir, ManualClock::at(START))
 }
 
-pub(crate) fn open_at(dir: &Path, clock: Arc<ManualClock>) -> Owned {
+pub(crate) fn open_at(dir: &Path, clock: Arc<ManualClock>) -> TestStore {
     let engine = LocalEngine::open_with(dir, options(&clock)).unwrap();
-    Owned { engine, clock }
+    TestStore { engine, clock }
 }
 
-impl Owned {
+impl TestStore {
     pub(crate) async fn create(&self, table: TableDef) {
         self.engine
             .create_table(CreateTable::from(table))
@@ -100,18 +100,18 @@ impl Owned {
         }
     }
 
-    /// Does background work until there is nothing left to do.
-    pub(crate) fn settle(&self) {
+    /// Runs background work until none is left.
+    pub(crate) fn run_background(&self) {
         while self.engine.run_background_once().unwrap() {}
     }
 
-    /// The name of the newest stream of a table.
+    /// The ARN of a table's latest stream.
     pub(crate) async fn stream_arn(&self, table: &str) -> String {
         let description = self.engine.describe_table(table.to_owned()).await.unwrap();
         description.latest_stream.unwrap().arn
     }
 
-    /// The names of all streams.
+    /// The ARNs of all streams.
     pub(crate) async fn stream_arns(&self) -> Vec<String> {
         let listed = self
             .engine
@@ -147,7 +147,7 @@ impl Owned {
         self.engine.get_shard_iterator(input).await
     }
 
-    /// A page of records and where to go on.
+    /// A page of records, and the next iterator.
     pub(crate) async fn records(
         &self,
         iterator: &str,
@@ -160,7 +160,7 @@ impl Owned {
         Ok((output.records, output.next_iterator))
     }
 
-    /// All records of a stream that are kept, read as a consumer reads them: shard by shard.
+    /// All available records of a stream, read shard by shard like a consumer.
     pub(crate) async fn all_records(&self, arn: &str) -> Vec<ChangeRecord> {
         let mut all = Vec::new();
         for shard in self.shards(arn).await {
@@ -168,7 +168,7 @@ impl Owned {
             let mut next = Some(self.iterator(arn, &shard, horizon).await.unwrap());
             while let Some(iterator) = next {
                 let (records, after) = self.records(&iterator).await.unwrap();
-                // An open shard never ends: it is read until nothing comes.
+                // An open shard never ends: read it until a page is empty.
                 next = after.filter(|_| !records.is_empty() || shard.ending_sequence.is_some());
                 all.extend(records);
             }

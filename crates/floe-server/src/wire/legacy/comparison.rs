@@ -1,10 +1,10 @@
-//! `ComparisonOperator` and the values that it compares with.
+//! `ComparisonOperator` and its values.
 
 use floe_store::expr::{Condition, Path};
 use floe_store::op::invalid;
 use floe_store::{Error, Result, Value, ValueType};
 
-/// The operators.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Eq,
@@ -23,7 +23,7 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// With their names, in the order in which DynamoDB lists them.
+    /// The operators with their names, in the order of DynamoDB's messages.
     const ALL: [(&'static str, Self); 13] = [
         ("IN", Self::In),
         ("NULL", Self::Null),
@@ -40,12 +40,12 @@ impl Operator {
         ("CONTAINS", Self::Contains),
     ];
 
-    /// The names of the operators.
+    /// Returns the names of the operators.
     pub(crate) fn names() -> [&'static str; 13] {
         Self::ALL.map(|(name, _)| name)
     }
 
-    /// The operator of this name.
+    /// Parses the name of an operator.
     pub(crate) fn parse(name: &str) -> Result<Self> {
         let operator = Self::ALL.iter().find(|(known, _)| *known == name);
         operator
@@ -53,13 +53,13 @@ impl Operator {
             .ok_or_else(|| invalid("Invalid comparison operator"))
     }
 
-    /// Its name.
+    /// Returns the name of the operator.
     pub(crate) fn as_str(self) -> &'static str {
         let named = Self::ALL.iter().find(|(_, operator)| *operator == self);
         named.map_or("", |(name, _)| name)
     }
 
-    /// Whether it compares with so many values.
+    /// Whether the operator takes this number of values.
     const fn takes(self, count: usize) -> bool {
         match self {
             Self::Null | Self::NotNull => count == 0,
@@ -69,7 +69,7 @@ impl Operator {
         }
     }
 
-    /// Whether it compares with values of this type.
+    /// Whether the operator can compare values of this type.
     const fn suits(self, value_type: ValueType) -> bool {
         match self {
             Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::In | Self::Between => {
@@ -85,7 +85,7 @@ impl Operator {
     }
 }
 
-/// An operator with values that suit it.
+/// An operator with valid values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Comparison {
     pub(crate) operator: Operator,
@@ -93,7 +93,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// The comparison of an operator that may be unknown, with values that may not suit it.
+    /// Validates an operator and its values.
     pub(crate) fn new(operator: &str, values: Vec<Value>) -> Result<Self> {
         let operator = Operator::parse(operator)?;
         let comparison = Self { operator, values };
@@ -101,7 +101,7 @@ impl Comparison {
         Ok(comparison)
     }
 
-    /// The comparison of an expected attribute, where a parameter for the values may be missing.
+    /// Validates the comparison of an expected attribute, where the values may be missing.
     pub(super) fn expected(operator: &str, values: Option<Vec<Value>>, name: &str) -> Result<Self> {
         if values.is_none() && !Operator::parse(operator)?.takes(0) {
             return Err(invalid(format_args!(
@@ -119,15 +119,15 @@ impl Comparison {
             )));
         }
         let mut types = self.values.iter().map(Value::value_type);
-        if let Some(unfit) = types.find(|value_type| !self.operator.suits(*value_type)) {
+        if let Some(unsupported) = types.find(|value_type| !self.operator.suits(*value_type)) {
             return Err(invalid(format_args!(
-                "ComparisonOperator {operator} is not valid for {unfit} AttributeValue type"
+                "ComparisonOperator {operator} is not valid for {unsupported} AttributeValue type"
             )));
         }
         self.check_bounds()
     }
 
-    /// Values that are compared with together are of one type, and bounds in their order.
+    /// Checks that all values have the same type and that bounds are in order.
     fn check_bounds(&self) -> Result<()> {
         let (Some(first), Some(last)) = (self.values.first(), self.values.last()) else {
             return Ok(());
@@ -148,11 +148,11 @@ impl Comparison {
         Ok(())
     }
 
-    /// The condition on an attribute.
+    /// Converts the comparison to a condition on an attribute.
     pub(crate) fn on(self, name: &str) -> Condition {
         let path = || Path::attribute(name);
         let mut values = self.values.into_iter();
-        // There are as many as the operator takes.
+        // The number of values was validated.
         let mut value = || values.next().unwrap_or(Value::Null);
         match self.operator {
             Operator::Eq => Condition::eq(path(), value()),
@@ -164,7 +164,7 @@ impl Comparison {
             Operator::NotNull => Condition::attribute_exists(path()),
             Operator::Null => Condition::attribute_not_exists(path()),
             Operator::Contains => Condition::contains(path(), value()),
-            // Unlike `<>`, it does not hold of an attribute that is not there.
+            // Unlike `<>`, it is false for a missing attribute.
             Operator::NotContains => {
                 Condition::attribute_exists(path()).and(Condition::contains(path(), value()).not())
             }

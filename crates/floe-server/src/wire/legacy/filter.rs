@@ -1,39 +1,38 @@
-//! `KeyConditions`, `QueryFilter` and `ScanFilter`: conditions on attributes by name, which all hold or of which
-//! one holds.
+//! `KeyConditions`, `QueryFilter` and `ScanFilter`: conditions on attributes by name, joined by AND or OR.
 
 use floe_store::Name;
 use floe_store::expr::{Condition, KeyCondition, KeyOp};
-use floe_store::json::Layer;
+use floe_store::json::ValidationLayer;
 use floe_store::op::Faults;
 
 use super::comparison::{Comparison, Operator};
-use super::{Join, values};
-use crate::wire::{Attribute, Map, Refusal, Result, Str, Voice, members};
+use super::{LogicalOperator, values};
+use crate::wire::{Attribute, ErrorStyle, Map, RequestError, Result, Str, members};
 
 members! {
-    /// What must hold of an attribute.
+    /// A condition on an attribute.
     Filter<'a> as "Condition" {
         "ComparisonOperator" => operator: Str<'a>,
         "AttributeValueList" => values: Vec<Attribute>,
     }
 }
 
-/// What must hold of attributes.
+/// Conditions by attribute name.
 pub(crate) type Filters<'a> = Map<'a, Filter<'a>>;
 
-/// The values of conditions, sound or not.
+/// Returns the values of all conditions, including invalid ones.
 pub(crate) fn filter_values<'r>(filters: &'r Filters<'_>) -> impl Iterator<Item = &'r Attribute> {
     let filters = filters.0.iter();
     filters.flat_map(|(_, filter)| filter.values.iter().flatten())
 }
 
-/// Whether a condition has no operator.
+/// Whether a condition lacks an operator.
 pub(crate) fn lacks_operator(filters: &Filters<'_>) -> bool {
     let mut filters = filters.0.iter();
     filters.any(|(_, filter)| filter.operator.is_none())
 }
 
-/// The faults of operators that are missing or of which there is none, of the member of this name.
+/// Records faults of missing or unknown operators in a member.
 pub(crate) fn operator_faults(faults: &mut Faults, member: &str, filters: &Filters<'_>) {
     for (name, filter) in &filters.0 {
         let path = format_args!("{member}.{name}.member.comparisonOperator");
@@ -44,14 +43,15 @@ pub(crate) fn operator_faults(faults: &mut Faults, member: &str, filters: &Filte
     }
 }
 
-/// The filter that conditions make: first their values are checked, then what these are compared by.
+/// Converts conditions to a filter. Values are checked before operators.
 pub(crate) fn filter(
     filters: Option<Filters<'_>>,
     conditional_operator: Option<&str>,
-    layer: Layer,
+    layer: ValidationLayer,
 ) -> Result<Option<Condition>> {
     let count = filters.as_ref().map_or(0, |filters| filters.0.len());
-    let join = Join::of(conditional_operator, count).map_err(Refusal::validation)?;
+    let join =
+        LogicalOperator::of(conditional_operator, count).map_err(RequestError::validation)?;
     let Some(filters) = filters else {
         return Ok(None);
     };
@@ -61,8 +61,8 @@ pub(crate) fn filter(
     Ok(join.all(conditions))
 }
 
-/// The key condition that conditions make.
-pub(crate) fn key_condition(filters: Filters<'_>, layer: Layer) -> Result<KeyCondition> {
+/// Converts conditions to a key condition.
+pub(crate) fn key_condition(filters: Filters<'_>, layer: ValidationLayer) -> Result<KeyCondition> {
     let terms = comparisons(filters, layer)?
         .into_iter()
         .map(|(name, comparison)| Ok((Name::from(&*name), key_op(comparison)?)));
@@ -71,9 +71,12 @@ pub(crate) fn key_condition(filters: Filters<'_>, layer: Layer) -> Result<KeyCon
     })
 }
 
-fn comparisons<'a>(filters: Filters<'a>, layer: Layer) -> Result<Vec<(Str<'a>, Comparison)>> {
+fn comparisons<'a>(
+    filters: Filters<'a>,
+    layer: ValidationLayer,
+) -> Result<Vec<(Str<'a>, Comparison)>> {
     if let Some(fault) = filter_values(&filters).find_map(|value| value.fault.as_ref()) {
-        return Err(Voice::from(layer).refuse_value(fault));
+        return Err(ErrorStyle::from(layer).value_error(fault));
     }
     let comparison = |(name, filter): (Str<'a>, Filter<'a>)| {
         let values = values(None, filter.values).unwrap_or_default();
@@ -83,7 +86,7 @@ fn comparisons<'a>(filters: Filters<'a>, layer: Layer) -> Result<Vec<(Str<'a>, C
     filters.0.into_iter().map(comparison).collect()
 }
 
-/// What is asked of a key attribute.
+/// Converts a comparison to a condition on a key attribute.
 fn key_op(comparison: Comparison) -> Result<KeyOp> {
     let mut values = comparison.values.into_iter();
     Ok(match (comparison.operator, values.next(), values.next()) {
@@ -95,7 +98,7 @@ fn key_op(comparison: Comparison) -> Result<KeyOp> {
         (Operator::BeginsWith, Some(value), _) => KeyOp::BeginsWith(value),
         (Operator::Between, Some(low), Some(high)) => KeyOp::Between(low, high),
         _ => {
-            return Err(Refusal::validation(
+            return Err(RequestError::validation(
                 "Attempted conditional constraint is not an indexable operation",
             ));
         }

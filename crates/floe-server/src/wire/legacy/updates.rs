@@ -1,30 +1,30 @@
-//! `AttributeUpdates`: what to do to each attribute.
+//! `AttributeUpdates`: the update of each attribute.
 
 use floe_store::expr::{Path, SetOperand, Update};
-use floe_store::json::{Named, ValueFault};
+use floe_store::json::{NameKind, ValueFault};
 use floe_store::op::invalid;
 use floe_store::{Error, Value};
 
-use crate::wire::{Attribute, Map, Refusal, Result, Str, Voice, members};
+use crate::wire::{Attribute, ErrorStyle, Map, RequestError, Result, Str, members};
 
 members! {
-    /// What to do to an attribute.
+    /// The update of an attribute.
     AttributeValueUpdate<'a> as "AttributeValueUpdate" {
         "Value" => value: Attribute,
         "Action" => action: Str<'a>,
     }
 }
 
-/// `AttributeUpdates`, as an update.
+/// Converts `AttributeUpdates` to an update.
 pub(crate) fn attribute_updates(
     updates: Map<'_, AttributeValueUpdate<'_>>,
-    voice: Voice,
+    style: ErrorStyle,
 ) -> Result<Update> {
     for (name, update) in &updates.0 {
-        update.check_value(name, voice)?;
+        update.check_value(name, style)?;
     }
     for (_, update) in &updates.0 {
-        update.check_action(voice)?;
+        update.check_action(style)?;
     }
     let update = updates
         .0
@@ -36,24 +36,24 @@ pub(crate) fn attribute_updates(
 }
 
 impl AttributeValueUpdate<'_> {
-    fn check_value(&self, name: &str, voice: Voice) -> Result<()> {
+    fn check_value(&self, name: &str, style: ErrorStyle) -> Result<()> {
         let fault = self.value.as_ref().and_then(|value| value.fault.as_ref());
         match fault {
-            Some(fault) => Err(voice.refuse_value(fault)),
+            Some(fault) => Err(style.value_error(fault)),
             None if name.is_empty() => {
-                Err(voice.refuse_value(&ValueFault::EmptyName(Named::Attribute)))
+                Err(style.value_error(&ValueFault::EmptyName(NameKind::Attribute)))
             }
             None => Ok(()),
         }
     }
 
-    fn check_action(&self, voice: Voice) -> Result<()> {
+    fn check_action(&self, style: ErrorStyle) -> Result<()> {
         match self.action.as_deref() {
             None | Some("PUT" | "ADD" | "DELETE") => Ok(()),
-            // The quote is DynamoDB's.
+            // The unbalanced quote is DynamoDB's.
             Some(_) => {
-                Err(voice
-                    .refuse("Member must satisfy enum value set: [ADD, DELETE, PUT]' for Action"))
+                Err(style
+                    .error("Member must satisfy enum value set: [ADD, DELETE, PUT]' for Action"))
             }
         }
     }
@@ -95,12 +95,12 @@ fn unsupported(what: &str, value: &Value) -> Error {
     ))
 }
 
-/// An error of an update that came as `AttributeUpdates`, which does not speak of expressions.
-pub(crate) fn without_expressions(error: Error) -> Refusal {
+/// Rewords an error of an update that was sent as `AttributeUpdates`, so that it does not mention expressions.
+pub(crate) fn reword_for_attribute_updates(error: Error) -> RequestError {
     const OPERAND: &str = "An operand in the update expression has an incorrect data type";
     match error {
         Error::Validation(message) if message == OPERAND => {
-            Refusal::validation("Type mismatch for attribute to update")
+            RequestError::validation("Type mismatch for attribute to update")
         }
         error => error.into(),
     }

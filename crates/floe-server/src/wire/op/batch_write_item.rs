@@ -3,18 +3,18 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
-use floe_store::json::{Layer, ValueFault, Writer, write_item};
+use floe_store::json::{ValidationLayer, ValueFault, Writer, write_item};
 use floe_store::limits::BATCH_WRITE_ITEMS_MAX;
 use floe_store::op::{
     BatchWrite, BatchWriteItem, BatchWriteItemOutput, Faults, TABLE_NAMES_CONSTRAINT,
-    WRITES_CONSTRAINT, is_name,
+    WRITES_CONSTRAINT, is_valid_name,
 };
 
 use crate::wire::{
-    AsItem, AsList, Attributes, GivenNames, Map, OrNull, Refusal, Result, Split, Str, TableName,
-    echo, members, nameless, object, request, return_capacity, return_capacity_faults,
-    return_collection, return_collection_faults, write_collections, write_consumed_list,
-    write_list,
+    AsItem, AsList, Attributes, ListedUnits, Map, OrNull, RequestError, RequestTableNames, Result,
+    Str, TableName, echo, empty_name_error, members, object, request, return_capacity,
+    return_capacity_faults, return_collection, return_collection_faults, write_collections,
+    write_consumed_list, write_list,
 };
 
 members! {
@@ -24,35 +24,35 @@ members! {
         "ReturnItemCollectionMetrics" => return_item_collection_metrics: Str<'a>,
     }
 
-    /// One write: one of both.
+    /// One write: either a put or a delete.
     WriteRequest<'a> as "WriteRequest" {
         "PutRequest" => put_request: PutRequest<'a>,
         "DeleteRequest" => delete_request: DeleteRequest<'a>,
     }
 
-    /// Sets the whole item.
+    /// Puts an item.
     PutRequest<'a> as "PutRequest" {
         "Item" => item: Attributes,
     }
 
-    /// Removes an item.
+    /// Deletes an item.
     DeleteRequest<'a> as "DeleteRequest" {
         "Key" => key: Attributes,
     }
 }
 
-/// Tables by name, and the writes to each.
+/// The writes, by table name.
 type Tables<'t, 'a> = &'t [(Str<'a>, Vec<WriteRequest<'a>>)];
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let mut names = GivenNames::default();
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let mut names = RequestTableNames::default();
     let operation = operation(request(body)?, &mut names)?;
     let mut output = engine.batch_write_item(operation).await?;
-    names.name_costs(&mut output.consumed);
+    names.restore_names(&mut output.consumed);
     Ok(write(&output, &names))
 }
 
-fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<BatchWriteItem> {
+fn operation(request: Request<'_>, names: &mut RequestTableNames) -> Result<BatchWriteItem> {
     check_members(&request)?;
     let tables = request.request_items.map_or_else(Vec::new, |map| map.0);
     check_names_filled(&tables)?;
@@ -60,25 +60,25 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<BatchWriteI
     operation.return_capacity = return_capacity(&request.return_consumed_capacity);
     operation.return_collection = return_collection(&request.return_item_collection_metrics);
     for (name, writes) in tables {
-        // A table may be named twice, by its name and by its resource name.
-        let name = names.plain(TableName::new(name));
+        // A table may be named twice: by name and by ARN.
+        let name = names.plain_name(TableName::new(name));
         let requests = operation.requests.entry(name).or_default();
         requests.append(&mut batch_writes(writes)?);
     }
     Ok(operation)
 }
 
-/// The first write that is refused is reported, be it for what the engine finds.
+/// Converts the writes. The first invalid write is reported, including those that the engine would reject.
 fn batch_writes(requests: Vec<WriteRequest<'_>>) -> Result<Vec<BatchWrite>> {
     let mut writes: Vec<BatchWrite> = Vec::with_capacity(requests.len());
     for request in requests {
         match batch_write(request) {
             Ok(write) => writes.push(write),
-            Err(refusal) => {
+            Err(error) => {
                 for write in &writes {
                     write.validate()?;
                 }
-                return Err(refusal);
+                return Err(error);
             }
         }
     }
@@ -88,7 +88,7 @@ fn batch_writes(requests: Vec<WriteRequest<'_>>) -> Result<Vec<BatchWrite>> {
 fn check_members(request: &Request<'_>) -> Result<()> {
     let tables = request.request_items.as_ref().map(|tables| &*tables.0);
     if tables.is_some_and(<[_]>::is_empty) {
-        return Err(Refusal::validation(
+        return Err(RequestError::validation(
             "The requestItems parameter is required for BatchWriteItem",
         ));
     }
@@ -122,7 +122,7 @@ fn table_faults(faults: &mut Faults, tables: Tables<'_, '_>) {
 }
 
 impl WriteRequest<'_> {
-    /// The attributes of each request that it has, with the path of their member.
+    /// Returns the item or key of each request present, with its member path.
     fn attributes(&self) -> impl Iterator<Item = (&'static str, Option<&Attributes>)> {
         let (put, delete) = (self.put_request.as_ref(), self.delete_request.as_ref());
         let put = put.map(|put| ("putRequest.item", put.item.as_ref()));
@@ -131,9 +131,10 @@ impl WriteRequest<'_> {
     }
 }
 
-/// Names of tables come after all other members, alone.
+/// Checks table names. They are reported after all other members, alone.
 fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
-    let is_table = |name: &Str<'_>| is_name(name) || is_name(&TableName::new(Str::Borrowed(name)));
+    let is_table =
+        |name: &Str<'_>| is_valid_name(name) || is_valid_name(&TableName::new(Str::Borrowed(name)));
     let mut faults = Faults::new();
     if !tables.iter().all(|(name, _)| is_table(name)) {
         let tables = echo(AsTables(tables));
@@ -142,37 +143,38 @@ fn check_table_names(tables: Tables<'_, '_>) -> Result<()> {
     Ok(faults.into_result()?)
 }
 
-/// Names of attributes come before everything else in the items.
+/// Empty attribute names are reported before all other faults of items.
 fn check_names_filled(tables: Tables<'_, '_>) -> Result<()> {
     let writes = tables.iter().flat_map(|(_, writes)| writes);
     let mut attributes = writes.flat_map(WriteRequest::attributes);
-    match attributes.any(|(_, given)| given.is_some_and(Attributes::is_nameless)) {
-        true => Err(nameless(Layer::Older)),
-        false => Ok(()),
+    if attributes.any(|(_, given)| given.is_some_and(Attributes::has_empty_name)) {
+        return Err(empty_name_error(ValidationLayer::Older));
     }
+    Ok(())
 }
 
 fn batch_write(write: WriteRequest<'_>) -> Result<BatchWrite> {
-    let sound = |given: Option<Attributes>| given.unwrap_or_default().sound(Layer::Older);
+    let valid =
+        |given: Option<Attributes>| given.unwrap_or_default().into_valid(ValidationLayer::Older);
     match (write.put_request, write.delete_request) {
-        (Some(put), None) => sound(put.item).map(BatchWrite::Put),
-        (None, Some(delete)) => sound(delete.key).map(BatchWrite::Delete),
-        // In these words, of all that there are.
-        (None, None) | (Some(_), Some(_)) => Err(Refusal::validation(
-            ValueFault::Several.message(Layer::Older),
+        (Some(put), None) => valid(put.item).map(BatchWrite::Put),
+        (None, Some(delete)) => valid(delete.key).map(BatchWrite::Delete),
+        // DynamoDB reports the fault of a value here.
+        (None, None) | (Some(_), Some(_)) => Err(RequestError::validation(
+            ValueFault::MultipleTypes.message(ValidationLayer::Older),
         )),
     }
 }
 
-fn write(output: &BatchWriteItemOutput, names: &GivenNames) -> Vec<u8> {
+fn write(output: &BatchWriteItemOutput, names: &RequestTableNames) -> Vec<u8> {
     object(256, |w| {
         w.name("UnprocessedItems").object(|w| {
             for (table, writes) in &output.unprocessed {
-                write_list(w, names.given(table), writes, write_request);
+                write_list(w, names.name_in_request(table), writes, write_request);
             }
         });
         write_collections(w, &output.collections, names);
-        write_consumed_list(w, &output.consumed, Split::Total);
+        write_consumed_list(w, &output.consumed, ListedUnits::Total);
     })
 }
 
@@ -187,7 +189,7 @@ fn write_request(w: &mut Writer, write: &BatchWrite) {
     });
 }
 
-/// Shows the writes of a request.
+/// Displays the writes of a request.
 struct AsTables<'t, 'a>(Tables<'t, 'a>);
 
 impl Display for AsTables<'_, '_> {

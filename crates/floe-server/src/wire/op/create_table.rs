@@ -6,14 +6,14 @@ use floe_store::Engine;
 use floe_store::op::{CreateTable, Faults};
 use floe_store::table::{Billing, TableStatus, Throughput};
 
-use crate::wire::table::describe::{self, Moment};
+use crate::wire::table::describe::{self, TableLifecycle};
 use crate::wire::table::members::{
     GlobalIndex, KeyElement, LocalIndex, TableMembers, Tag, check_projection, check_supported,
-    key_schema, no_throughput,
+    key_schema, throughput_not_allowed,
 };
 use crate::wire::table::name;
 use crate::wire::table::settings::{encryption, scaling, table_class};
-use crate::wire::{Ignored, Refusal, Result, members, request, require};
+use crate::wire::{Ignored, RequestError, Result, members, request, require};
 
 members! {
     Request<'a> {
@@ -27,34 +27,34 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let operation = operation(engine, &request)?;
     let mut table = engine.create_table(operation).await?;
-    // The table is ready, but clients may wait for it to become so.
+    // The table is usable immediately, but clients may wait for it to become active.
     table.status = TableStatus::Creating;
     for index in &mut table.indexes {
         index.status = TableStatus::Creating;
     }
-    let moment = Moment::Creation;
-    Ok(describe::answer("TableDescription", &table, moment))
+    let lifecycle = TableLifecycle::Creating;
+    Ok(describe::response("TableDescription", &table, lifecycle))
 }
 
-/// The operation, checked as a whole: some checks of the request stand between those of the operation.
+/// Converts and validates the request. Some checks of the request come between those of the operation.
 fn operation(engine: &dyn Engine, request: &Request<'_>) -> Result<CreateTable> {
-    let given_name = name::present(request.table.table_name.clone())?;
+    let given_name = name::require(request.table.table_name.clone())?;
     let mut faults = Faults::new();
-    let mut operation = shape(request, &given_name, &mut faults);
+    let mut operation = convert(request, &given_name, &mut faults);
     operation.add_faults(&mut faults);
     faults.into_result()?;
-    name::own(engine, &given_name)?;
+    name::check_arn(engine, &given_name)?;
     check_supported([
         ("ResourcePolicy", request.resource_policy.is_some()),
         ("VectorIndexes", request.vector_indexes.is_some()),
     ])?;
     check_billing(&request.table)?;
     operation.validate_key()?;
-    check_lists(request)?;
+    check_index_lists(request)?;
     operation.validate()?;
     check_projections(request)?;
     request.table.check_stream(
@@ -67,8 +67,8 @@ fn operation(engine: &dyn Engine, request: &Request<'_>) -> Result<CreateTable> 
     Ok(operation)
 }
 
-/// The operation as far as nothing can be wrong with it but lengths and ranges.
-fn shape(request: &Request<'_>, name: &str, faults: &mut Faults) -> CreateTable {
+/// Converts the request. Faults other than lengths and ranges are recorded here.
+fn convert(request: &Request<'_>, name: &str, faults: &mut Faults) -> CreateTable {
     let table = &request.table;
     let throughput = table.throughput(faults);
     let billing = match table.billing_mode.as_deref() {
@@ -105,26 +105,26 @@ fn shape(request: &Request<'_>, name: &str, faults: &mut Faults) -> CreateTable 
     }
 }
 
-/// Throughput is reserved exactly if it is paid for.
+/// Throughput must be given exactly if billing is provisioned.
 fn check_billing(table: &TableMembers<'_>) -> Result<()> {
     let is_on_demand = table.billing_mode.as_deref() == Some("PAY_PER_REQUEST");
     match (is_on_demand, table.provisioned_throughput.is_some()) {
-        (true, true) => Err(no_throughput()),
-        (false, false) => Err(Refusal::invalid(
+        (true, true) => Err(throughput_not_allowed()),
+        (false, false) => Err(RequestError::invalid(
             "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
         )),
         _ => Ok(()),
     }
 }
 
-/// A list of indexes that is there has one.
-fn check_lists(request: &Request<'_>) -> Result<()> {
+/// A list of indexes must not be empty.
+fn check_index_lists(request: &Request<'_>) -> Result<()> {
     let local = request.local_secondary_indexes.as_ref().map(Vec::len);
     let global = request.global_secondary_indexes.as_ref().map(Vec::len);
     for (name, count) in [("Local", local), ("Global", global)] {
         if count == Some(0) {
             let message = format!("List of {name}SecondaryIndexes is empty");
-            return Err(Refusal::invalid(message));
+            return Err(RequestError::invalid(message));
         }
     }
     Ok(())
@@ -138,13 +138,13 @@ fn check_projections(request: &Request<'_>) -> Result<()> {
     indexes.try_for_each(|index| check_projection(index.projection.as_ref()))
 }
 
-/// Tags, each with a key of its own.
+/// Converts tags. Keys must be unique.
 pub(super) fn tags(list: &[Tag<'_>]) -> Result<BTreeMap<String, String>> {
     let mut tags = BTreeMap::new();
     for tag in list {
         let (key, value) = required_parts(tag)?;
         if tags.insert(key.to_owned(), value.to_owned()).is_some() {
-            return Err(Refusal::validation(format!(
+            return Err(RequestError::validation(format!(
                 "Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}"
             )));
         }
@@ -154,7 +154,7 @@ pub(super) fn tags(list: &[Tag<'_>]) -> Result<BTreeMap<String, String>> {
 
 fn required_parts<'t>(tag: &'t Tag<'_>) -> Result<(&'t str, &'t str)> {
     let missing = |what: &str| {
-        Refusal::validation(format!("The Tag {what} provided is invalid, {what}: null"))
+        RequestError::validation(format!("The Tag {what} provided is invalid, {what}: null"))
     };
     let key = tag.key.as_deref().ok_or_else(|| missing("Key"))?;
     let value = tag.value.as_deref().ok_or_else(|| missing("Value"))?;

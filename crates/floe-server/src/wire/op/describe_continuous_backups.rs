@@ -1,24 +1,24 @@
-//! DescribeContinuousBackups. There is nothing to go back to here, which tools ask for all the same.
+//! DescribeContinuousBackups. Point-in-time recovery is not supported, but tools query its status.
 
 use floe_store::{Engine, Error};
 
 use crate::wire::table::name;
-use crate::wire::{Refusal, Result, object};
+use crate::wire::{RequestError, Result, object};
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    describe(engine, name::requested(engine, body)?).await
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    describe(engine, name::from_request(engine, body)?).await
 }
 
-/// Says of a table that it cannot be brought back to an earlier moment.
+/// Reports that a table has no point-in-time recovery.
 pub(super) async fn describe(engine: &dyn Engine, name: String) -> Result<Vec<u8>> {
     let found = engine.describe_table(name.clone()).await;
     found.map_err(|error| match error {
-        Error::ResourceNotFound(_) => Refusal::TableNotFound(name),
+        Error::ResourceNotFound(_) => RequestError::TableNotFound(name),
         error => error.into(),
     })?;
     Ok(object(160, |w| {
         w.name("ContinuousBackupsDescription").object(|w| {
-            // DynamoDB says so of every table; whether there is something to go back to stands below.
+            // DynamoDB reports this for every table; the actual status is the member below.
             w.name("ContinuousBackupsStatus").string("ENABLED");
             w.name("PointInTimeRecoveryDescription")
                 .object(|w| w.name("PointInTimeRecoveryStatus").string("DISABLED"));

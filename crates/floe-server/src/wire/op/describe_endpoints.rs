@@ -2,8 +2,8 @@
 
 use crate::wire::{Result, empty_request, object};
 
-/// Where the service can be called, which clients may remember for a day.
-pub(crate) fn answer(endpoint: &str, body: &str) -> Result<Vec<u8>> {
+/// Returns the address of the service, which clients may cache for a day.
+pub(crate) fn handle(endpoint: &str, body: &str) -> Result<Vec<u8>> {
     empty_request(body)?;
     Ok(object(128, |w| {
         w.name("Endpoints").array(|w| {

@@ -2,7 +2,7 @@
 
 use crate::wire::{Result, empty_request, object};
 
-/// The quotas of a new account in most regions of AWS. Nothing is held to them here.
+/// The quotas of a new AWS account in most regions. They are not enforced here.
 const QUOTAS: [(&str, u64); 4] = [
     ("AccountMaxReadCapacityUnits", 80_000),
     ("AccountMaxWriteCapacityUnits", 80_000),
@@ -10,7 +10,7 @@ const QUOTAS: [(&str, u64); 4] = [
     ("TableMaxWriteCapacityUnits", 40_000),
 ];
 
-pub(crate) fn answer(body: &str) -> Result<Vec<u8>> {
+pub(crate) fn handle(body: &str) -> Result<Vec<u8>> {
     empty_request(body)?;
     Ok(object(160, |w| {
         for (name, units) in QUOTAS {

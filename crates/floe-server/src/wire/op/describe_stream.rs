@@ -1,13 +1,13 @@
 //! DescribeStream.
 
 use floe_store::Engine;
-use floe_store::json::{Writer, write_moment};
+use floe_store::json::{Writer, write_timestamp};
 use floe_store::limits::{DESCRIBE_STREAM_SHARDS_MAX, SHARD_ID_CHARS};
 use floe_store::op::{DescribeStream, Faults, Shard, StreamDescription, StreamStatus};
 
 use crate::wire::table::describe::write_key;
 use crate::wire::{
-    Result, Str, limit, limit_faults, members, object, request, require, word_faults, write_list,
+    Result, Str, enum_faults, limit, limit_faults, members, object, request, require, write_list,
     write_text,
 };
 
@@ -19,14 +19,14 @@ members! {
         "ShardFilter" => shard_filter: ShardFilter<'a>,
     }
 
-    /// Which shards are wanted: so far only the children of one.
+    /// Selects shards. Only the children of a shard are supported.
     ShardFilter<'a> as "ShardFilter" {
         "Type" => kind: Str<'a>,
         "ShardId" => shard_id: Str<'a>,
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     check_members(&request)?;
     let parent = request.shard_filter.and_then(|filter| filter.shard_id);
@@ -53,8 +53,8 @@ fn check_members(request: &Request<'_>) -> Result<()> {
         faults.length(shard, "exclusiveStartShardId", SHARD_ID_CHARS);
     }
     if let Some(filter) = &request.shard_filter {
-        let words = &["CHILD_SHARDS"];
-        word_faults(&mut faults, &filter.kind, "shardFilter.type", words);
+        let keywords = &["CHILD_SHARDS"];
+        enum_faults(&mut faults, &filter.kind, "shardFilter.type", keywords);
         if let Some(shard) = &filter.shard_id {
             faults.length(shard, "shardFilter.shardId", SHARD_ID_CHARS);
         }
@@ -62,7 +62,7 @@ fn check_members(request: &Request<'_>) -> Result<()> {
     Ok(faults.into_result()?)
 }
 
-/// The stream with those of its shards that follow the parent, looked for among all.
+/// Describes a stream with only the children of a shard, which are searched on all pages.
 async fn describe_children(
     engine: &dyn Engine,
     mut operation: DescribeStream,
@@ -95,7 +95,7 @@ fn write_description(w: &mut Writer, stream: &StreamDescription) {
     });
     w.name("StreamViewType").string(stream.view.as_str());
     w.name("CreationRequestDateTime");
-    write_moment(w, stream.created);
+    write_timestamp(w, stream.created);
     w.name("TableName").string(&stream.table_name);
     write_key(w, &stream.key_schema);
     write_list(w, "Shards", &stream.shards, write_shard);

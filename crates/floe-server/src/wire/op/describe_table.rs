@@ -3,12 +3,12 @@
 use floe_store::Engine;
 
 use crate::wire::Result;
-use crate::wire::table::describe::{self, Moment};
+use crate::wire::table::describe::{self, TableLifecycle};
 use crate::wire::table::name;
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let name = name::requested(engine, body)?;
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let name = name::from_request(engine, body)?;
     let table = engine.describe_table(name).await?;
-    let moment = Moment::Life(engine.now());
-    Ok(describe::answer("Table", &table, moment))
+    let lifecycle = TableLifecycle::Active(engine.now());
+    Ok(describe::response("Table", &table, lifecycle))
 }

@@ -5,8 +5,8 @@ use floe_store::Engine;
 use crate::wire::table::name;
 use crate::wire::{Result, object};
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let name = name::requested(engine, body)?;
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let name = name::from_request(engine, body)?;
     let table = engine.describe_table(name).await?;
     Ok(object(128, |w| {
         w.name("TimeToLiveDescription").object(|w| {

@@ -17,9 +17,9 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let operation = operation(request(body)?)?;
-    // An iterator begins with the resource name of its stream, as DynamoDB's do.
+    // Like DynamoDB's, an iterator begins with the ARN of its stream.
     let region = operation.iterator.split(':').nth(3).unwrap_or_default();
     let region = region.to_owned();
     let output = engine.get_records(operation).await?;

@@ -13,7 +13,7 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let operation = operation(request(body)?)?;
     let output = engine.list_tables(operation).await?;
     Ok(object(512, |w| {

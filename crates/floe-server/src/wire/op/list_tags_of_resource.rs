@@ -9,15 +9,15 @@ use crate::wire::{Result, Str, members, object, request, write_list};
 members! {
     Request<'a> {
         "ResourceArn" => resource_arn: Str<'a>,
-        // A table has no more tags than fit on one page.
+        // Ignored: all tags of a table fit on one page.
         "NextToken" => next_token: Str<'a>,
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let arn = request.resource_arn.as_deref();
-    let name = name::of_resource(engine, arn)?;
+    let name = name::from_arn(engine, arn)?;
     let table = engine.describe_table(name).await;
     let table = table.map_err(|error| missing_resource(error, arn.unwrap_or_default()))?;
     Ok(object(256, |w| {

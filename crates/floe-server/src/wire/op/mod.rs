@@ -1,9 +1,8 @@
-//! The operations, one file each: the request as it is read, the operation that it asks for, the answer as it is
-//! written.
+//! The operations, one file each: parsing the request, building the operation, and writing the response.
 //!
-//! Each takes a request through the same steps, in DynamoDB's order: the shape of the whole body first
-//! ([`read`](super::read)), then lengths, ranges and words of its members, reported together, then parameters that
-//! cannot be mixed, then values, then expressions. What needs the table is left to the engine.
+//! All validate a request in DynamoDB's order: first the types of the whole body ([`read`](super::read)), then lengths,
+//! ranges and enum values of its members, reported together, then forbidden combinations of parameters, then values,
+//! then expressions. Checks that need the table are left to the engine.
 
 pub(super) mod batch_get_item;
 pub(super) mod batch_write_item;

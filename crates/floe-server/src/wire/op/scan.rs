@@ -1,13 +1,13 @@
 //! Scan.
 
 use floe_store::Engine;
-use floe_store::json::Layer;
+use floe_store::json::ValidationLayer;
 use floe_store::op::{Scan, Segment};
 
 use crate::wire::legacy::filter::Filters;
 use crate::wire::{
-    Int, PageMembers, Refusal, Result, Segments, Str, members, request_and_layer, return_capacity,
-    write_item_hashed, write_page,
+    Int, PageMembers, RequestError, Result, Segments, Str, members, request_and_layer,
+    return_capacity, write_item_hashed, write_page,
 };
 
 members! {
@@ -18,7 +18,7 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let (mut request, layer) = request_and_layer::<Request<'_>>(body)?;
     let scan_filter = request.scan_filter.as_ref();
     let filters = [("scanFilter", scan_filter)];
@@ -29,32 +29,32 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let scan = operation(request, &table_name, layer)?;
     let select = scan.select;
     let mut page = engine.scan(scan).await?;
-    table_name.name_cost(&mut page.consumed);
+    table_name.restore_names(&mut page.consumed);
     Ok(write_page(&page, select, write_item_hashed))
 }
 
-fn operation(request: Request<'_>, table_name: &str, layer: Layer) -> Result<Scan> {
+fn operation(request: Request<'_>, table_name: &str, layer: ValidationLayer) -> Result<Scan> {
     let mut page = request.page;
-    let begun = page.begin(request.scan_filter, layer)?;
-    let mut parser = begun.placeholders.parser();
-    let wanted = page.parse(&mut parser, begun.filter, begun.listed)?;
+    let parameters = page.begin(request.scan_filter, layer)?;
+    let mut parser = parameters.placeholders.parser();
+    let selection = page.parse(&mut parser, parameters.filter, parameters.listed)?;
     let segment = segment(&request.segments)?;
     parser.finish()?;
     Ok(Scan {
         table_name: table_name.to_owned(),
         index_name: page.index_name.map(Str::into_owned),
-        filter: wanted.filter,
-        projection: wanted.projection,
-        select: wanted.select,
+        filter: selection.filter,
+        projection: selection.projection,
+        select: selection.select,
         limit: page.limit.map(Int::count),
-        start_key: begun.start_key,
+        start_key: parameters.start_key,
         segment,
         consistent: page.consistent_read.unwrap_or(false),
         return_capacity: return_capacity(&page.return_capacity),
     })
 }
 
-/// The segment, of which both numbers are given or none.
+/// Returns the segment. Both numbers must be given, or neither.
 fn segment(segments: &Segments<'_>) -> Result<Option<Segment>> {
     match (segments.segment, segments.total_segments) {
         (Some(index), Some(total)) => Ok(Some(Segment {
@@ -62,11 +62,11 @@ fn segment(segments: &Segments<'_>) -> Result<Option<Segment>> {
             total: total.count(),
         })),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Refusal::validation(
+        (Some(_), None) => Err(RequestError::validation(
             "The TotalSegments parameter is required but was not present in the request when Segment parameter is \
              present",
         )),
-        (None, Some(_)) => Err(Refusal::validation(
+        (None, Some(_)) => Err(RequestError::validation(
             "The Segment parameter is required but was not present in the request when parameter TotalSegments is \
              present",
         )),

@@ -6,7 +6,7 @@ use floe_store::{Engine, Error};
 use super::create_table::tags;
 use crate::wire::table::members::Tag;
 use crate::wire::table::name;
-use crate::wire::{Refusal, Result, Str, members, request};
+use crate::wire::{RequestError, Result, Str, members, request};
 
 members! {
     Request<'a> {
@@ -15,19 +15,19 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let arn = request.resource_arn.as_deref();
     let list = match (&request.tags, arn) {
         (Some(list), _) => list.as_slice(),
-        // Without a resource nothing else matters.
+        // A missing resource is reported before everything else.
         (None, None) => &[],
         (None, Some(_)) => return Err(null("tags")),
     };
-    let table_name = name::of_resource(engine, arn)?;
+    let table_name = name::from_arn(engine, arn)?;
     if list.is_empty() {
         let message = "Atleast one Tag needs to be provided as Input.";
-        return Err(Refusal::validation(message));
+        return Err(RequestError::validation(message));
     }
     let operation = UpdateTags {
         table_name,
@@ -39,20 +39,20 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     Ok(Vec::new())
 }
 
-/// The refusal of a member that is missing, by itself.
-pub(super) fn null(member: &str) -> Refusal {
+/// Returns the fault of a missing member, reported alone.
+pub(super) fn null(member: &str) -> RequestError {
     let mut faults = Faults::new();
     faults.add_null(member);
     match faults.into_result() {
         Err(error) => error.into(),
-        Ok(()) => Refusal::Serialization(None),
+        Ok(()) => RequestError::Serialization(None),
     }
 }
 
-/// A table that is not there is named by its resource name.
+/// Rewords an error for a table that does not exist, with its ARN.
 pub(super) fn missing_resource(error: Error, arn: &str) -> Error {
     match error {
-        // The service has spelled it so for years.
+        // The typo is DynamoDB's.
         Error::ResourceNotFound(_) => Error::ResourceNotFound(format!(
             "Requested resource not found: ResourcArn: {arn} not found"
         )),

@@ -3,16 +3,16 @@
 use std::fmt::{self, Display};
 
 use floe_store::Engine;
-use floe_store::json::{Layer, ValueFault};
+use floe_store::json::{ValidationLayer, ValueFault};
 use floe_store::limits::TRANSACT_ITEMS_MAX;
 use floe_store::op::{
     Faults, TransactGet, TransactGetItems, TransactGetItemsOutput, length_at_most,
 };
 
 use crate::wire::{
-    AsItem, AsList, AsNames, Attributes, GivenNames, Map, OrNull, Result, Split, Str, TableName,
-    Voice, echo, members, object, projection, request, require, return_capacity,
-    return_capacity_faults, room, write_consumed_list, write_item_hashed, write_list,
+    AsItem, AsList, AsNames, Attributes, ErrorStyle, ListedUnits, Map, OrNull, RequestTableNames,
+    Result, Str, TableName, echo, estimated_bytes, members, object, projection, request, require,
+    return_capacity, return_capacity_faults, write_consumed_list, write_item_hashed, write_list,
 };
 
 members! {
@@ -26,7 +26,7 @@ members! {
         "Get" => get: Get<'a>,
     }
 
-    /// Which item, and what of it.
+    /// The key, and the projection.
     Get<'a> as "Get" {
         "Key" => key: Attributes,
         "TableName" => table_name: TableName<'a>,
@@ -35,15 +35,15 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let mut names = GivenNames::default();
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let mut names = RequestTableNames::default();
     let operation = operation(request(body)?, &mut names)?;
     let mut output = engine.transact_get_items(operation).await?;
-    names.name_costs(&mut output.consumed);
+    names.restore_names(&mut output.consumed);
     Ok(write(&output))
 }
 
-fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGetItems> {
+fn operation(request: Request<'_>, names: &mut RequestTableNames) -> Result<TransactGetItems> {
     check_members(&request)?;
     let items = request.transact_items.unwrap_or_default();
     let gets: Vec<_> = items.into_iter().filter_map(|item| item.get).collect();
@@ -52,7 +52,7 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGet
         .iter()
         .filter_map(|get| get.key.as_ref()?.fault.as_ref());
     if let Some(fault) = ValueFault::first(faults) {
-        return Err(Voice::from(Layer::Older).refuse_value(fault));
+        return Err(ErrorStyle::from(ValidationLayer::Older).value_error(fault));
     }
     let gets: Result<Vec<_>> = gets
         .into_iter()
@@ -64,7 +64,8 @@ fn operation(request: Request<'_>, names: &mut GivenNames) -> Result<TransactGet
     })
 }
 
-/// What is missing is reported together with a word that is none; else the number of items comes before the word.
+/// Checks the members. Missing members are reported together with invalid enum values; otherwise the number of items is
+/// reported first.
 fn check_members(request: &Request<'_>) -> Result<()> {
     let mut faults = Faults::new();
     match &request.transact_items {
@@ -91,7 +92,7 @@ fn item_faults(faults: &mut Faults, at: usize, get: Option<&Get<'_>>) {
     require(faults, &get.table_name, format_args!("{path}.tableName"));
 }
 
-/// Too few are found by the operation.
+/// Checks the number of items. The operation reports that there are too few.
 fn check_count(items: &[TransactGetItem<'_>]) -> Result<()> {
     if items.is_empty() {
         TransactGetItems::default().validate()?;
@@ -113,18 +114,26 @@ fn check_table_names(gets: &[Get<'_>]) -> Result<()> {
     Ok(faults.into_result()?)
 }
 
-fn transact_get(get: Get<'_>, names: &mut GivenNames) -> Result<TransactGet> {
-    let key = get.key.unwrap_or_default().sound(Layer::Older)?;
+fn transact_get(get: Get<'_>, names: &mut RequestTableNames) -> Result<TransactGet> {
+    let key = get
+        .key
+        .unwrap_or_default()
+        .into_valid(ValidationLayer::Older)?;
     let names_given = get.expression_attribute_names;
-    let projection = projection(&get.projection_expression, names_given, None, Layer::Older)?;
+    let projection = projection(
+        &get.projection_expression,
+        names_given,
+        None,
+        ValidationLayer::Older,
+    )?;
     Ok(TransactGet {
         projection,
-        ..TransactGet::new(names.plain(get.table_name.unwrap_or_default()), key)
+        ..TransactGet::new(names.plain_name(get.table_name.unwrap_or_default()), key)
     })
 }
 
 fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
-    object(256 + room(output.items.iter().flatten()), |w| {
+    object(256 + estimated_bytes(output.items.iter().flatten()), |w| {
         write_list(w, "Responses", &output.items, |w, item| {
             w.object(|w| {
                 if let Some(item) = item {
@@ -132,7 +141,7 @@ fn write(output: &TransactGetItemsOutput) -> Vec<u8> {
                 }
             });
         });
-        write_consumed_list(w, &output.consumed, Split::Read);
+        write_consumed_list(w, &output.consumed, ListedUnits::Read);
     })
 }
 

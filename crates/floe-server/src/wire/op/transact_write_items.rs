@@ -10,8 +10,8 @@ use floe_store::op::{
 use floe_store::{Engine, Units};
 
 use crate::wire::{
-    AsList, GivenNames, Refusal, Result, Split, Str, echo, members, object, request,
-    return_capacity, return_capacity_faults, return_collection, return_collection_faults,
+    AsList, ListedUnits, RequestError, RequestTableNames, Result, Str, echo, members, object,
+    request, return_capacity, return_capacity_faults, return_collection, return_collection_faults,
     write_collections, write_consumed_list,
 };
 
@@ -26,15 +26,18 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
-    let mut names = GivenNames::default();
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+    let mut names = RequestTableNames::default();
     let operation = operation(request(body)?, &mut names)?;
     let mut output = engine.transact_write_items(operation).await?;
-    names.name_costs(&mut output.consumed);
+    names.restore_names(&mut output.consumed);
     Ok(write(&output, &names))
 }
 
-fn operation(mut request: Request<'_>, names: &mut GivenNames) -> Result<TransactWriteItems> {
+fn operation(
+    mut request: Request<'_>,
+    names: &mut RequestTableNames,
+) -> Result<TransactWriteItems> {
     let items = request.transact_items.take();
     check_members(&request, items.as_deref())?;
     let items = items.unwrap_or_default().into_iter();
@@ -46,7 +49,7 @@ fn operation(mut request: Request<'_>, names: &mut GivenNames) -> Result<Transac
     for action in actions {
         match action.into_write(names) {
             Ok(write) => writes.push(write),
-            Err(refusal) => return Err(refuse_first(&writes, refusal)),
+            Err(error) => return Err(first_error(&writes, error)),
         }
     }
     Ok(TransactWriteItems {
@@ -57,11 +60,11 @@ fn operation(mut request: Request<'_>, names: &mut GivenNames) -> Result<Transac
     })
 }
 
-/// Refuses the transaction for an action, unless one of those before it is refused for what the engine finds.
+/// Returns the error for an action. An earlier action that the engine would reject is reported first.
 #[cold]
-fn refuse_first(before: &[TransactWrite], refusal: Refusal) -> Refusal {
+fn first_error(before: &[TransactWrite], error: RequestError) -> RequestError {
     match before.iter().try_for_each(TransactWrite::validate) {
-        Ok(()) => refusal,
+        Ok(()) => error,
         Err(error) => error.into(),
     }
 }
@@ -83,7 +86,7 @@ fn check_members(request: &Request<'_>, items: Option<&[TransactWriteItem<'_>]>)
     Ok(faults.into_result()?)
 }
 
-/// The number of actions comes before everything else, alone.
+/// Checks the number of actions, which is reported first, alone.
 fn check_count(items: &[TransactWriteItem<'_>]) -> Result<()> {
     let mut faults = Faults::new();
     if items.is_empty() {
@@ -105,14 +108,15 @@ fn check_table_names(actions: &[Action<'_>]) -> Result<()> {
     Ok(faults.into_result()?)
 }
 
-fn write(output: &TransactWriteItemsOutput, names: &GivenNames) -> Vec<u8> {
-    // A transaction that was applied before has only been read about.
-    let split = match output.consumed.iter().any(|c| c.write > Units::ZERO) {
-        true => Split::Write,
-        false => Split::Read,
+fn write(output: &TransactWriteItemsOutput, names: &RequestTableNames) -> Vec<u8> {
+    // A replay of an applied transaction consumes read capacity only.
+    let listed = if output.consumed.iter().any(|c| c.write > Units::ZERO) {
+        ListedUnits::Write
+    } else {
+        ListedUnits::Read
     };
     object(64, |w| {
         write_collections(w, &output.collections, names);
-        write_consumed_list(w, &output.consumed, split);
+        write_consumed_list(w, &output.consumed, listed);
     })
 }

@@ -5,7 +5,7 @@ use floe_store::{Engine, Error};
 
 use super::tag_resource::null;
 use crate::wire::table::name;
-use crate::wire::{Refusal, Result, Str, members, request};
+use crate::wire::{RequestError, Result, Str, members, request};
 
 members! {
     Request<'a> {
@@ -14,17 +14,17 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let arn = request.resource_arn.as_deref();
     if request.tag_keys.is_none() && arn.is_some() {
         return Err(null("tagKeys"));
     }
-    let table_name = name::of_resource(engine, arn)?;
+    let table_name = name::from_arn(engine, arn)?;
     let keys = request.tag_keys.unwrap_or_default();
     if keys.is_empty() {
         let message = "Atleast one Tag Key needs to be provided as Input.";
-        return Err(Refusal::validation(message));
+        return Err(RequestError::validation(message));
     }
     let operation = UpdateTags {
         table_name,

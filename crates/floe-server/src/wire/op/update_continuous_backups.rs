@@ -1,11 +1,11 @@
-//! UpdateContinuousBackups. They can be left off.
+//! UpdateContinuousBackups. Backups can only be disabled.
 
 use floe_store::Engine;
 use floe_store::op::Faults;
 
 use super::describe_continuous_backups::describe;
 use crate::wire::table::name;
-use crate::wire::{Refusal, Result, TableName, members, request, require};
+use crate::wire::{RequestError, Result, TableName, members, request, require};
 
 members! {
     Request<'a> {
@@ -13,15 +13,15 @@ members! {
         "PointInTimeRecoverySpecification" => specification: Specification<'a>,
     }
 
-    /// Whether every moment can be gone back to.
+    /// Whether point-in-time recovery is enabled.
     Specification<'a> as "PointInTimeRecoverySpecification" {
         "PointInTimeRecoveryEnabled" => enabled: bool,
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
-    let name = name::required(engine, request.table_name)?;
+    let name = name::valid_name(engine, request.table_name)?;
     let mut faults = Faults::new();
     let path = "pointInTimeRecoverySpecification";
     require(&mut faults, &request.specification, path);
@@ -35,7 +35,7 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
         .is_some_and(|it| it.enabled == Some(true))
     {
         let message = "PointInTimeRecoverySpecification is not supported by this server";
-        return Err(Refusal::validation(message));
+        return Err(RequestError::validation(message));
     }
     describe(engine, name).await
 }

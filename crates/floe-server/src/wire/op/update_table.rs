@@ -4,16 +4,16 @@ use floe_store::Engine;
 use floe_store::op::{Faults, IndexUpdate, UpdateTable};
 use floe_store::table::{Billing, TableDescription, TableStatus, Throughput};
 
-use crate::wire::table::describe::{self, Moment};
+use crate::wire::table::describe::{self, TableLifecycle};
 use crate::wire::table::members::{
     AddedIndex, ProvisionedThroughput, TableMembers, check_projection, check_supported, index_name,
-    no_throughput, throughput,
+    throughput, throughput_not_allowed,
 };
 use crate::wire::table::name;
 use crate::wire::table::settings::{
     OnDemandMembers, WarmMembers, check_index_warm, encryption, scaling_update, table_class,
 };
-use crate::wire::{Ignored, Refusal, Result, Str, members, request};
+use crate::wire::{Ignored, RequestError, Result, Str, members, request};
 
 members! {
     Request<'a> {
@@ -23,14 +23,14 @@ members! {
         ..table: TableMembers<'a>,
     }
 
-    /// A change of a global index: one of the three.
+    /// A change of a global index: one of three actions.
     IndexUpdateMembers<'a> as "GlobalSecondaryIndexUpdate" {
         "Update" => update: ChangedIndex<'a>,
         "Create" => create: AddedIndex<'a>,
         "Delete" => delete: RemovedIndex<'a>,
     }
 
-    /// A change of the throughput of an index.
+    /// A change of an index's throughput.
     ChangedIndex<'a> as "UpdateGlobalSecondaryIndexAction" {
         "IndexName" => index_name: Str<'a>,
         "ProvisionedThroughput" => provisioned_throughput: ProvisionedThroughput<'a>,
@@ -38,13 +38,13 @@ members! {
         "WarmThroughput" => warm_throughput: WarmMembers<'a>,
     }
 
-    /// An index that is removed.
+    /// A deleted index.
     RemovedIndex<'a> as "DeleteGlobalSecondaryIndexAction" {
         "IndexName" => index_name: Str<'a>,
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
     let (has_mode, operation) = (
         request.table.billing_mode.is_some(),
@@ -55,22 +55,22 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
         && !has_mode
         && before.definition.billing == Billing::OnDemand
     {
-        return Err(no_throughput());
+        return Err(throughput_not_allowed());
     }
     let changes = Changes::of(&operation);
     let mut table = engine.update_table(operation).await?;
     changes.show(&before, &mut table);
-    let moment = Moment::Life(engine.now());
-    Ok(describe::answer("TableDescription", &table, moment))
+    let lifecycle = TableLifecycle::Active(engine.now());
+    Ok(describe::response("TableDescription", &table, lifecycle))
 }
 
 fn operation(engine: &dyn Engine, mut request: Request<'_>) -> Result<UpdateTable> {
-    let given_name = name::present(request.table.table_name.take())?;
+    let given_name = name::require(request.table.table_name.take())?;
     let mut faults = Faults::new();
-    let mut operation = shape(&request, &given_name, &mut faults);
+    let mut operation = convert(&request, &given_name, &mut faults);
     operation.add_faults(&mut faults);
     faults.into_result()?;
-    name::own(engine, &given_name)?;
+    name::check_arn(engine, &given_name)?;
     check_supported([
         ("ReplicaUpdates", request.replica_updates.is_some()),
         ("VectorIndexUpdates", request.vector_index_updates.is_some()),
@@ -90,8 +90,8 @@ fn operation(engine: &dyn Engine, mut request: Request<'_>) -> Result<UpdateTabl
     Ok(operation)
 }
 
-/// The operation as far as nothing can be wrong with it but lengths and ranges.
-fn shape(request: &Request<'_>, name: &str, faults: &mut Faults) -> UpdateTable {
+/// Converts the request. Faults other than lengths and ranges are recorded here.
+fn convert(request: &Request<'_>, name: &str, faults: &mut Faults) -> UpdateTable {
     let table = &request.table;
     let throughput = table.throughput(faults);
     let attribute_definitions = table.definitions(faults);
@@ -152,7 +152,7 @@ fn index_change(change: &ChangedIndex<'_>, path: &str, faults: &mut Faults) -> I
     }
 }
 
-/// A change is one action.
+/// A change must contain exactly one action.
 fn check_count(update: &IndexUpdateMembers<'_>) -> Result<()> {
     let actions = [
         update.update.is_some(),
@@ -160,18 +160,18 @@ fn check_count(update: &IndexUpdateMembers<'_>) -> Result<()> {
         update.delete.is_some(),
     ];
     match actions.into_iter().filter(|is_given| *is_given).count() {
-        0 => Err(Refusal::invalid(
+        0 => Err(RequestError::invalid(
             "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, \
              GlobalSecondaryIndexUpdate.Delete must not be null",
         )),
         1 => Ok(()),
-        _ => Err(Refusal::invalid(
+        _ => Err(RequestError::invalid(
             "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
         )),
     }
 }
 
-/// What is checked of a change of an index besides its shape.
+/// Checks a change of an index, except types, lengths and ranges.
 fn check_parts(update: &IndexUpdateMembers<'_>) -> Result<()> {
     if let Some(create) = &update.create {
         check_projection(create.global.index.projection.as_ref())?;
@@ -182,19 +182,19 @@ fn check_parts(update: &IndexUpdateMembers<'_>) -> Result<()> {
     })
 }
 
-/// Throughput is reserved exactly if it is paid for.
+/// Throughput must be given exactly if billing is provisioned.
 fn check_billing(table: &TableMembers<'_>) -> Result<()> {
     let has_throughput = table.provisioned_throughput.is_some();
     match (table.billing_mode.as_deref(), has_throughput) {
-        (Some("PAY_PER_REQUEST"), true) => Err(no_throughput()),
-        (Some("PROVISIONED"), false) => Err(Refusal::invalid(
+        (Some("PAY_PER_REQUEST"), true) => Err(throughput_not_allowed()),
+        (Some("PROVISIONED"), false) => Err(RequestError::invalid(
             "ProvisionedThroughput must be specified when BillingMode is PROVISIONED",
         )),
         _ => Ok(()),
     }
 }
 
-/// What an update changes, for its answer: DynamoDB shows a change that is under way, while here it is done.
+/// The changes of an update, for its response: DynamoDB describes them as in progress, while here they are complete.
 struct Changes {
     is_update: bool,
     has_throughput: bool,

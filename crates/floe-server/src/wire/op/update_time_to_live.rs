@@ -19,9 +19,9 @@ members! {
     }
 }
 
-pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
+pub(crate) async fn handle(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     let request: Request<'_> = request(body)?;
-    let given_name = name::present(request.table_name)?;
+    let given_name = name::require(request.table_name)?;
     let mut faults = Faults::new();
     let path = "timeToLiveSpecification";
     require(&mut faults, &request.specification, path);
@@ -40,13 +40,13 @@ pub(crate) async fn answer(engine: &dyn Engine, body: &str) -> Result<Vec<u8>> {
     };
     operation.add_faults(&mut faults);
     faults.into_result()?;
-    name::own(engine, &given_name)?;
-    let answer = object(128, |w| {
+    name::check_arn(engine, &given_name)?;
+    let response = object(128, |w| {
         w.name("TimeToLiveSpecification").object(|w| {
             w.name("Enabled").bool(operation.enabled);
             w.name("AttributeName").string(&operation.attribute);
         });
     });
     engine.update_time_to_live(operation).await?;
-    Ok(answer)
+    Ok(response)
 }

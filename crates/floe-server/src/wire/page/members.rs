@@ -1,17 +1,17 @@
-//! The members of Query and Scan, and the checks of them that come first, each stage telling all that it finds.
+//! The members of Query and Scan, and their first checks. Each stage reports all faults that it finds.
 //!
-//! A request is checked by the newer of DynamoDB's two layers of validation, unless it lacks what must be there or
-//! holds a number that is none of 32 bits: then the older one does it, in its own words and order.
+//! DynamoDB has two validation layers. The newer one validates a request, unless a required member is missing or a
+//! number is not a 32-bit integer: then the older one does, with its own messages and order.
 
-use floe_store::json::{Layer, ValueFault};
+use floe_store::json::{ValidationLayer, ValueFault};
 use floe_store::limits::{INDEX_NAME_CHARS, SCAN_SEGMENTS_MAX};
 use floe_store::op::Faults;
 
 use super::{Int, SELECTS};
 use crate::wire::legacy::filter::{Filters, filter_values, lacks_operator, operator_faults};
 use crate::wire::{
-    Attribute, Attributes, Map, Parameters, Refusal, Result, Str, TableName,
-    attributes_to_get_faults, members, nameless, return_capacity_faults, word_faults,
+    Attribute, Attributes, Map, Parameters, RequestError, Result, Str, TableName,
+    attributes_to_get_faults, empty_name_error, enum_faults, members, return_capacity_faults,
 };
 
 members! {
@@ -39,16 +39,16 @@ members! {
     }
 }
 
-/// Conditions of the older kind, each with the name of its member.
+/// Legacy filters, each with the name of its member.
 type OlderFilters<'f, 'r> = &'f [(&'static str, Option<&'r Filters<'r>>)];
 
-/// The greatest number of segments, and the last of them.
+/// Maximum number of segments, and the highest segment.
 const SEGMENTS_MAX: i32 = SCAN_SEGMENTS_MAX as i32;
 const SEGMENT_MAX: i32 = SEGMENTS_MAX - 1;
 
 impl PageMembers<'_> {
-    /// Refuses members that are missing or out of range, and then attributes without a name, which come before everything
-    /// that expressions say.
+    /// Rejects members that are missing or out of range, then attributes without a name, which are reported before all
+    /// faults of expressions.
     pub(crate) fn check(
         &self,
         segments: &Segments<'_>,
@@ -59,20 +59,19 @@ impl PageMembers<'_> {
         let values = self.values.iter().flat_map(|values| &values.0);
         let mut values = values.map(|(_, value)| value).chain(older);
         let mut listed = self.attributes_to_get.iter().flatten();
-        let is_nameless = listed.any(|name| name.is_empty())
-            || values.any(|value| value.fault.as_ref().is_some_and(ValueFault::is_nameless))
+        let has_empty_name = listed.any(|name| name.is_empty())
+            || values.any(|value| value.fault.as_ref().is_some_and(ValueFault::is_empty_name))
             || self
                 .exclusive_start_key
                 .as_ref()
-                .is_some_and(Attributes::is_nameless);
-        match is_nameless {
-            true => Err(nameless(Layer::Current)),
-            false => Ok(()),
+                .is_some_and(Attributes::has_empty_name);
+        if has_empty_name {
+            return Err(empty_name_error(ValidationLayer::Current));
         }
+        Ok(())
     }
 
-    /// Refuses parameters that cannot be mixed: those that both operations have, this filter of the older kind, and the key
-    /// conditions of Query.
+    /// Rejects forbidden combinations of the common parameters, this legacy filter, and the key conditions of Query.
     pub(crate) fn check_unmixed(
         &self,
         filter: (&'static str, bool),
@@ -94,14 +93,14 @@ impl PageMembers<'_> {
             names: self.names.is_some(),
             values: self.values.is_some(),
         };
-        parameters.check(Layer::Current)?;
-        // A projection holds no values.
-        match parameters.values && self.filter.is_none() && !key_expression {
-            true => Err(Refusal::validation(
+        parameters.check(ValidationLayer::Current)?;
+        // Projections contain no values.
+        if parameters.values && self.filter.is_none() && !key_expression {
+            return Err(RequestError::validation(
                 "ExpressionAttributeValues can only be specified when using expressions",
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     fn check_ranges(&self, segments: &Segments<'_>, filters: OlderFilters<'_, '_>) -> Result<()> {
@@ -127,7 +126,7 @@ impl PageMembers<'_> {
 
     fn older_faults(&self, segments: &Segments<'_>, filters: OlderFilters<'_, '_>) -> Faults {
         let mut faults = Faults::new();
-        word_faults(&mut faults, &self.select, "select", &SELECTS);
+        enum_faults(&mut faults, &self.select, "select", &SELECTS);
         if let Some(name) = &self.index_name {
             faults.pattern(name, "indexName");
             faults.length(name, "indexName", INDEX_NAME_CHARS);
@@ -140,8 +139,8 @@ impl PageMembers<'_> {
             None => faults.add_null("tableName"),
             Some(name) => faults.length(name, "tableName", 1..=usize::MAX),
         }
-        let word = &self.conditional_operator;
-        word_faults(&mut faults, word, "conditionalOperator", &["OR", "AND"]);
+        let keyword = &self.conditional_operator;
+        enum_faults(&mut faults, keyword, "conditionalOperator", &["OR", "AND"]);
         for (member, filters) in given(filters) {
             operator_faults(&mut faults, member, filters);
         }
@@ -158,25 +157,25 @@ impl PageMembers<'_> {
     fn range_faults(&self, segments: &Segments<'_>) -> Faults {
         let mut faults = Faults::new();
         if let Some(limit) = self.limit {
-            faults.value_unseen(limit.value, "Limit", 1..=i32::MAX);
+            faults.value_hidden(limit.value, "Limit", 1..=i32::MAX);
         }
         if let Some(segment) = segments.segment {
-            faults.value_unseen(segment.value, "Segment", 0..=SEGMENT_MAX);
+            faults.value_hidden(segment.value, "Segment", 0..=SEGMENT_MAX);
         }
         if let Some(total) = segments.total_segments {
-            faults.value_unseen(total.value, "TotalSegments", 1..=SEGMENTS_MAX);
+            faults.value_hidden(total.value, "TotalSegments", 1..=SEGMENTS_MAX);
         }
         if let Some(name) = &self.index_name {
-            faults.length_unseen(name, "IndexName", INDEX_NAME_CHARS);
+            faults.length_hidden(name, "IndexName", INDEX_NAME_CHARS);
         }
         if let Some(name) = &self.table_name {
-            faults.length_unseen(name, "TableName", 1..=usize::MAX);
+            faults.length_hidden(name, "TableName", 1..=usize::MAX);
         }
         faults
     }
 }
 
-/// The filters that are there.
+/// Returns the filters that are present.
 fn given<'f, 'r>(
     filters: OlderFilters<'f, 'r>,
 ) -> impl Iterator<Item = (&'static str, &'r Filters<'r>)> + use<'f, 'r> {

@@ -1,4 +1,4 @@
-//! Writes the description of a table, as all operations on tables answer it.
+//! Writes table descriptions, for the responses of all table operations.
 
 use floe_store::json::Writer;
 use floe_store::op::KeySchemaElement;
@@ -11,23 +11,27 @@ use floe_store::{Name, TableDef, Timestamp};
 
 use crate::wire::object;
 
-/// When in the life of a table it is described, on which depends what is described.
+/// The state in which a table is described, which determines the members of the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// It is being made: what it takes at once is described only if it was asked for.
-    Creation,
-    /// It is there at this moment.
-    Life(Timestamp),
-    /// It is being removed: its key and its indexes are left out.
-    Deletion,
+pub enum TableLifecycle {
+    /// The table is being created: warm throughput is described only if it was requested.
+    Creating,
+    /// The table exists at this time.
+    Active(Timestamp),
+    /// The table is being deleted: its key and indexes are left out.
+    Deleting,
 }
 
-/// The description of a table as the only member of an answer.
-pub(crate) fn answer(member: &str, table: &TableDescription, moment: Moment) -> Vec<u8> {
-    object(1024, |w| write(w.name(member), table, moment))
+/// Returns a response whose only member is the description of a table.
+pub(crate) fn response(
+    member: &str,
+    table: &TableDescription,
+    lifecycle: TableLifecycle,
+) -> Vec<u8> {
+    object(1024, |w| write(w.name(member), table, lifecycle))
 }
 
-/// A moment, in seconds with decimals.
+/// Writes a time in seconds with decimals.
 pub(crate) fn write_time(w: &mut Writer, time: Timestamp) {
     let (seconds, millis) = (time.as_secs(), time.as_millis() % 1000);
     match millis {
@@ -39,16 +43,16 @@ pub(crate) fn write_time(w: &mut Writer, time: Timestamp) {
     }
 }
 
-/// The description of a table.
-pub fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
+/// Writes the description of a table.
+pub fn write(w: &mut Writer, table: &TableDescription, lifecycle: TableLifecycle) {
     let definition = &table.definition;
     w.object(|w| {
-        if moment != Moment::Deletion {
+        if lifecycle != TableLifecycle::Deleting {
             write_definitions(w, definition);
             write_key(w, &definition.key.elements());
             write_time(w.name("CreationDateTime"), table.created);
-            write_indexes(w, table, IndexKind::Local, moment);
-            write_indexes(w, table, IndexKind::Global, moment);
+            write_indexes(w, table, IndexKind::Local, lifecycle);
+            write_indexes(w, table, IndexKind::Global, lifecycle);
         }
         w.name("TableName").string(&definition.name);
         w.name("TableStatus").string(table.status.as_str());
@@ -56,8 +60,8 @@ pub fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
         w.name("ItemCount").number(table.item_count);
         w.name("TableArn").string(&table.arn);
         w.name("TableId").string(&table.id);
-        write_billing(w, definition.billing, &table.history, moment);
-        write_scaling(w, &definition.scaling, definition.billing, moment);
+        write_billing(w, definition.billing, &table.history, lifecycle);
+        write_scaling(w, &definition.scaling, definition.billing, lifecycle);
         write_stream(w, table);
         write_class(w, definition, &table.history);
         if let Some(encryption) = &definition.encryption {
@@ -68,7 +72,7 @@ pub fn write(w: &mut Writer, table: &TableDescription, moment: Moment) {
     });
 }
 
-/// Sorted by name, as DynamoDB lists them.
+/// Writes attribute definitions, sorted by name as in DynamoDB.
 fn write_definitions(w: &mut Writer, table: &TableDef) {
     let keys = std::iter::once(&table.key).chain(table.indexes.iter().map(|index| &index.key));
     let mut attributes: Vec<(&Name, KeyKind)> = keys
@@ -87,7 +91,7 @@ fn write_definitions(w: &mut Writer, table: &TableDef) {
     });
 }
 
-/// The elements of a key.
+/// Writes the key schema.
 pub(crate) fn write_key(w: &mut Writer, elements: &[KeySchemaElement]) {
     w.name("KeySchema").array(|w| {
         for KeySchemaElement { name, role } in elements {
@@ -99,8 +103,13 @@ pub(crate) fn write_key(w: &mut Writer, elements: &[KeySchemaElement]) {
     });
 }
 
-/// A table that was ever paid for by the request says so for good.
-fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, moment: Moment) {
+/// Writes the billing mode. A table that was ever billed on demand keeps the summary.
+fn write_billing(
+    w: &mut Writer,
+    billing: Billing,
+    history: &TableHistory,
+    lifecycle: TableLifecycle,
+) {
     let (mode, throughput) = match billing {
         Billing::OnDemand => ("PAY_PER_REQUEST", NONE),
         Billing::Provisioned(throughput) => ("PROVISIONED", throughput),
@@ -114,9 +123,9 @@ fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, momen
                 write_time(w.name(member), change);
             }
         }
-        let decreases = match moment {
-            Moment::Life(now) => history.decreases_on(now),
-            Moment::Creation | Moment::Deletion => 0,
+        let decreases = match lifecycle {
+            TableLifecycle::Active(now) => history.decreases_on(now),
+            TableLifecycle::Creating | TableLifecycle::Deleting => 0,
         };
         w.name("NumberOfDecreasesToday").number(decreases);
         write_units(w, throughput);
@@ -131,7 +140,7 @@ fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, momen
         w.name(member).object(|w| {
             w.name(mode_member).string(mode);
             if let Some(since) = history.on_demand
-                && moment != Moment::Creation
+                && lifecycle != TableLifecycle::Creating
             {
                 write_time(w.name("LastUpdateToPayPerRequestDateTime"), since);
             }
@@ -139,7 +148,7 @@ fn write_billing(w: &mut Writer, billing: Billing, history: &TableHistory, momen
     }
 }
 
-/// What stands for reserved throughput where there is none.
+/// Reported instead of provisioned throughput where there is none.
 const NONE: Throughput = Throughput { read: 0, write: 0 };
 
 fn write_units(w: &mut Writer, throughput: Throughput) {
@@ -147,7 +156,7 @@ fn write_units(w: &mut Writer, throughput: Throughput) {
     w.name("WriteCapacityUnits").number(throughput.write);
 }
 
-fn write_scaling(w: &mut Writer, scaling: &Scaling, billing: Billing, moment: Moment) {
+fn write_scaling(w: &mut Writer, scaling: &Scaling, billing: Billing, lifecycle: TableLifecycle) {
     let OnDemandThroughput {
         read_max,
         write_max,
@@ -164,10 +173,10 @@ fn write_scaling(w: &mut Writer, scaling: &Scaling, billing: Billing, moment: Mo
             }
         });
     }
-    let status = match moment {
-        Moment::Life(_) => "ACTIVE",
-        Moment::Creation if scaling.warm.is_some() => "UPDATING",
-        Moment::Creation | Moment::Deletion => return,
+    let status = match lifecycle {
+        TableLifecycle::Active(_) => "ACTIVE",
+        TableLifecycle::Creating if scaling.warm.is_some() => "UPDATING",
+        TableLifecycle::Creating | TableLifecycle::Deleting => return,
     };
     let warm = scaling.warm_throughput(billing);
     w.name("WarmThroughput").object(|w| {
@@ -177,7 +186,12 @@ fn write_scaling(w: &mut Writer, scaling: &Scaling, billing: Billing, moment: Mo
     });
 }
 
-fn write_indexes(w: &mut Writer, table: &TableDescription, kind: IndexKind, moment: Moment) {
+fn write_indexes(
+    w: &mut Writer,
+    table: &TableDescription,
+    kind: IndexKind,
+    lifecycle: TableLifecycle,
+) {
     let described = table.definition.indexes.iter().zip(&table.indexes);
     let mut indexes = described.filter(|(index, _)| index.kind == kind).peekable();
     if indexes.peek().is_none() {
@@ -189,27 +203,33 @@ fn write_indexes(w: &mut Writer, table: &TableDescription, kind: IndexKind, mome
     };
     w.name(member).array(|w| {
         for (index, description) in indexes {
-            write_index(w, index, description, moment);
+            write_index(w, index, description, lifecycle);
         }
     });
 }
 
-fn write_index(w: &mut Writer, index: &IndexDef, description: &IndexDescription, moment: Moment) {
+fn write_index(
+    w: &mut Writer,
+    index: &IndexDef,
+    description: &IndexDescription,
+    lifecycle: TableLifecycle,
+) {
     w.object(|w| {
         w.name("IndexName").string(&index.name);
         write_key(w, &index.key.elements());
         write_projection(w, &index.projection);
         if index.kind == IndexKind::Global {
             w.name("IndexStatus").string(description.status.as_str());
-            // An index that is made with its table has nothing to be filled from.
-            if description.status == TableStatus::Creating && moment != Moment::Creation {
+            // An index created with its table has no items to backfill.
+            if description.status == TableStatus::Creating && lifecycle != TableLifecycle::Creating
+            {
                 w.name("Backfilling").bool(description.backfilling);
             }
             w.name("ProvisionedThroughput").object(|w| {
                 w.name("NumberOfDecreasesToday").number(0);
                 write_units(w, index.throughput.unwrap_or(NONE));
             });
-            write_scaling(w, &index.scaling, index.billing(), moment);
+            write_scaling(w, &index.scaling, index.billing(), lifecycle);
         }
         w.name("IndexSizeBytes").number(description.size_bytes);
         w.name("ItemCount").number(description.item_count);
@@ -255,9 +275,9 @@ fn write_class(w: &mut Writer, table: &TableDef, history: &TableHistory) {
     });
 }
 
-/// Nothing is encrypted here: the key is shown as it was asked for, in the form of a resource name.
+/// Writes the encryption. Nothing is encrypted here: the description repeats the requested key, as an ARN.
 fn write_encryption(w: &mut Writer, encryption: &Encryption, table_arn: &str) {
-    // What AWS manages for the account has an id of its own in each; here it is the same everywhere.
+    // In AWS the managed key of each account has its own id; here it is fixed.
     const MANAGED_KEY: &str = "00000000-0000-4000-8000-000000000000";
     let mut parts = table_arn.split(':').skip(3);
     let (region, account) = (parts.next(), parts.next());

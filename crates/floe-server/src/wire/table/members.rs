@@ -1,7 +1,7 @@
-//! The structures of which requests define tables, and what of `floe-store` they become.
+//! The structures with which requests define tables, and their conversion to `floe-store`.
 //!
-//! A fault that `floe-store` cannot express, such as a member that is missing or a word that DynamoDB does not know,
-//! is noted while the structure is converted. What stands in its place is sound, so that it is not reported twice.
+//! A fault that `floe-store` cannot express, such as a missing member or an unknown enum value, is recorded during the
+//! conversion. A valid value takes its place, so that it is not reported twice.
 
 use floe_store::Name;
 use floe_store::op::{CreateIndex, Faults, KeyRole, KeySchemaElement, length_at_least};
@@ -11,7 +11,7 @@ use super::settings::{
     EncryptionMembers, OnDemandMembers, WarmMembers, encryption_faults, scaling,
 };
 use crate::wire::{
-    Refusal, Result, Str, TableName, members, require, required_word_faults, word_faults,
+    RequestError, Result, Str, TableName, enum_faults, members, require, required_enum_faults,
 };
 
 members! {
@@ -23,7 +23,7 @@ members! {
 }
 
 members! {
-    /// An attribute of a key and its role.
+    /// A key attribute and its role.
     KeyElement<'a> as "KeySchemaElement" {
         "AttributeName" => attribute_name: Str<'a>,
         "KeyType" => key_type: Str<'a>,
@@ -31,7 +31,7 @@ members! {
 }
 
 members! {
-    /// What an index copies.
+    /// The projection of an index.
     ProjectionMembers<'a> as "Projection" {
         "ProjectionType" => projection_type: Str<'a>,
         "NonKeyAttributes" => non_key_attributes: Vec<Str<'a>>,
@@ -39,7 +39,7 @@ members! {
 }
 
 members! {
-    /// Reserved throughput.
+    /// Provisioned throughput.
     ProvisionedThroughput<'a> as "ProvisionedThroughput" {
         "ReadCapacityUnits" => read_capacity_units: i64,
         "WriteCapacityUnits" => write_capacity_units: i64,
@@ -47,7 +47,7 @@ members! {
 }
 
 members! {
-    /// What a global index that is made is, in both forms.
+    /// The members of a global index in CreateTable and UpdateTable.
     GlobalIndexMembers<'a> {
         "ProvisionedThroughput" => provisioned_throughput: ProvisionedThroughput<'a>,
         "OnDemandThroughput" => on_demand_throughput: OnDemandMembers<'a>,
@@ -57,7 +57,7 @@ members! {
 }
 
 members! {
-    /// What any index that is made is.
+    /// The members of any index.
     IndexMembers<'a> {
         "IndexName" => index_name: Str<'a>,
         "KeySchema" => key_schema: Vec<KeyElement<'a>>,
@@ -97,7 +97,7 @@ members! {
 }
 
 members! {
-    /// Whether a table has a stream, and which.
+    /// Whether a table has a stream, and its view type.
     StreamSpecification<'a> as "StreamSpecification" {
         "StreamEnabled" => stream_enabled: bool,
         "StreamViewType" => stream_view_type: Str<'a>,
@@ -113,43 +113,44 @@ members! {
 }
 
 impl TableMembers<'_> {
-    /// Refuses a stream that is switched on without images (in the first words), or off with them (in the second).
+    /// Rejects a stream that is enabled without a view type (first message) or disabled with one (second message).
     pub(crate) fn check_stream(&self, without_view: &str, with_view: &str) -> Result<()> {
         let Some(stream) = &self.stream_specification else {
             return Ok(());
         };
         let is_on = stream.stream_enabled == Some(true);
         match (is_on, stream.stream_view_type.is_some()) {
-            (true, false) => Err(Refusal::invalid(without_view)),
-            (false, true) => Err(Refusal::invalid(with_view)),
+            (true, false) => Err(RequestError::invalid(without_view)),
+            (false, true) => Err(RequestError::invalid(with_view)),
             _ => Ok(()),
         }
     }
 
-    /// The types of attributes.
+    /// Converts the attribute definitions.
     pub(crate) fn definitions(&self, faults: &mut Faults) -> Vec<(Name, KeyKind)> {
         let mut definitions = Vec::new();
         for (at, definition) in self.attribute_definitions.iter().flatten().enumerate() {
             let path = format!("attributeDefinitions.{}.member", at + 1);
             let name = attribute_name(definition.attribute_name.as_deref(), &path, faults);
-            let word = &definition.attribute_type;
+            let keyword = &definition.attribute_type;
             let path = format_args!("{path}.attributeType");
-            required_word_faults(faults, word, path, &["B", "N", "S"]);
-            let kind = word.as_deref().and_then(KeyKind::from_name);
+            required_enum_faults(faults, keyword, path, &["B", "N", "S"]);
+            let kind = keyword.as_deref().and_then(KeyKind::from_name);
             definitions.push((name, kind.unwrap_or(KeyKind::S)));
         }
         definitions
     }
 
-    /// The reserved throughput, after the words for how it is paid for.
+    /// Checks the billing mode, and converts the provisioned throughput.
     pub(crate) fn throughput(&self, faults: &mut Faults) -> Option<Throughput> {
-        let words = &["PROVISIONED", "PAY_PER_REQUEST"];
-        word_faults(faults, &self.billing_mode, "billingMode", words);
+        let keywords = &["PROVISIONED", "PAY_PER_REQUEST"];
+        enum_faults(faults, &self.billing_mode, "billingMode", keywords);
         let units = self.provisioned_throughput.as_ref();
         units.map(|units| throughput(units, "provisionedThroughput", faults))
     }
 
-    /// The images of a stream that is switched on (`Some(Some(..))`) or off (`Some(None)`), and the faults of the encryption.
+    /// Converts the view of a stream that is enabled (`Some(Some(..))`) or disabled (`Some(None)`), and checks the
+    /// encryption.
     pub(crate) fn stream(&self, faults: &mut Faults) -> Option<Option<StreamView>> {
         let stream = self.stream_specification.as_ref().map(|stream| {
             require(
@@ -157,10 +158,15 @@ impl TableMembers<'_> {
                 &stream.stream_enabled,
                 "streamSpecification.streamEnabled",
             );
-            let word = &stream.stream_view_type;
-            let words = &["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"];
-            word_faults(faults, word, "streamSpecification.streamViewType", words);
-            let view = word.as_deref().and_then(StreamView::from_name);
+            let keyword = &stream.stream_view_type;
+            let keywords = &["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"];
+            enum_faults(
+                faults,
+                keyword,
+                "streamSpecification.streamViewType",
+                keywords,
+            );
+            let view = keyword.as_deref().and_then(StreamView::from_name);
             let view = view.unwrap_or(StreamView::NewAndOldImages);
             (stream.stream_enabled == Some(true)).then_some(view)
         });
@@ -169,24 +175,24 @@ impl TableMembers<'_> {
     }
 }
 
-/// Refuses what this store has not, and must not be taken for done.
+/// Rejects members that are not supported and must not be ignored silently.
 pub(crate) fn check_supported(members: [(&str, bool); 2]) -> Result<()> {
     match members.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
-        Some((name, _)) => Err(Refusal::validation(format!(
+        Some((name, _)) => Err(RequestError::validation(format!(
             "{name} is not supported by this server"
         ))),
     }
 }
 
-/// Refuses throughput that is reserved and paid for by the request.
-pub(crate) fn no_throughput() -> Refusal {
-    Refusal::invalid(
+/// Returns the error for provisioned throughput with on-demand billing.
+pub(crate) fn throughput_not_allowed() -> RequestError {
+    RequestError::invalid(
         "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
     )
 }
 
-/// The elements of a key.
+/// Converts a key schema.
 pub(crate) fn key_schema(
     list: Option<&[KeyElement<'_>]>,
     path: &str,
@@ -195,7 +201,7 @@ pub(crate) fn key_schema(
     let Some(list) = list else {
         faults.add_null(path);
         return vec![KeySchemaElement {
-            name: SOUND_NAME.into(),
+            name: SUBSTITUTE_NAME.into(),
             role: KeyRole::Hash,
         }];
     };
@@ -203,10 +209,10 @@ pub(crate) fn key_schema(
     for (at, element) in list.iter().enumerate() {
         let path = format!("{path}.{}.member", at + 1);
         let name = attribute_name(element.attribute_name.as_deref(), &path, faults);
-        let word = &element.key_type;
+        let keyword = &element.key_type;
         let path = format_args!("{path}.keyType");
-        required_word_faults(faults, word, path, &["HASH", "RANGE"]);
-        let role = word.as_deref().and_then(KeyRole::from_name);
+        required_enum_faults(faults, keyword, path, &["HASH", "RANGE"]);
+        let role = keyword.as_deref().and_then(KeyRole::from_name);
         let role = role.unwrap_or(KeyRole::Hash);
         elements.push(KeySchemaElement { name, role });
     }
@@ -214,8 +220,8 @@ pub(crate) fn key_schema(
 }
 
 impl IndexMembers<'_> {
-    /// An index that is asked for, at this path of the request. DynamoDB looks at the name of a local one first, and at that
-    /// of a global one last.
+    /// Converts an index at this path of the request. DynamoDB checks the name of a local index first, and that of a
+    /// global one last.
     fn create(&self, kind: IndexKind, path: &str, faults: &mut Faults) -> CreateIndex {
         let given = self.index_name.as_deref();
         let first = (kind == IndexKind::Local).then(|| index_name(given, path, faults));
@@ -234,7 +240,7 @@ impl IndexMembers<'_> {
 }
 
 impl GlobalIndexMembers<'_> {
-    /// A global index that is asked for, at this path of the request.
+    /// Converts a global index at this path of the request.
     pub(crate) fn create(
         &self,
         path: &str,
@@ -256,24 +262,24 @@ impl GlobalIndexMembers<'_> {
 }
 
 impl LocalIndex<'_> {
-    /// A local index that is asked for, at this path of the request.
+    /// Converts a local index at this path of the request.
     pub(crate) fn create(&self, path: &str, faults: &mut Faults) -> CreateIndex {
         self.index.create(IndexKind::Local, path, faults)
     }
 }
 
-/// The name of an index.
+/// Converts the name of an index.
 pub(crate) fn index_name(name: Option<&str>, path: &str, faults: &mut Faults) -> String {
     match name {
         Some(name) => name.to_owned(),
         None => {
             faults.add_null(format_args!("{path}.indexName"));
-            SOUND_NAME.to_owned()
+            SUBSTITUTE_NAME.to_owned()
         }
     }
 }
 
-/// What an index copies. What does not fit together is found later, by [`check_projection`].
+/// Converts a projection. [`check_projection`] rejects inconsistent ones later.
 fn projection(
     projection: Option<&ProjectionMembers<'_>>,
     path: &str,
@@ -284,16 +290,21 @@ fn projection(
         faults.add_null(path);
         return Projection::All;
     };
-    let word = &projection.projection_type;
-    let words = &["ALL", "INCLUDE", "KEYS_ONLY"];
-    word_faults(faults, word, format_args!("{path}.projectionType"), words);
-    let word = word.as_deref();
+    let keyword = &projection.projection_type;
+    let keywords = &["ALL", "INCLUDE", "KEYS_ONLY"];
+    enum_faults(
+        faults,
+        keyword,
+        format_args!("{path}.projectionType"),
+        keywords,
+    );
+    let keyword = keyword.as_deref();
     let names = projection.non_key_attributes.as_deref();
-    if names.is_some_and(<[_]>::is_empty) && word != Some("INCLUDE") {
+    if names.is_some_and(<[_]>::is_empty) && keyword != Some("INCLUDE") {
         let path = format_args!("{path}.nonKeyAttributes");
         faults.add("[]", path, length_at_least(1));
     }
-    match (word, names) {
+    match (keyword, names) {
         (Some("KEYS_ONLY"), _) => Projection::KeysOnly,
         (Some("INCLUDE"), Some(names)) => {
             Projection::Include(names.iter().map(|name| Name::from(&**name)).collect())
@@ -302,26 +313,26 @@ fn projection(
     }
 }
 
-/// Refuses a projection whose parts do not fit together.
+/// Rejects a projection whose members are inconsistent.
 pub(crate) fn check_projection(projection: Option<&ProjectionMembers<'_>>) -> Result<()> {
     let Some(projection) = projection else {
         return Ok(());
     };
-    let word = projection.projection_type.as_deref();
-    let fault = match (word, projection.non_key_attributes.is_some()) {
+    let keyword = projection.projection_type.as_deref();
+    let fault = match (keyword, projection.non_key_attributes.is_some()) {
         (None, _) => "Unknown ProjectionType: null".to_owned(),
         (Some("INCLUDE"), false) => {
             "ProjectionType is INCLUDE, but NonKeyAttributes is not specified".to_owned()
         }
-        (Some(word @ ("ALL" | "KEYS_ONLY")), true) => {
-            format!("ProjectionType is {word}, but NonKeyAttributes is specified")
+        (Some(keyword @ ("ALL" | "KEYS_ONLY")), true) => {
+            format!("ProjectionType is {keyword}, but NonKeyAttributes is specified")
         }
         _ => return Ok(()),
     };
-    Err(Refusal::invalid(fault))
+    Err(RequestError::invalid(fault))
 }
 
-/// Reserved throughput, at this path of the request.
+/// Converts provisioned throughput at this path of the request.
 pub(crate) fn throughput(
     throughput: &ProvisionedThroughput<'_>,
     path: &str,
@@ -344,15 +355,15 @@ pub(crate) fn throughput(
     }
 }
 
-/// Stands for a name that is missing.
-const SOUND_NAME: &str = "missing";
+/// A valid name that replaces a missing one.
+const SUBSTITUTE_NAME: &str = "missing";
 
 fn attribute_name(name: Option<&str>, path: &str, faults: &mut Faults) -> Name {
     match name {
         Some(name) => Name::from(name),
         None => {
             faults.add_null(format_args!("{path}.attributeName"));
-            Name::from(SOUND_NAME)
+            Name::from(SUBSTITUTE_NAME)
         }
     }
 }

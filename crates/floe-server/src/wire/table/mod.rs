@@ -1,11 +1,11 @@
-//! Tables as requests define and answers describe them.
+//! Tables in requests and responses.
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | [`members`] | the structures of which requests define tables, made into what `floe-store` takes |
-//! | [`settings`] | those by which DynamoDB charges, scales and encrypts |
-//! | [`name`] | tables by their names and by their resource names |
-//! | [`describe`] | the descriptions in answers |
+//! | [`members`] | the structures that define tables, and their conversion to `floe-store` |
+//! | [`settings`] | billing, scaling and encryption |
+//! | [`name`] | table names and ARNs |
+//! | [`describe`] | table descriptions in responses |
 
 pub(crate) mod describe;
 pub(crate) mod members;

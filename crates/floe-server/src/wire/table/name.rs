@@ -1,62 +1,62 @@
-//! Tables by their names, and by their resource names.
+//! Table names and table ARNs.
 
 use floe_store::op::Faults;
 use floe_store::{Engine, Error};
 
-use crate::wire::{Refusal, Result, TableName, members, request};
+use crate::wire::{RequestError, Result, TableName, members, request};
 
 members! {
-    /// A request that names a table.
-    Named<'a> {
+    /// A request whose only member is a table name.
+    NameOnly<'a> {
         "TableName" => table_name: TableName<'a>,
     }
 }
 
-/// The plain name of the table that a request names, which has no other members.
-pub(crate) fn requested(engine: &dyn Engine, body: &str) -> Result<String> {
-    let request: Named<'_> = request(body)?;
-    required(engine, request.table_name)
+/// Parses a request whose only member is a table name. Returns the plain name.
+pub(crate) fn from_request(engine: &dyn Engine, body: &str) -> Result<String> {
+    let request: NameOnly<'_> = request(body)?;
+    valid_name(engine, request.table_name)
 }
 
-/// The plain name of the table that a request names, which must be there and be one that a table can have.
-pub(crate) fn required(engine: &dyn Engine, name: Option<TableName<'_>>) -> Result<String> {
-    let name = present(name)?;
+/// Returns the plain name of a table. The name must be present and valid.
+pub(crate) fn valid_name(engine: &dyn Engine, name: Option<TableName<'_>>) -> Result<String> {
+    let name = require(name)?;
     let mut faults = Faults::new();
     faults.table_name_by_pattern(&name);
     faults.into_result()?;
-    own(engine, &name)?;
+    check_arn(engine, &name)?;
     Ok(String::from(name))
 }
 
-/// The name of a table, which must be there.
-pub(crate) fn present(name: Option<TableName<'_>>) -> Result<TableName<'_>> {
+/// Returns the name of a table, which must be present.
+pub(crate) fn require(name: Option<TableName<'_>>) -> Result<TableName<'_>> {
     name.ok_or_else(|| {
-        Refusal::validation(
+        RequestError::validation(
             "The parameter 'TableName' is required but was not present in the request",
         )
     })
 }
 
-/// A resource name in the place of a name is that of a table here.
-pub(crate) fn own(engine: &dyn Engine, name: &TableName<'_>) -> Result<()> {
-    let Some((given, ours)) = name.resource_name().zip(engine.table_arn(name)) else {
+/// Checks that an ARN used as a name belongs to a table of this store.
+pub(crate) fn check_arn(engine: &dyn Engine, name: &TableName<'_>) -> Result<()> {
+    let Some((given, ours)) = name.arn().zip(engine.table_arn(name)) else {
         return Ok(());
     };
-    match foreign_part(given, &ours) {
+    match differing_part(given, &ours) {
         None => Ok(()),
         Some(ACCOUNT) => Err(access_denied()),
-        Some(part) => Err(Refusal::validation(format!(
+        Some(part) => Err(RequestError::validation(format!(
             "1 validation error detected: Invalid AWS {part} in '{given}'"
         ))),
     }
 }
 
-/// The table that a resource name stands for, as the operations on tags take it.
-pub(crate) fn of_resource(engine: &dyn Engine, arn: Option<&str>) -> Result<String> {
-    let arn = arn.ok_or_else(|| Refusal::validation("Invalid TableArn"))?;
+/// Returns the table name in an ARN, as the tag operations expect it.
+pub(crate) fn from_arn(engine: &dyn Engine, arn: Option<&str>) -> Result<String> {
+    let arn = arn.ok_or_else(|| RequestError::validation("Invalid TableArn"))?;
     if !arn.starts_with("arn:") {
         let message = format!("ARNs must start with 'arn:': {arn}");
-        return Err(Refusal::invalid(message));
+        return Err(RequestError::invalid(message));
     }
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
     let [_, _, "dynamodb", _, _, resource] = *parts else {
@@ -64,33 +64,33 @@ pub(crate) fn of_resource(engine: &dyn Engine, arn: Option<&str>) -> Result<Stri
     };
     let Some(table) = resource.strip_prefix("table/") else {
         let message = format!("Provided Arn is not a DynamoDB resource arn: {arn}");
-        return Err(Refusal::invalid(message));
+        return Err(RequestError::invalid(message));
     };
     let (table, rest) = table.split_once('/').unwrap_or((table, ""));
     if rest.starts_with("index/") {
-        return Err(Refusal::invalid(format!(
+        return Err(RequestError::invalid(format!(
             "Invalid resource arn provided, only table or stream is accepted. Provided \
              resource arn: {arn}"
         )));
     }
     let foreign = engine
         .table_arn(table)
-        .and_then(|ours| foreign_part(arn, &ours));
+        .and_then(|ours| differing_part(arn, &ours));
     match foreign {
         Some(ACCOUNT) => Err(access_denied()),
-        None if rest.is_empty() && floe_store::op::is_name(table) => Ok(table.to_owned()),
-        _ => Err(Refusal::validation(format!(
+        None if rest.is_empty() && floe_store::op::is_valid_name(table) => Ok(table.to_owned()),
+        _ => Err(RequestError::validation(format!(
             "Invalid TableArn: Invalid ResourceArn provided as input {arn}"
         ))),
     }
 }
 
-fn access_denied() -> Refusal {
-    Refusal::Store(Error::AccessDenied("Access is denied".to_owned()))
+fn access_denied() -> RequestError {
+    RequestError::Store(Error::AccessDenied("Access is denied".to_owned()))
 }
 
-/// The part in which a resource name differs from ours. Whose it is matters before where it is.
-fn foreign_part(given: &str, ours: &str) -> Option<&'static str> {
+/// Returns the part in which an ARN differs from ours. The account is compared first.
+fn differing_part(given: &str, ours: &str) -> Option<&'static str> {
     let part = |arn: &str, at: usize| arn.splitn(6, ':').nth(at).map(str::to_owned);
     let mut parts = [(4, ACCOUNT), (1, "partition"), (3, "region")].into_iter();
     parts
@@ -98,5 +98,5 @@ fn foreign_part(given: &str, ours: &str) -> Option<&'static str> {
         .map(|(_, part)| part)
 }
 
-/// The part of a resource name that says whose it is.
+/// The account part of an ARN.
 const ACCOUNT: &str = "account";

@@ -1,12 +1,12 @@
-//! The settings by which DynamoDB charges, scales and encrypts, as requests give them.
+//! The settings for billing, scaling and encryption in requests.
 
 use floe_store::op::{Faults, ScalingUpdate};
 use floe_store::table::{Billing, Encryption, OnDemandThroughput, Scaling, TableClass, Throughput};
 
-use crate::wire::{Refusal, Result, Str, members, word_faults};
+use crate::wire::{RequestError, Result, Str, enum_faults, members};
 
 members! {
-    /// The most that is taken of what is paid for by the request.
+    /// Maximum on-demand throughput.
     OnDemandMembers<'a> as "OnDemandThroughput" {
         "MaxReadRequestUnits" => max_read_request_units: i64,
         "MaxWriteRequestUnits" => max_write_request_units: i64,
@@ -14,7 +14,7 @@ members! {
 }
 
 members! {
-    /// What shall be taken at once.
+    /// Warm throughput.
     WarmMembers<'a> as "WarmThroughput" {
         "ReadUnitsPerSecond" => read_units_per_second: i64,
         "WriteUnitsPerSecond" => write_units_per_second: i64,
@@ -22,7 +22,7 @@ members! {
 }
 
 members! {
-    /// How a table is encrypted.
+    /// The encryption of a table.
     EncryptionMembers<'a> as "SSESpecification" {
         "Enabled" => enabled: bool,
         "SSEType" => sse_type: Str<'a>,
@@ -30,12 +30,12 @@ members! {
     }
 }
 
-/// A number of units; what is below zero is as wrong as zero.
+/// Converts a number of units. Negative numbers become zero, which is invalid too.
 fn units(units: i64) -> u64 {
     u64::try_from(units).unwrap_or(0)
 }
 
-/// How far a table or an index that is made shall scale.
+/// Converts the scaling of a new table or index.
 pub(crate) fn scaling(
     on_demand: Option<&OnDemandMembers<'_>>,
     warm: Option<&WarmMembers<'_>>,
@@ -60,7 +60,7 @@ fn is_warm(warm: &WarmMembers<'_>) -> bool {
     warm.read_units_per_second.is_some() || warm.write_units_per_second.is_some()
 }
 
-/// A change of how far a table or an index scales; -1 lifts a limit.
+/// Converts a change of the scaling of a table or index. -1 removes a limit.
 pub(crate) fn scaling_update(
     on_demand: Option<&OnDemandMembers<'_>>,
     warm: Option<&WarmMembers<'_>>,
@@ -83,10 +83,10 @@ pub(crate) fn scaling_update(
     }
 }
 
-/// Refuses a change of an index that says to take something at once, and not what.
+/// Rejects a change of an index with an empty warm throughput.
 pub(crate) fn check_index_warm(index: &str, warm: Option<&WarmMembers<'_>>) -> Result<()> {
     match warm {
-        Some(warm) if !is_warm(warm) => Err(Refusal::invalid(format!(
+        Some(warm) if !is_warm(warm) => Err(RequestError::invalid(format!(
             "WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond \
              specified for index: {index}"
         ))),
@@ -94,30 +94,32 @@ pub(crate) fn check_index_warm(index: &str, warm: Option<&WarmMembers<'_>>) -> R
     }
 }
 
-/// The storage class.
-pub(crate) fn table_class(word: Option<&str>) -> Result<Option<TableClass>> {
-    let Some(word) = word else { return Ok(None) };
+/// Converts the table class.
+pub(crate) fn table_class(keyword: Option<&str>) -> Result<Option<TableClass>> {
+    let Some(keyword) = keyword else {
+        return Ok(None);
+    };
     let mut classes = [TableClass::Standard, TableClass::StandardInfrequentAccess].into_iter();
-    let class = classes.find(|class| class.as_str() == word);
+    let class = classes.find(|class| class.as_str() == keyword);
     class.map(Some).ok_or_else(|| {
-        Refusal::validation(
+        RequestError::validation(
             "Invalid table-class parameter provided. Please try again with a valid table-class value: \
              [STANDARD, STANDARD_INFREQUENT_ACCESS].",
         )
     })
 }
 
-/// The words and lengths of an encryption.
+/// Checks the enum values and lengths of the encryption.
 pub(crate) fn encryption_faults(encryption: Option<&EncryptionMembers<'_>>, faults: &mut Faults) {
     let Some(encryption) = encryption else { return };
-    let (word, words) = (&encryption.sse_type, &["AES256", "KMS"]);
-    word_faults(faults, word, "sSESpecification.sSEType", words);
+    let (keyword, keywords) = (&encryption.sse_type, &["AES256", "KMS"]);
+    enum_faults(faults, keyword, "sSESpecification.sSEType", keywords);
     if let Some(key) = encryption.kms_master_key_id.as_deref() {
         faults.length(key, "sSESpecification.kMSMasterKeyId", 1..=2048);
     }
 }
 
-/// The encryption that is switched on (`Some(Some(..))`) or off (`Some(None)`).
+/// Converts an encryption that is enabled (`Some(Some(..))`) or disabled (`Some(None)`).
 pub(crate) fn encryption(
     encryption: Option<&EncryptionMembers<'_>>,
 ) -> Result<Option<Option<Encryption>>> {
@@ -137,5 +139,5 @@ pub(crate) fn encryption(
             return Ok(Some(Some(Encryption { key })));
         }
     };
-    Err(Refusal::invalid(fault))
+    Err(RequestError::invalid(fault))
 }

@@ -1,4 +1,4 @@
-//! Failures inside the engine: clients get DynamoDB's answers, without files, paths and names of what is inside.
+//! Failures inside the engine: responses do not contain files, paths or other internals.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use floe_server::{Options, Server, Service};
 use floe_store::op::{GetItem, GetItemOutput};
 use floe_store::{BoxFuture, Engine, Error, Result, forward_to};
 
-use crate::support::{Response, ask, call};
+use crate::support::{Response, call, exchange};
 
 /// An engine whose reads fail with this error.
-struct Failing {
+struct FailingEngine {
     inner: LocalEngine,
     error: Error,
 }
 
-impl Engine for Failing {
+impl Engine for FailingEngine {
     fn get_item(&self, _: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         Box::pin(async { Err(self.error.clone()) })
     }
@@ -25,19 +25,19 @@ impl Engine for Failing {
     forward_to!(self.inner; write_item, batch_write_item, transact_write_items);
 }
 
-async fn failed(error: Error) -> Response {
-    let engine = Failing {
+async fn response_to(error: Error) -> Response {
+    let engine = FailingEngine {
         inner: LocalEngine::memory().unwrap(),
         error,
     };
     let service = Service::new(Arc::new(engine));
     let server = Server::bind(Options::new(), service).await.unwrap().spawn();
     let get = r#"{"TableName":"things","Key":{"p":{"S":"x"}}}"#;
-    ask(server.local_addr(), &call("GetItem", get)).await
+    exchange(server.local_addr(), &call("GetItem", get)).await
 }
 
 #[tokio::test]
-async fn internals_stay_out_of_answers() {
+async fn responses_hide_internals() {
     let details = || "FjallError: Io(/var/lib/floe/data/7.sst)".to_owned();
     for error in [
         Error::Storage(details()),
@@ -46,7 +46,7 @@ async fn internals_stay_out_of_answers() {
         Error::Unreachable(details()),
     ] {
         let case = format!("{error:?}");
-        let response = failed(error).await;
+        let response = response_to(error).await;
         assert_eq!(response.status, 500, "{case}");
         assert_eq!(
             response.body,
@@ -58,9 +58,9 @@ async fn internals_stay_out_of_answers() {
 }
 
 #[tokio::test]
-async fn refused_writes_are_answered_with_503_and_a_message() {
+async fn rejected_writes_return_503_and_a_message() {
     let message = "the disk is full: writes are refused until there is space";
-    let response = failed(Error::Unavailable(message.to_owned())).await;
+    let response = response_to(Error::Unavailable(message.to_owned())).await;
     assert_eq!(response.status, 503);
     assert_eq!(
         response.body,

@@ -1,6 +1,6 @@
-//! What the server answers over HTTP: statuses, headers, limits, in the order in which DynamoDB looks at a request.
+//! HTTP responses: statuses, headers and limits, in DynamoDB's order of checks.
 //!
-//! The cases with a checksum are those of DynamoDB itself, as the tests of dynalite have recorded them.
+//! Cases with a checksum are responses of DynamoDB, recorded by the tests of dynalite.
 
 mod failures;
 mod health;
@@ -8,7 +8,7 @@ mod line_endings;
 
 use std::time::Duration;
 
-use crate::support::{ANYBODY, Client, Response, ask, call, request, start};
+use crate::support::{Client, Response, UNVERIFIED_AUTHORIZATION, call, exchange, request, start};
 use floe_server::{Limits, Options};
 
 const SERIALIZATION: (&str, u32) = (
@@ -23,13 +23,13 @@ const MISSING_TOKEN: (&str, u32) = (
     r#"{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}"#,
     2_088_342_776,
 );
-const NO_PAGE: (&str, u32) = ("<UnknownOperationException/>\n", 3_552_371_480);
+const UNKNOWN_PAGE: (&str, u32) = ("<UnknownOperationException/>\n", 3_552_371_480);
 
 const LIST: (&str, &str) = ("X-Amz-Target", "DynamoDB_20120810.ListTables");
 const JSON: &str = "application/json";
 const AMZ_JSON: &str = "application/x-amz-json-1.0";
 
-/// What every answer of DynamoDB has.
+/// Checks the headers that every response of DynamoDB has.
 fn check_headers(response: &Response, case: &str) {
     let id = response.header("x-amzn-requestid");
     let is_id = |b: u8| b.is_ascii_digit() || b.is_ascii_uppercase();
@@ -42,7 +42,7 @@ fn check_headers(response: &Response, case: &str) {
 
 async fn check(request: &str, status: u16, (body, checksum): (&str, u32), content_type: &str) {
     let server = start(Options::new()).await;
-    let response = ask(server.local_addr(), request).await;
+    let response = exchange(server.local_addr(), request).await;
     assert_eq!(response.body, body, "{request}");
     assert_eq!(response.status, status, "{request}");
     assert_eq!(
@@ -56,16 +56,16 @@ async fn check(request: &str, status: u16, (body, checksum): (&str, u32), conten
 }
 
 #[tokio::test]
-async fn a_get_asks_whether_the_service_is_up() {
-    let words = ("healthy: dynamodb.us-east-1.amazonaws.com ", 3_128_867_991);
-    check(&request("GET /", &[], ""), 200, words, "").await;
+async fn get_returns_the_health_page() {
+    let page = ("healthy: dynamodb.us-east-1.amazonaws.com ", 3_128_867_991);
+    check(&request("GET /", &[], ""), 200, page, "").await;
     let server = start(Options::new().region("eu-west-1")).await;
-    let response = ask(server.local_addr(), &request("GET /", &[], "")).await;
+    let response = exchange(server.local_addr(), &request("GET /", &[], "")).await;
     assert_eq!(response.body, "healthy: dynamodb.eu-west-1.amazonaws.com ");
 }
 
 #[tokio::test]
-async fn there_is_no_other_page() {
+async fn other_pages_do_not_exist() {
     for line in [
         "OPTIONS /",
         "PUT /",
@@ -76,23 +76,23 @@ async fn there_is_no_other_page() {
         "POST /abc",
         "POST //",
     ] {
-        check(&request(line, &[], ""), 404, NO_PAGE, "").await;
+        check(&request(line, &[], ""), 404, UNKNOWN_PAGE, "").await;
     }
 }
 
 #[tokio::test]
-async fn a_body_needs_a_type_that_dynamodb_knows() {
+async fn body_needs_a_supported_content_type() {
     let post = |content_type| request("POST /", &[("Content-Type", content_type), LIST], "hi");
-    check(&request("POST /", &[LIST], "hi"), 404, NO_PAGE, "").await;
+    check(&request("POST /", &[LIST], "hi"), 404, UNKNOWN_PAGE, "").await;
     for unknown in [
         "whatever",
         "application/x-amz-json-1.1",
         "application/jsonasdf",
         "text/plain",
     ] {
-        check(&post(unknown), 404, NO_PAGE, "").await;
+        check(&post(unknown), 404, UNKNOWN_PAGE, "").await;
     }
-    for (known, answered) in [
+    for (known, expected) in [
         (JSON, JSON),
         (AMZ_JSON, AMZ_JSON),
         ("application/json;", JSON),
@@ -100,12 +100,12 @@ async fn a_body_needs_a_type_that_dynamodb_knows() {
         ("application/json;blahblah", JSON),
         ("application/x-amz-json-1.0;blahblah", AMZ_JSON),
     ] {
-        check(&post(known), 400, SERIALIZATION, answered).await;
+        check(&post(known), 400, SERIALIZATION, expected).await;
     }
 }
 
 #[tokio::test]
-async fn the_operation_comes_after_the_body_and_before_the_signature() {
+async fn operation_is_checked_after_the_body_and_before_the_signature() {
     type Headers = &'static [(&'static str, &'static str)];
     let cases: [(Headers, &str, &str); 7] = [
         (&[], "", JSON),
@@ -124,13 +124,16 @@ async fn the_operation_comes_after_the_body_and_before_the_signature() {
         let request = request("POST /", headers, body);
         check(&request, 400, UNKNOWN_OPERATION, content_type).await;
     }
-    let signed = [("Authorization", ANYBODY), ("X-Amz-Date", "x")];
+    let signed = [
+        ("Authorization", UNVERIFIED_AUTHORIZATION),
+        ("X-Amz-Date", "x"),
+    ];
     let request = request("POST /", &signed, "");
     check(&request, 400, UNKNOWN_OPERATION, JSON).await;
 }
 
 #[tokio::test]
-async fn a_call_needs_a_signature() {
+async fn call_needs_a_signature() {
     let post = |line: &str, authorization: Option<&str>| {
         let mut headers = vec![LIST];
         headers.extend(authorization.map(|value| ("Authorization", value)));
@@ -159,7 +162,7 @@ fn incomplete(message: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_signature_needs_all_its_parts() {
+async fn signature_needs_all_parts() {
     let all = "Authorization header requires 'Credential' parameter. Authorization header requires 'Signature' \
                parameter. Authorization header requires 'SignedHeaders' parameter. Authorization header requires \
                existence of either a 'X-Amz-Date' or a 'Date' header. Authorization=AWS4-";
@@ -180,7 +183,7 @@ async fn a_signature_needs_all_its_parts() {
 }
 
 #[tokio::test]
-async fn a_signature_in_the_query_needs_all_its_parts_too() {
+async fn query_signature_needs_all_parts() {
     let all = "AWS query-string parameters must include 'X-Amz-Algorithm'. AWS query-string parameters must include \
                'X-Amz-Credential'. AWS query-string parameters must include 'X-Amz-Signature'. AWS query-string \
                parameters must include 'X-Amz-SignedHeaders'. AWS query-string parameters must include 'X-Amz-Date'. \
@@ -195,34 +198,38 @@ async fn a_signature_in_the_query_needs_all_its_parts_too() {
 }
 
 #[tokio::test]
-async fn a_signed_call_without_a_body_is_no_json() {
-    let headers = [LIST, ("Authorization", ANYBODY), ("X-Amz-Date", "x")];
+async fn signed_call_without_body_is_invalid_json() {
+    let headers = [
+        LIST,
+        ("Authorization", UNVERIFIED_AUTHORIZATION),
+        ("X-Amz-Date", "x"),
+    ];
     check(&request("POST /", &headers, ""), 400, SERIALIZATION, JSON).await;
 }
 
 #[tokio::test]
-async fn calls_are_answered_one_after_the_other_on_a_connection() {
+async fn requests_on_a_connection_are_handled_in_order() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
     for _ in 0..3 {
-        let response = client.ask(&call("ListTables", "{}")).await;
+        let response = client.exchange(&call("ListTables", "{}")).await;
         assert_eq!(response.status, 200);
         assert_eq!(response.body, r#"{"TableNames":[]}"#);
         assert_eq!(response.header("content-type"), AMZ_JSON);
         assert_eq!(response.header("connection"), "");
         check_headers(&response, "ListTables");
     }
-    // Two at once, and the answers come in their order.
+    // Two pipelined requests.
     client
         .send(call("ListTables", "{}") + &call("Nothing", "{}"))
         .await;
-    assert_eq!(client.response().await.status, 200);
-    assert_eq!(client.response().await.status, 400);
+    assert_eq!(client.read_response().await.status, 200);
+    assert_eq!(client.read_response().await.status, 400);
 }
 
-// On several threads, where a large body is read beside those that serve connections.
+// With several threads, so that the large body is parsed in a blocking section.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_may_come_in_pieces_or_in_chunks() {
+async fn body_may_arrive_in_pieces_or_chunks() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let whole = call("ListTables", r#"{"Limit":5}"#);
@@ -230,21 +237,24 @@ async fn a_body_may_come_in_pieces_or_in_chunks() {
         client.send(piece).await;
         tokio::task::yield_now().await;
     }
-    assert_eq!(client.response().await.status, 200);
+    assert_eq!(client.read_response().await.status, 200);
     let chunked = call("ListTables", "").replace("Content-Length: 0", "Transfer-Encoding: chunked");
     let chunks = "4\r\n{\"Li\r\n7\r\nmit\":5}\r\n0\r\n\r\n";
-    assert_eq!(client.ask(&(chunked + chunks)).await.status, 200);
-    // A large one that is padded with white space.
+    assert_eq!(client.exchange(&(chunked + chunks)).await.status, 200);
+    // A large body, padded with white space.
     let padded = format!("{{{}}}", " ".repeat(3_000_000));
-    assert_eq!(client.ask(&call("ListTables", &padded)).await.status, 200);
+    assert_eq!(
+        client.exchange(&call("ListTables", &padded)).await.status,
+        200
+    );
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_and_the_client_learns_why() {
+async fn body_that_is_too_large_is_rejected_with_413() {
     let server = start(Options::new()).await;
     let largest = " ".repeat(16 << 20);
     let mut client = Client::connect(server.local_addr()).await;
-    let response = client.ask(&call("ListTables", &largest)).await;
+    let response = client.exchange(&call("ListTables", &largest)).await;
     assert_eq!(response.body, SERIALIZATION.0);
 
     let (head, _) = largest.split_at(0);
@@ -254,42 +264,42 @@ async fn a_body_that_is_too_large_is_refused_and_the_client_learns_why() {
     let chunk = format!("1000001\r\n{largest} \r\n0\r\n\r\n");
     for request in [format!("{announced}{largest} "), chunked + &chunk] {
         let mut client = Client::connect(server.local_addr()).await;
-        let response = client.ask(&request).await;
+        let response = client.exchange(&request).await;
         assert_eq!(response.status, 413);
         assert_eq!(response.header("transfer-encoding"), "chunked");
         assert_eq!(response.header("connection"), "close");
     }
-    // Who asks before sending is told at once.
-    let asked = announced.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n");
+    // With `Expect: 100-continue` the error is sent at once.
+    let expecting = announced.replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n");
     let mut client = Client::connect(server.local_addr()).await;
-    assert_eq!(client.ask(&asked).await.status, 413);
+    assert_eq!(client.exchange(&expecting).await.status, 413);
 }
 
 #[tokio::test]
-async fn who_asks_whether_to_send_the_body_is_told_to() {
+async fn expect_100_continue_is_honored() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let whole = call("ListTables", "{}").replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n");
     let (head, body) = whole.split_at(whole.len() - 2);
-    assert_eq!(client.ask(head).await.status, 100);
-    assert_eq!(client.ask(body).await.status, 200);
+    assert_eq!(client.exchange(head).await.status, 100);
+    assert_eq!(client.exchange(body).await.status, 200);
 }
 
 #[tokio::test]
 async fn headers_are_limited() {
     let server = start(Options::new()).await;
     let long = "x".repeat(17 << 10);
-    let response = ask(
+    let response = exchange(
         server.local_addr(),
         &request("GET /", &[("X-Long", &long)], ""),
     )
     .await;
     assert_eq!(response.status, 431);
     let many = vec![("X-Many", "x"); 120];
-    let response = ask(server.local_addr(), &request("GET /", &many, "")).await;
+    let response = exchange(server.local_addr(), &request("GET /", &many, "")).await;
     assert_eq!(response.status, 431);
     let most = "x".repeat(14 << 10);
-    let response = ask(
+    let response = exchange(
         server.local_addr(),
         &request("GET /", &[("X-Long", &most)], ""),
     )
@@ -298,7 +308,7 @@ async fn headers_are_limited() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_refused() {
+async fn invalid_http_is_rejected() {
     let server = start(Options::new()).await;
     for text in [
         "hello\r\n\r\n",
@@ -307,38 +317,38 @@ async fn what_is_no_http_is_refused() {
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     ] {
         let mut client = Client::connect(server.local_addr()).await;
-        assert_eq!(client.ask(text).await.status, 400, "{text}");
+        assert_eq!(client.exchange(text).await.status, 400, "{text}");
         assert!(client.is_closed().await);
     }
 }
 
 #[tokio::test]
-async fn two_lengths_are_never_both_believed() {
+async fn content_length_with_chunked_encoding_is_no_smuggling() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
-    // To a server that believes the length, a second request is hidden in the body.
+    // A proxy that uses the length would see the second request as part of the body.
     let hidden = request("GET /", &[], "");
     let text = format!(
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}",
         hidden.len() + 5
     );
     client.send(text).await;
-    let first = client.response().await;
+    let first = client.read_response().await;
     assert_eq!(first.body, UNKNOWN_OPERATION.0);
     assert!(client.is_closed().await || first.header("connection") == "close");
 }
 
 #[tokio::test]
-async fn a_client_of_the_old_version_is_answered_once() {
+async fn http_1_0_connection_closes_after_one_response() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
-    let response = client.ask("GET / HTTP/1.0\r\n\r\n").await;
+    let response = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
     assert_eq!(response.status, 200);
     assert!(client.is_closed().await);
 }
 
 #[tokio::test]
-async fn deep_json_is_refused_and_harms_nobody() {
+async fn deeply_nested_json_is_rejected() {
     let server = start(Options::new()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let deep = "[".repeat(15 << 20);
@@ -349,26 +359,26 @@ async fn deep_json_is_refused_and_harms_nobody() {
         ("PutItem", &deep),
         ("PutItem", &item),
     ] {
-        let response = client.ask(&call(operation, body)).await;
+        let response = client.exchange(&call(operation, body)).await;
         assert_eq!(response.status, 400, "{operation}");
     }
-    assert_eq!(client.ask(&call("ListTables", "{}")).await.status, 200);
+    assert_eq!(client.exchange(&call("ListTables", "{}")).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_server_that_stops_answers_nobody_new() {
+async fn shutdown_closes_connections_and_rejects_new_ones() {
     let server = start(Options::new()).await;
     let address = server.local_addr();
     let mut client = Client::connect(address).await;
-    assert_eq!(client.ask(&call("ListTables", "{}")).await.status, 200);
+    assert_eq!(client.exchange(&call("ListTables", "{}")).await.status, 200);
     server.shutdown().await;
     assert!(client.is_closed().await);
-    let refused = tokio::net::TcpStream::connect(address).await;
-    assert!(refused.is_err());
+    let rejected = tokio::net::TcpStream::connect(address).await;
+    assert!(rejected.is_err());
 }
 
 #[tokio::test]
-async fn one_more_connection_takes_the_place_of_one_that_waits() {
+async fn new_connection_evicts_an_idle_one() {
     let limits = Limits {
         connections_max: 2,
         ..Limits::default()
@@ -376,15 +386,15 @@ async fn one_more_connection_takes_the_place_of_one_that_waits() {
     let server = start(Options::new().limits(limits)).await;
     let mut silent = Client::connect(server.local_addr()).await;
     let mut first = Client::connect(server.local_addr()).await;
-    assert_eq!(first.ask(&call("ListTables", "{}")).await.status, 200);
+    assert_eq!(first.exchange(&call("ListTables", "{}")).await.status, 200);
     let mut second = Client::connect(server.local_addr()).await;
-    assert_eq!(second.ask(&call("ListTables", "{}")).await.status, 200);
+    assert_eq!(second.exchange(&call("ListTables", "{}")).await.status, 200);
     assert!(silent.is_closed().await);
-    assert_eq!(first.ask(&call("ListTables", "{}")).await.status, 200);
+    assert_eq!(first.exchange(&call("ListTables", "{}")).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_slow_client_is_cut_off_on_a_real_socket_too() {
+async fn slow_client_is_disconnected_on_a_real_socket() {
     let limits = Limits {
         head_deadline: Duration::from_millis(300),
         ..Limits::default()

@@ -1,9 +1,9 @@
-//! Signs requests as a client does, written from AWS's description and apart from the server.
+//! Signs requests like a client, implemented from AWS's description independently of the server.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-/// A signed call, each part of which can be changed before or after it is signed.
+/// A call to be signed. Each part can be changed before or after signing.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) access_key: String,
@@ -20,7 +20,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call of 2015-08-30T12:36:00Z.
+    /// Returns a call at 2015-08-30T12:36:00Z.
     pub(crate) fn new(operation: &str, body: &str) -> Self {
         let headers = [
             ("content-type", "application/x-amz-json-1.0"),
@@ -44,8 +44,8 @@ impl Call {
         }
     }
 
-    /// The request with the header that signs it.
-    pub(crate) fn sign(&self) -> Signed {
+    /// Signs the call.
+    pub(crate) fn sign(&self) -> SignedCall {
         let scope = format!(
             "{}/{}/{}/{}",
             self.day, self.region, self.service, self.terminator
@@ -67,7 +67,7 @@ impl Call {
         for part in [&self.region, &self.service, &self.terminator] {
             key = mac(&key, part);
         }
-        Signed {
+        SignedCall {
             algorithm: "AWS4-HMAC-SHA256".to_owned(),
             credential: format!("{}/{scope}", self.access_key),
             names,
@@ -82,16 +82,16 @@ impl Call {
         values.join(",")
     }
 
-    /// Changes a header, or adds it.
+    /// Sets a header.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.headers.retain(|(known, _)| known != name);
         self.headers.push((name.to_owned(), value.to_owned()));
     }
 }
 
-/// A call with its signature.
+/// A signed call.
 #[derive(Clone, Debug)]
-pub(crate) struct Signed {
+pub(crate) struct SignedCall {
     pub(crate) algorithm: String,
     pub(crate) credential: String,
     pub(crate) names: String,
@@ -99,8 +99,8 @@ pub(crate) struct Signed {
     pub(crate) call: Call,
 }
 
-impl Signed {
-    /// As it goes over the wire.
+impl SignedCall {
+    /// Returns the HTTP request.
     pub(crate) fn text(&self) -> String {
         let query = match self.call.query.as_str() {
             "" => String::new(),

@@ -1,34 +1,34 @@
-//! A server to test, and a client that sends whatever it is told to.
+//! A test server, and an HTTP client that sends arbitrary bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use floe_local::LocalEngine;
-use floe_server::{Options, Running, Server, Service};
+use floe_server::{Options, Server, ServerHandle, Service};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A server on an empty engine in memory.
-pub(crate) async fn start(options: Options) -> Running {
+/// Starts a server on an empty engine in memory.
+pub(crate) async fn start(options: Options) -> ServerHandle {
     let engine = Arc::new(LocalEngine::memory().unwrap());
     let server = Server::bind(options, Service::new(engine)).await;
     server.unwrap().spawn()
 }
 
-/// An answer.
+/// An HTTP response.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body as received.
     pub(crate) bytes: Vec<u8>,
     /// The body as text; empty if it is compressed.
     pub(crate) body: String,
 }
 
 impl Response {
-    /// The value of a header; empty if it is not there.
+    /// Returns the value of a header; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
@@ -56,19 +56,19 @@ impl Client {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    pub(crate) async fn ask(&mut self, request: &str) -> Response {
+    pub(crate) async fn exchange(&mut self, request: &str) -> Response {
         self.send(request).await;
-        self.response().await
+        self.read_response().await
     }
 
-    /// Reads an answer.
-    pub(crate) async fn response(&mut self) -> Response {
+    /// Reads a response.
+    pub(crate) async fn read_response(&mut self) -> Response {
         let within = Duration::from_secs(60);
-        let read = tokio::time::timeout(within, self.read_response()).await;
-        read.expect("an answer comes")
+        let read = tokio::time::timeout(within, self.parse_response()).await;
+        read.expect("no response within 60 seconds")
     }
 
-    async fn read_response(&mut self) -> Response {
+    async fn parse_response(&mut self) -> Response {
         let end = loop {
             match find(&self.buffer, b"\r\n\r\n") {
                 Some(end) => break end + 4,
@@ -99,16 +99,16 @@ impl Client {
         response
     }
 
-    /// Whether the server has hung up, without a word.
+    /// Whether the server has closed the connection without sending anything.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let within = Duration::from_secs(30);
         let filled = tokio::time::timeout(within, self.fill()).await;
-        !filled.expect("the server hangs up")
+        !filled.expect("the server did not close the connection")
     }
 
     async fn fill(&mut self) -> bool {
         let mut piece = [0; 16 << 10];
-        // Closed and broken is the same to a client.
+        // A closed and a broken connection are equivalent.
         let read = self.stream.read(&mut piece).await.unwrap_or(0);
         self.buffer.extend_from_slice(&piece[..read]);
         read > 0
@@ -125,12 +125,12 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
         .position(|part| part == needle)
 }
 
-/// Sends one request on a connection of its own.
-pub(crate) async fn ask(address: SocketAddr, request: &str) -> Response {
-    Client::connect(address).await.ask(request).await
+/// Sends one request on a new connection.
+pub(crate) async fn exchange(address: SocketAddr, request: &str) -> Response {
+    Client::connect(address).await.exchange(request).await
 }
 
-/// A request: its first words, its headers besides the host and the length, and its body.
+/// Returns a request with this method and path, further headers, and body.
 pub(crate) fn request(line: &str, headers: &[(&str, &str)], body: &str) -> String {
     let mut text = format!("{line} HTTP/1.1\r\nHost: localhost\r\n");
     for (name, value) in headers {
@@ -139,18 +139,18 @@ pub(crate) fn request(line: &str, headers: &[(&str, &str)], body: &str) -> Strin
     format!("{text}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// The header of a signature that nobody verifies.
-pub(crate) const ANYBODY: &str = "AWS4-HMAC-SHA256 Credential=any/20150830/us-east-1/dynamodb/aws4_request, \
+/// A signature, for servers that do not verify it.
+pub(crate) const UNVERIFIED_AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20150830/us-east-1/dynamodb/aws4_request, \
      SignedHeaders=host;x-amz-date, Signature=0";
 
-/// A call that nobody has signed, on a server that lets everybody in.
+/// Returns a call with an unverified signature.
 pub(crate) fn call(operation: &str, body: &str) -> String {
     let target = format!("DynamoDB_20120810.{operation}");
     let headers = [
         ("Content-Type", "application/x-amz-json-1.0"),
         ("X-Amz-Target", target.as_str()),
         ("X-Amz-Date", "20150830T123600Z"),
-        ("Authorization", ANYBODY),
+        ("Authorization", UNVERIFIED_AUTHORIZATION),
     ];
     request("POST /", &headers, body)
 }

@@ -4,30 +4,30 @@ use floe_store::TableDef;
 use floe_store::table::KeyKind;
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// Two tables, `Hash` with a partition key and `Pair` with a sort key too, and a few items in them.
-async fn world() -> World {
-    let world = World::new();
+/// Returns a service with two tables, `Hash` with a partition key and `Pair` with a sort key too, and a few items.
+async fn service() -> TestService {
+    let service = TestService::new();
     let hash = TableDef::builder("Hash", "pk", KeyKind::S).build();
     let pair = TableDef::builder("Pair", "pk", KeyKind::S).sort_key("sk", KeyKind::N);
-    world.make(hash.unwrap()).await;
-    world.make(pair.build().unwrap()).await;
+    service.create_table(hash.unwrap()).await;
+    service.create_table(pair.build().unwrap()).await;
     let put = |item: Value| json!({"PutRequest": {"Item": item}});
     let items = json!({"RequestItems": {
         "Hash": [put(json!({"pk": {"S": "a"}, "n": {"N": "1"}, "m": {"M": {"x": {"S": "y"}}}})),
                  put(json!({"pk": {"S": "b"}, "n": {"N": "2"}}))],
         "Pair": [put(json!({"pk": {"S": "a"}, "sk": {"N": "1"}, "text": {"S": "t"}}))],
     }});
-    world.ok("BatchWriteItem", items).await;
-    world
+    service.ok("BatchWriteItem", items).await;
+    service
 }
 
 #[tokio::test]
-async fn items_are_read_by_table() {
-    let world = world().await;
-    let check = async |body: Value, answer: Value| {
-        assert_eq!(world.ok("BatchGetItem", body).await, answer);
+async fn items_are_returned_by_table() {
+    let service = service().await;
+    let check = async |body: Value, response: Value| {
+        assert_eq!(service.ok("BatchGetItem", body).await, response);
     };
     check(
         json!({"RequestItems": {
@@ -66,25 +66,28 @@ async fn items_are_read_by_table() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_left_to_be_asked_again_in_the_words_of_the_request() {
-    let world = world().await;
+async fn unprocessed_keys_repeat_the_request() {
+    let service = service().await;
     let text = "x".repeat(390 * 1024);
     for n in 0..44 {
         let item = json!({"pk": {"S": n.to_string()}, "data": {"S": text}});
         let put = json!({"RequestItems": {"Hash": [{"PutRequest": {"Item": item}}]}});
-        world.ok("BatchWriteItem", put).await;
+        service.ok("BatchWriteItem", put).await;
     }
     let keys: Vec<Value> = (0..44)
         .map(|n| json!({"pk": {"S": n.to_string()}}))
         .collect();
-    let asked = json!({"Keys": keys, "ConsistentRead": false, "ProjectionExpression": "#p",
+    let keys_and_attributes = json!({"Keys": keys, "ConsistentRead": false, "ProjectionExpression": "#p",
                        "ExpressionAttributeNames": {"#p": "pk"}});
-    let answer = world
-        .ok("BatchGetItem", json!({"RequestItems": {"Hash": asked}}))
+    let response = service
+        .ok(
+            "BatchGetItem",
+            json!({"RequestItems": {"Hash": keys_and_attributes}}),
+        )
         .await;
-    assert_eq!(answer["Responses"]["Hash"].as_array().unwrap().len(), 42);
+    assert_eq!(response["Responses"]["Hash"].as_array().unwrap().len(), 42);
     assert_eq!(
-        answer["UnprocessedKeys"],
+        response["UnprocessedKeys"],
         json!({"Hash": {"Keys": keys[42..], "ConsistentRead": false, "ProjectionExpression": "#p",
                         "ExpressionAttributeNames": {"#p": "pk"}}})
     );
@@ -97,11 +100,11 @@ const NAMES: &str = "Map keys must satisfy constraint: [Member must have length 
                      [a-zA-Z0-9_.-]+]";
 
 #[tokio::test]
-async fn members_are_checked_first_some_alone_and_some_together() {
-    let world = World::new();
+async fn member_faults_are_reported_alone_or_together() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
-        world
-            .invalid("BatchGetItem", &body.to_string(), message)
+        service
+            .expect_validation_error("BatchGetItem", &body.to_string(), message)
             .await;
     };
     let missing =
@@ -173,11 +176,13 @@ async fn members_are_checked_first_some_alone_and_some_together() {
 }
 
 #[tokio::test]
-async fn what_a_table_is_asked_is_checked_before_the_table_is_looked_for() {
-    let world = World::new();
+async fn requests_are_checked_before_the_table() {
+    let service = TestService::new();
     let check = async |table: Value, message: &str| {
         let body = json!({"RequestItems": {"abc": table}}).to_string();
-        world.invalid("BatchGetItem", &body, message).await;
+        service
+            .expect_validation_error("BatchGetItem", &body, message)
+            .await;
     };
     let mixed = "Can not use both expression and non-expression parameters in the same request: Non-expression \
                  parameters: {AttributesToGet} Expression parameters: {ProjectionExpression}";
@@ -234,21 +239,23 @@ async fn what_a_table_is_asked_is_checked_before_the_table_is_looked_for() {
         "Empty attribute name",
     )
     .await;
-    // An expression for one table does not go with the older parameter for another.
+    // An expression for one table cannot be combined with a legacy parameter for another.
     let body = json!({"RequestItems": {
         "abc": {"Keys": [{}], "AttributesToGet": ["a"]}, "abd": {"Keys": [{}], "ProjectionExpression": "a"},
     }});
-    world
-        .invalid("BatchGetItem", &body.to_string(), mixed)
+    service
+        .expect_validation_error("BatchGetItem", &body.to_string(), mixed)
         .await;
 }
 
 #[tokio::test]
-async fn values_of_keys_are_told_by_the_newer_layer() {
-    let world = World::new();
+async fn key_faults_are_reported_by_the_newer_layer() {
+    let service = TestService::new();
     let check = async |value: Value, message: &str| {
         let body = json!({"RequestItems": {"abc": {"Keys": [{"a": value}]}}}).to_string();
-        world.invalid("BatchGetItem", &body, message).await;
+        service
+            .expect_validation_error("BatchGetItem", &body, message)
+            .await;
     };
     let invalid = |message: &str| format!("One or more parameter values were invalid: {message}");
     for value in [
@@ -307,10 +314,10 @@ async fn values_of_keys_are_told_by_the_newer_layer() {
 
 #[tokio::test]
 async fn keys_are_checked_against_their_tables() {
-    let world = world().await;
+    let service = service().await;
     let not_found = json!({"RequestItems": {"Nowhere": {"Keys": [{}]}}}).to_string();
-    world
-        .refused(
+    service
+        .expect_error(
             "BatchGetItem",
             &not_found,
             "ResourceNotFoundException",
@@ -319,7 +326,9 @@ async fn keys_are_checked_against_their_tables() {
         .await;
     let check = async |table: &str, key: Value, message: &str| {
         let body = json!({"RequestItems": {table: {"Keys": [key]}}}).to_string();
-        world.invalid("BatchGetItem", &body, message).await;
+        service
+            .expect_validation_error("BatchGetItem", &body, message)
+            .await;
     };
     let mismatch = "The provided key element does not match the schema";
     for key in [
@@ -348,20 +357,20 @@ async fn keys_are_checked_against_their_tables() {
 }
 
 #[tokio::test]
-async fn an_item_of_which_the_projection_leaves_nothing_is_empty() {
-    let world = world().await;
+async fn empty_projection_returns_an_empty_item() {
+    let service = service().await;
     let body = json!({"RequestItems": {"Hash": {"Keys": [{"pk": {"S": "a"}}], "ProjectionExpression": "nothing"}}});
-    let answer = world.ok("BatchGetItem", body).await;
-    assert_eq!(answer["Responses"], json!({"Hash": [{}]}));
+    let response = service.ok("BatchGetItem", body).await;
+    assert_eq!(response["Responses"], json!({"Hash": [{}]}));
 }
 
 #[tokio::test]
-async fn a_table_can_be_named_by_its_resource_name() {
-    let world = world().await;
+async fn table_arn_is_accepted_as_name() {
+    let service = service().await;
     let arn = "arn:aws:dynamodb:us-east-1:123456789012:table/Hash";
     let body = json!({"RequestItems": {arn: {"Keys": [{"pk": {"S": "b"}}]}}, "ReturnConsumedCapacity": "TOTAL"});
     assert_eq!(
-        world.ok("BatchGetItem", body).await,
+        service.ok("BatchGetItem", body).await,
         json!({
             "Responses": {arn: [{"pk": {"S": "b"}, "n": {"N": "2"}}]},
             "UnprocessedKeys": {},
@@ -371,12 +380,12 @@ async fn a_table_can_be_named_by_its_resource_name() {
 }
 
 #[tokio::test]
-async fn what_is_of_another_type_is_refused_with_what_was_found() {
-    let world = World::new();
+async fn wrong_type_is_rejected_with_the_type_found() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
         let code = "SerializationException";
-        world
-            .refused("BatchGetItem", &body.to_string(), code, message)
+        service
+            .expect_error("BatchGetItem", &body.to_string(), code, message)
             .await;
     };
     let cast = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class \

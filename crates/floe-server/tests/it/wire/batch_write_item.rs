@@ -4,25 +4,25 @@ use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table `Pair` with a local index, and a table `Hash`.
-async fn world() -> World {
-    let world = World::new();
+/// Returns a service with a table `Pair` with a local index, and a table `Hash`.
+async fn service() -> TestService {
+    let service = TestService::new();
     let hash = TableDef::builder("Hash", "pk", KeyKind::S).build();
     let pair = TableDef::builder("Pair", "pk", KeyKind::S)
         .sort_key("sk", KeyKind::N)
         .local_index("by_n", "n", KeyKind::N, Projection::All);
-    world.make(hash.unwrap()).await;
-    world.make(pair.build().unwrap()).await;
-    world
+    service.create_table(hash.unwrap()).await;
+    service.create_table(pair.build().unwrap()).await;
+    service
 }
 
 #[tokio::test]
 async fn items_are_put_and_deleted() {
-    let world = world().await;
-    let check = async |body: Value, answer: Value| {
-        assert_eq!(world.ok("BatchWriteItem", body).await, answer);
+    let service = service().await;
+    let check = async |body: Value, response: Value| {
+        assert_eq!(service.ok("BatchWriteItem", body).await, response);
     };
     let put = |sk: &str| json!({"PutRequest": {"Item": {"pk": {"S": "a"}, "sk": {"N": sk}, "n": {"N": "7"}}}});
     let metrics =
@@ -48,7 +48,7 @@ async fn items_are_put_and_deleted() {
     .await;
     let keys = json!([{"pk": {"S": "a"}, "sk": {"N": "1"}}, {"pk": {"S": "a"}, "sk": {"N": "2"}}]);
     let read = json!({"RequestItems": {"Pair": {"Keys": keys}}});
-    let left = &world.ok("BatchGetItem", read).await["Responses"]["Pair"];
+    let left = &service.ok("BatchGetItem", read).await["Responses"]["Pair"];
     assert_eq!(
         *left,
         json!([{"pk": {"S": "a"}, "sk": {"N": "2"}, "n": {"N": "7"}}])
@@ -65,7 +65,7 @@ const NAMES: &str = "Map keys must satisfy constraint: [Member must have length 
 const WRITES: &str = "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member \
                       must have length greater than or equal to 1]";
 
-/// How DynamoDB repeats a text.
+/// Returns a text as DynamoDB repeats it.
 fn shown(text: &str) -> String {
     format!(
         "AttributeValue(s={text}, n=null, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, \
@@ -74,11 +74,11 @@ fn shown(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn members_are_checked_first_and_the_names_of_tables_after_them() {
-    let world = World::new();
+async fn members_are_checked_before_table_names() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
-        world
-            .invalid("BatchWriteItem", &body.to_string(), message)
+        service
+            .expect_validation_error("BatchWriteItem", &body.to_string(), message)
             .await;
     };
     let missing =
@@ -136,8 +136,8 @@ async fn members_are_checked_first_and_the_names_of_tables_after_them() {
 }
 
 #[tokio::test]
-async fn a_batch_writes_up_to_25_items_over_all_tables() {
-    let world = World::new();
+async fn batch_is_limited_to_25_items_over_all_tables() {
+    let service = TestService::new();
     let puts = |count: usize| {
         let put = |n: usize| json!({"PutRequest": {"Item": {"pk": {"S": n.to_string()}}}});
         (0..count).map(put).collect::<Value>()
@@ -147,8 +147,8 @@ async fn a_batch_writes_up_to_25_items_over_all_tables() {
         json!({"abc": puts(20), "abd": puts(6)}),
     ] {
         let body = json!({"RequestItems": tables}).to_string();
-        let (status, answer) = world.call("BatchWriteItem", &body).await;
-        let message = answer["message"].as_str().unwrap();
+        let (status, response) = service.call("BatchWriteItem", &body).await;
+        let message = response["message"].as_str().unwrap();
         assert_eq!(status, 400);
         assert!(message.starts_with("1 validation error detected: Value '{abc=[WriteRequest("));
         assert!(message.ends_with(&format!(
@@ -157,8 +157,8 @@ async fn a_batch_writes_up_to_25_items_over_all_tables() {
     }
     let body = json!({"RequestItems": {"abc": puts(25)}}).to_string();
     let not_found = "ResourceNotFoundException";
-    world
-        .refused(
+    service
+        .expect_error(
             "BatchWriteItem",
             &body,
             not_found,
@@ -168,11 +168,13 @@ async fn a_batch_writes_up_to_25_items_over_all_tables() {
 }
 
 #[tokio::test]
-async fn items_are_told_by_the_older_layer_before_the_table_is_looked_for() {
-    let world = World::new();
+async fn item_faults_are_reported_by_the_older_layer() {
+    let service = TestService::new();
     let check = async |writes: Value, message: &str| {
         let body = json!({"RequestItems": {"abc": writes}}).to_string();
-        world.invalid("BatchWriteItem", &body, message).await;
+        service
+            .expect_validation_error("BatchWriteItem", &body, message)
+            .await;
     };
     let several = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the \
                    supported datatypes";
@@ -225,8 +227,8 @@ async fn items_are_told_by_the_older_layer_before_the_table_is_looked_for() {
 }
 
 #[tokio::test]
-async fn items_are_checked_against_their_tables_before_any_is_written() {
-    let world = world().await;
+async fn all_items_are_checked_before_any_is_written() {
+    let service = service().await;
     let check = async |table: &str, write: Value, message: &str| {
         let good = json!({"PutRequest": {"Item": {"pk": {"S": "good"}}}});
         let writes = match table {
@@ -234,7 +236,9 @@ async fn items_are_checked_against_their_tables_before_any_is_written() {
             _ => json!({"Hash": [good], table: [write]}),
         };
         let body = json!({"RequestItems": writes}).to_string();
-        world.invalid("BatchWriteItem", &body, message).await;
+        service
+            .expect_validation_error("BatchWriteItem", &body, message)
+            .await;
     };
     let put = |item: Value| json!({"PutRequest": {"Item": item}});
     let delete = |key: Value| json!({"DeleteRequest": {"Key": key}});
@@ -279,14 +283,14 @@ async fn items_are_checked_against_their_tables_before_any_is_written() {
     check("Hash", delete(json!({"pk": {"S": "good"}})), duplicates).await;
     let read = json!({"RequestItems": {"Hash": {"Keys": [{"pk": {"S": "good"}}]}}});
     assert_eq!(
-        world.ok("BatchGetItem", read).await["Responses"],
+        service.ok("BatchGetItem", read).await["Responses"],
         json!({"Hash": []})
     );
 }
 
 #[tokio::test]
-async fn a_table_can_be_named_by_its_resource_name() {
-    let world = world().await;
+async fn table_arn_is_accepted_as_name() {
+    let service = service().await;
     let arn = "arn:aws:dynamodb:us-east-1:123456789012:table/Pair";
     let item = json!({"pk": {"S": "a"}, "sk": {"N": "1"}});
     let body = json!({"RequestItems": {arn: [{"PutRequest": {"Item": item}}]},
@@ -294,7 +298,7 @@ async fn a_table_can_be_named_by_its_resource_name() {
     let metrics =
         json!({"ItemCollectionKey": {"pk": {"S": "a"}}, "SizeEstimateRangeGB": [0.0, 1.0]});
     assert_eq!(
-        world.ok("BatchWriteItem", body).await,
+        service.ok("BatchWriteItem", body).await,
         json!({
             "UnprocessedItems": {},
             "ItemCollectionMetrics": {arn: [metrics]},
@@ -304,19 +308,23 @@ async fn a_table_can_be_named_by_its_resource_name() {
     let delete =
         |sk: &str| json!([{"DeleteRequest": {"Key": {"pk": {"S": "a"}, "sk": {"N": sk}}}}]);
     let both = json!({"RequestItems": {arn: delete("1"), "Pair": delete("2")}});
-    world.ok("BatchWriteItem", both).await;
+    service.ok("BatchWriteItem", both).await;
     let both = json!({"RequestItems": {arn: delete("1"), "Pair": delete("1")}}).to_string();
     let message = "Provided list of item keys contains duplicates";
-    world.invalid("BatchWriteItem", &both, message).await;
+    service
+        .expect_validation_error("BatchWriteItem", &both, message)
+        .await;
 }
 
 #[tokio::test]
-async fn what_is_of_another_type_is_refused_with_what_was_found() {
-    let world = World::new();
+async fn wrong_type_is_rejected_with_the_type_found() {
+    let service = TestService::new();
     let check = async |writes: Value, message: &str| {
         let body = json!({"RequestItems": {"abc": writes}}).to_string();
         let code = "SerializationException";
-        world.refused("BatchWriteItem", &body, code, message).await;
+        service
+            .expect_error("BatchWriteItem", &body, code, message)
+            .await;
     };
     let class = "com.amazonaws.dynamodb.v20120810";
     check(
@@ -352,7 +360,7 @@ async fn what_is_of_another_type_is_refused_with_what_was_found() {
     let message = format!(
         "Unrecognized collection type java.util.Map<java.lang.String, java.util.List<{class}.WriteRequest>>"
     );
-    world
-        .refused("BatchWriteItem", &body, "SerializationException", &message)
+    service
+        .expect_error("BatchWriteItem", &body, "SerializationException", &message)
         .await;
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table of two text attributes, with these members set; `null` leaves one out.
+/// Returns a table with two text attributes and these members; `null` removes one.
 fn table(members: Value) -> Value {
     let mut body = json!({
         "TableName": "abc",
@@ -20,13 +20,13 @@ fn table(members: Value) -> Value {
     body
 }
 
-/// Definitions of text attributes.
+/// Returns definitions of text attributes.
 pub(crate) fn attributes(names: &[&str]) -> Value {
     let definition = |name: &&str| json!({"AttributeName": name, "AttributeType": "S"});
     names.iter().map(definition).collect()
 }
 
-/// A key: the first attribute parts, the others sort.
+/// Returns a key schema: the first attribute is the partition key, the others are sort keys.
 pub(crate) fn key(names: &[&str]) -> Value {
     let role = |at| if at == 0 { "HASH" } else { "RANGE" };
     let elements = names.iter().enumerate();
@@ -62,22 +62,22 @@ fn invalid(message: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_table_is_made_described_listed_and_removed() {
-    let world = World::new();
-    world.table("Users").await;
+async fn table_is_created_described_listed_and_deleted() {
+    let service = TestService::new();
+    service.table("Users").await;
     let name = json!({"TableName": "Users"});
-    let table = world.ok("DescribeTable", name.clone()).await["Table"].clone();
+    let table = service.ok("DescribeTable", name.clone()).await["Table"].clone();
     assert_eq!(table["TableStatus"], "ACTIVE");
-    let tables = world.ok("ListTables", json!({})).await;
+    let tables = service.ok("ListTables", json!({})).await;
     assert_eq!(tables, json!({"TableNames": ["Users"]}));
-    world.ok("DeleteTable", name).await;
-    let tables = world.ok("ListTables", json!({})).await;
+    service.ok("DeleteTable", name).await;
+    let tables = service.ok("ListTables", json!({})).await;
     assert_eq!(tables, json!({"TableNames": []}));
 }
 
 #[tokio::test]
-async fn the_answer_describes_a_table_that_is_being_made() {
-    let world = World::new();
+async fn response_describes_a_table_being_created() {
+    let service = TestService::new();
     let body = table(json!({
         "AttributeDefinitions": attributes(&["b", "a"]),
         "GlobalSecondaryIndexes": [{
@@ -90,7 +90,7 @@ async fn the_answer_describes_a_table_that_is_being_made() {
         "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "KEYS_ONLY"},
         "Tags": [{"Key": "team", "Value": ""}],
     }));
-    let mut table = world.ok("CreateTable", body).await["TableDescription"].clone();
+    let mut table = service.ok("CreateTable", body).await["TableDescription"].clone();
     let take = |table: &mut Value, name: &str| table[name].take();
     assert!(take(&mut table, "CreationDateTime").as_f64().unwrap() > 1.7e9);
     assert_eq!(take(&mut table, "TableId").as_str().unwrap().len(), 36);
@@ -143,8 +143,8 @@ async fn the_answer_describes_a_table_that_is_being_made() {
     let body = json!({"TableName": "abc", "AttributeDefinitions": attributes(&["a"]),
         "KeySchema": key(&["a"]), "BillingMode": "PAY_PER_REQUEST"});
     let again = "Table already exists: abc";
-    world
-        .refused(
+    service
+        .expect_error(
             "CreateTable",
             &body.to_string(),
             "ResourceInUseException",
@@ -154,23 +154,23 @@ async fn the_answer_describes_a_table_that_is_being_made() {
 }
 
 #[tokio::test]
-async fn settings_come_back_in_descriptions() {
-    let world = World::new();
+async fn settings_are_described() {
+    let service = TestService::new();
     let create = async |members: Value| {
         let mut body = table(members);
         body["ProvisionedThroughput"] = Value::Null;
         body["BillingMode"] = "PAY_PER_REQUEST".into();
         body["KeySchema"] = key(&["a"]);
         body["AttributeDefinitions"] = attributes(&["a"]);
-        let created = world.ok("CreateTable", body).await["TableDescription"].clone();
+        let created = service.ok("CreateTable", body).await["TableDescription"].clone();
         let name = json!({"TableName": "abc"});
-        let described = world.ok("DescribeTable", name.clone()).await["Table"].clone();
-        let remove = world.ok(
+        let described = service.ok("DescribeTable", name.clone()).await["Table"].clone();
+        let remove = service.ok(
             "UpdateTable",
             json!({"TableName": "abc", "DeletionProtectionEnabled": false}),
         );
         remove.await;
-        world.ok("DeleteTable", name).await;
+        service.ok("DeleteTable", name).await;
         (created, described)
     };
     let (created, described) = create(json!({})).await;
@@ -240,12 +240,12 @@ async fn settings_come_back_in_descriptions() {
 }
 
 #[tokio::test]
-async fn faults_of_members_are_told_together() {
-    let world = World::new();
+async fn member_faults_are_reported_together() {
+    let service = TestService::new();
     let check = async |body: Value, faults: Vec<String>| {
         let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
-        world
-            .faulty("CreateTable", &body.to_string(), &faults)
+        service
+            .expect_faults("CreateTable", &body.to_string(), &faults)
             .await;
     };
     let pattern = "satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
@@ -255,8 +255,8 @@ async fn faults_of_members_are_told_together() {
     let low = "have value greater than or equal to 1";
     let name = "a".repeat(256);
 
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "CreateTable",
             "{}",
             "The parameter 'TableName' is required but was not present in the request",
@@ -373,7 +373,7 @@ async fn faults_of_members_are_told_together() {
         ],
     )
     .await;
-    // No more than ten are told.
+    // At most ten are reported.
     let member = |at, name| null(&format!("localSecondaryIndexes.{at}.member.{name}"));
     let mut ten: Vec<String> = (1..4)
         .flat_map(|at| ["indexName", "keySchema", "projection"].map(|name| member(at, name)))
@@ -405,8 +405,8 @@ async fn faults_of_members_are_told_together() {
 }
 
 #[tokio::test]
-async fn payment_and_keys_are_checked_in_their_order() {
-    let world = World::new();
+async fn billing_and_keys_are_checked_in_order() {
+    let service = TestService::new();
     let undefined = "Invalid KeySchema: Some index key attribute have no definition";
     let units =
         |read: u64, write: u64| json!({"ReadCapacityUnits": read, "WriteCapacityUnits": write});
@@ -491,13 +491,15 @@ async fn payment_and_keys_are_checked_in_their_order() {
         ),
     ] {
         let body = table(members).to_string();
-        world.invalid("CreateTable", &body, &message).await;
+        service
+            .expect_validation_error("CreateTable", &body, &message)
+            .await;
     }
 }
 
 #[tokio::test]
-async fn indexes_are_checked_in_their_order() {
-    let world = World::new();
+async fn indexes_are_checked_in_order() {
+    let service = TestService::new();
     let all = json!({"ProjectionType": "ALL"});
     let local = |key: Value, projection: &Value| json!({"LocalSecondaryIndexes": [index("abc", key, projection.clone())]});
     let none = json!({});
@@ -612,13 +614,15 @@ async fn indexes_are_checked_in_their_order() {
         ),
     ] {
         let body = table(members).to_string();
-        world.invalid("CreateTable", &body, &message).await;
+        service
+            .expect_validation_error("CreateTable", &body, &message)
+            .await;
     }
 }
 
 #[tokio::test]
 async fn settings_are_checked() {
-    let world = World::new();
+    let service = TestService::new();
     let sse = |members: Value| json!({"SSESpecification": members});
     for (members, message) in [
         (
@@ -686,6 +690,6 @@ async fn settings_are_checked() {
         ),
     ] {
         let body = table(members).to_string();
-        world.invalid("CreateTable", &body, &message).await;
+        service.expect_validation_error("CreateTable", &body, &message).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{World, one, with};
+use super::test_service::{TestService, one, with};
 
 const CAPACITY: &str = "Value 'hi' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy \
                         enum value set: [INDEXES, TOTAL, NONE]";
@@ -18,8 +18,8 @@ fn request() -> Value {
 }
 
 #[tokio::test]
-async fn members_are_told_together() {
-    let world = World::new();
+async fn member_faults_are_reported_together() {
+    let service = TestService::new();
     for (body, message) in [
         (
             json!({}),
@@ -53,7 +53,7 @@ async fn members_are_told_together() {
             ),
             one(ONLY_OLD),
         ),
-        // The older layer of validation, which reads flags written as text, tells it as it is.
+        // The older validation layer, which accepts booleans as text, does not use the constraint form.
         (
             with(
                 &request(),
@@ -62,43 +62,47 @@ async fn members_are_told_together() {
             ONLY_OLD.to_owned(),
         ),
     ] {
-        world
-            .invalid("DeleteItem", &body.to_string(), &message)
+        service
+            .expect_validation_error("DeleteItem", &body.to_string(), &message)
             .await;
     }
 }
 
 #[tokio::test]
-async fn the_key_is_checked_before_the_table() {
-    let world = World::new();
+async fn key_is_checked_before_the_table() {
+    let service = TestService::new();
     let duplicates = r#"One or more parameter values were invalid: Input collection ["a", "a"] contains duplicates."#;
     let body = with(&request(), &json!({"Key": {"pk": {"SS": ["a", "a"]}}})).to_string();
-    world.invalid("DeleteItem", &body, &one(duplicates)).await;
-    world.hash_table("Users").await;
+    service
+        .expect_validation_error("DeleteItem", &body, &one(duplicates))
+        .await;
+    service.hash_table("Users").await;
     let body = with(&request(), &json!({"Key": {"pk": {"N": "1"}}})).to_string();
     let message = "The provided key element does not match the schema";
-    world.invalid("DeleteItem", &body, message).await;
+    service
+        .expect_validation_error("DeleteItem", &body, message)
+        .await;
 }
 
 #[tokio::test]
-async fn an_item_is_deleted_and_returned_if_asked() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn item_is_deleted_and_returned_on_request() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let item = json!({"pk": {"S": "a"}, "n": {"N": "1"}});
     let put = json!({"TableName": "Users", "Item": item});
     let all_old = json!({"ReturnValues": "ALL_OLD"});
-    world.ok("PutItem", put.clone()).await;
-    assert_eq!(world.ok("DeleteItem", request()).await, json!({}));
-    assert_eq!(world.ok("GetItem", request()).await, json!({}));
+    service.ok("PutItem", put.clone()).await;
+    assert_eq!(service.ok("DeleteItem", request()).await, json!({}));
+    assert_eq!(service.ok("GetItem", request()).await, json!({}));
     assert_eq!(
-        world.ok("DeleteItem", with(&request(), &all_old)).await,
+        service.ok("DeleteItem", with(&request(), &all_old)).await,
         json!({})
     );
-    world.ok("PutItem", put).await;
+    service.ok("PutItem", put).await;
     let condition =
         json!({"Expected": {"n": {"Value": {"N": "1"}}}, "ReturnConsumedCapacity": "TOTAL"});
     assert_eq!(
-        world
+        service
             .ok("DeleteItem", with(&with(&request(), &all_old), &condition))
             .await,
         json!({"Attributes": item, "ConsumedCapacity": {"TableName": "Users", "CapacityUnits": 1.0}})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{World, one, with};
+use super::test_service::{TestService, one, with};
 
 const NULL_KEY: &str = "Value null at 'key' failed to satisfy constraint: Member must not be null";
 const NULL_TABLE: &str =
@@ -16,7 +16,7 @@ fn request() -> Value {
 
 #[tokio::test]
 async fn members_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     let long = "x".repeat(256);
     let short = |name: &str| {
         format!(
@@ -75,13 +75,15 @@ async fn members_are_checked_before_the_table() {
             ),
         ),
     ] {
-        world.invalid("GetItem", &body.to_string(), &message).await;
+        service
+            .expect_validation_error("GetItem", &body.to_string(), &message)
+            .await;
     }
 }
 
 #[tokio::test]
 async fn parameters_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     let bad_key = json!({"Key": {"pk": {}}});
     for (parameters, message) in [
         (
@@ -136,27 +138,31 @@ async fn parameters_are_checked_before_the_table() {
         ),
     ] {
         let body = with(&request(), &parameters).to_string();
-        world.invalid("GetItem", &body, message).await;
+        service
+            .expect_validation_error("GetItem", &body, message)
+            .await;
     }
     let long = json!({"AttributesToGet": ["x".repeat(65_536)]});
     let message = "One or more parameter values were invalid: Attribute name is too large, must be less than 65536 \
                    bytes";
     let body = with(&request(), &long).to_string();
-    world.invalid("GetItem", &body, message).await;
+    service
+        .expect_validation_error("GetItem", &body, message)
+        .await;
 }
 
 #[tokio::test]
-async fn the_key_must_be_that_of_the_table() {
-    let world = World::new();
-    world
-        .refused(
+async fn key_must_match_the_table() {
+    let service = TestService::new();
+    service
+        .expect_error(
             "GetItem",
             &request().to_string(),
             "ResourceNotFoundException",
             "Requested resource not found",
         )
         .await;
-    world.hash_table("Users").await;
+    service.hash_table("Users").await;
     let schema = "The provided key element does not match the schema";
     for (key, message) in [
         (json!({}), schema),
@@ -175,24 +181,29 @@ async fn the_key_must_be_that_of_the_table() {
         ),
     ] {
         let body = with(&request(), &json!({"Key": key})).to_string();
-        world.invalid("GetItem", &body, message).await;
+        service
+            .expect_validation_error("GetItem", &body, message)
+            .await;
     }
 }
 
 #[tokio::test]
-async fn parts_of_an_item_are_returned() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn projection_returns_parts_of_the_item() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let item = json!({
         "pk": {"S": "a"},
         "m": {"M": {"x": {"N": "1"}, "y": {"N": "2"}}},
         "l": {"L": [{"S": "0"}, {"S": "1"}, {"S": "2"}]},
     });
-    assert_eq!(world.ok("GetItem", request()).await, json!({}));
-    world
+    assert_eq!(service.ok("GetItem", request()).await, json!({}));
+    service
         .ok("PutItem", json!({"TableName": "Users", "Item": item}))
         .await;
-    assert_eq!(world.ok("GetItem", request()).await, json!({"Item": item}));
+    assert_eq!(
+        service.ok("GetItem", request()).await,
+        json!({"Item": item})
+    );
     for (parameters, returned) in [
         (
             json!({"AttributesToGet": ["l", "none"]}),
@@ -209,15 +220,19 @@ async fn parts_of_an_item_are_returned() {
             json!({"pk": {"S": "a"}}),
         ),
     ] {
-        let answer = world.ok("GetItem", with(&request(), &parameters)).await;
-        assert_eq!(answer, json!({"Item": returned}), "parameters={parameters}");
+        let response = service.ok("GetItem", with(&request(), &parameters)).await;
+        assert_eq!(
+            response,
+            json!({"Item": returned}),
+            "parameters={parameters}"
+        );
     }
 }
 
 #[tokio::test]
-async fn the_cost_is_told_as_it_is_asked_for() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn capacity_is_reported_on_request() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let cost = |units: f64| json!({"TableName": "Users", "CapacityUnits": units});
     let by_index =
         json!({"TableName": "Users", "CapacityUnits": 1.0, "Table": {"CapacityUnits": 1.0}});
@@ -237,17 +252,17 @@ async fn the_cost_is_told_as_it_is_asked_for() {
             by_index,
         ),
     ] {
-        let answer = world.ok("GetItem", with(&request(), &parameters)).await;
+        let response = service.ok("GetItem", with(&request(), &parameters)).await;
         assert_eq!(
-            answer["ConsumedCapacity"], consumed,
+            response["ConsumedCapacity"], consumed,
             "parameters={parameters}"
         );
     }
     let large = json!({"pk": {"S": "a"}, "v": {"S": "x".repeat(4096)}});
-    world
+    service
         .ok("PutItem", json!({"TableName": "Users", "Item": large}))
         .await;
     let parts = json!({"ReturnConsumedCapacity": "TOTAL", "ProjectionExpression": "pk"});
-    let answer = world.ok("GetItem", with(&request(), &parts)).await;
-    assert_eq!(answer["ConsumedCapacity"], cost(1.0));
+    let response = service.ok("GetItem", with(&request(), &parts)).await;
+    assert_eq!(response["ConsumedCapacity"], cost(1.0));
 }

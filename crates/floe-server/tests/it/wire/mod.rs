@@ -1,6 +1,6 @@
-//! The wire without HTTP: bodies of requests and the answers to them, operation by operation.
+//! The protocol without HTTP: request and response bodies, by operation.
 //!
-//! Each file holds tables of requests with what DynamoDB answers, and one function that goes through them.
+//! Each file contains tables of requests with DynamoDB's responses, and a function that checks them.
 
 mod batch_get_item;
 mod batch_write_item;
@@ -16,6 +16,7 @@ mod single_write;
 mod streams;
 mod tables;
 mod tags;
+mod test_service;
 mod time_to_live;
 mod transact_get_items;
 mod transact_write_items;
@@ -23,4 +24,3 @@ mod transact_write_order;
 mod update_item;
 mod update_table;
 mod values;
-mod world;

@@ -1,16 +1,15 @@
-//! What the tests of Query and Scan have in common: the words of DynamoDB, tables with indexes, and requests as
-//! data.
+//! Shared by the tests of Query and Scan: DynamoDB's messages, tables with indexes, and requests as data.
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
 pub(crate) const SELECTS: &str =
     "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]";
 pub(crate) const CAPACITIES: &str = "[INDEXES, TOTAL, NONE]";
 pub(crate) const START_KEY: &str = "The provided starting key is invalid";
 
-/// Faults that are told together.
+/// Returns the message of faults that are reported together.
 pub(crate) fn detected(faults: &[String]) -> String {
     let plural = if faults.len() == 1 { "" } else { "s" };
     format!(
@@ -20,7 +19,7 @@ pub(crate) fn detected(faults: &[String]) -> String {
     )
 }
 
-/// A value as shown (`'x'`, `null` or nothing) at a path that breaks a constraint.
+/// Returns the fault of a displayed value (`'x'`, `null` or nothing) at a path that violates a constraint.
 pub(crate) fn fault(shown: &str, path: &str, constraint: &str) -> String {
     let shown = match shown {
         "" => String::new(),
@@ -29,7 +28,7 @@ pub(crate) fn fault(shown: &str, path: &str, constraint: &str) -> String {
     format!("Value{shown} at '{path}' failed to satisfy constraint: Member must {constraint}")
 }
 
-/// A number that is too small.
+/// Returns the fault of a number that is too small.
 pub(crate) fn at_least(shown: &str, path: &str, least: i32) -> String {
     fault(
         shown,
@@ -38,7 +37,7 @@ pub(crate) fn at_least(shown: &str, path: &str, least: i32) -> String {
     )
 }
 
-/// A number that is too great.
+/// Returns the fault of a number that is too large.
 pub(crate) fn at_most(shown: &str, path: &str, most: i32) -> String {
     fault(
         shown,
@@ -47,28 +46,28 @@ pub(crate) fn at_most(shown: &str, path: &str, most: i32) -> String {
     )
 }
 
-/// A word that is none of these.
-pub(crate) fn one_of(word: &str, path: &str, words: &str) -> String {
+/// Returns the fault of an invalid enum value.
+pub(crate) fn one_of(value: &str, path: &str, allowed: &str) -> String {
     fault(
-        &format!("'{word}'"),
+        &format!("'{value}'"),
         path,
-        &format!("satisfy enum value set: {words}"),
+        &format!("satisfy enum value set: {allowed}"),
     )
 }
 
-/// No name of a table.
+/// Returns the fault of a missing table name.
 pub(crate) fn no_table_name() -> String {
     fault("null", "tableName", "not be null")
 }
 
-/// The error about a parameter.
+/// Returns a validation message about a parameter.
 pub(crate) fn invalid(message: &str) -> String {
     format!("One or more parameter values were invalid: {message}")
 }
 
-/// A table `Members` with the key `pk` and two global indexes: `gsi` with the keys only, `gsi2` with everything.
-pub(crate) async fn members_table(world: &World) {
-    world
+/// Creates a table `Members` with the key `pk` and two global indexes: `gsi` (keys only) and `gsi2` (all attributes).
+pub(crate) async fn members_table(service: &TestService) {
+    service
         .ok(
             "CreateTable",
             json!({
@@ -97,10 +96,10 @@ pub(crate) async fn members_table(world: &World) {
         .await;
 }
 
-/// Checks what an operation answers to these members, beside the name of a table: a message, or nothing if it
-/// succeeds. The name `-` leaves the name out.
+/// Checks the error message of an operation with these members, besides the table name; an empty message means success.
+/// The table name `-` omits the name.
 pub(crate) async fn check(
-    world: &World,
+    service: &TestService,
     operation: &str,
     table: &str,
     members: &str,
@@ -114,9 +113,9 @@ pub(crate) async fn check(
         None => drop(body.insert("TableName".to_owned(), table.into())),
     }
     let text = serde_json::to_string(&body).unwrap();
-    let (status, answer) = world.call(operation, &text).await;
-    let told = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-    let message = told("message") + &told("Message");
+    let (status, response) = service.call(operation, &text).await;
+    let text = |name: &str| response[name].as_str().unwrap_or_default().to_owned();
+    let message = text("message") + &text("Message");
     assert_eq!(
         message, expected,
         "operation={operation} status={status} members={members}"

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{World, one, with};
+use super::test_service::{TestService, one, with};
 
 const CAPACITY: &str = "Value 'hi' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy \
                         enum value set: [INDEXES, TOTAL, NONE]";
@@ -20,8 +20,8 @@ fn request() -> Value {
 }
 
 #[tokio::test]
-async fn members_are_told_together() {
-    let world = World::new();
+async fn member_faults_are_reported_together() {
+    let service = TestService::new();
     for (body, message) in [
         (
             json!({}),
@@ -55,15 +55,15 @@ async fn members_are_told_together() {
             one(RETURNED),
         ),
     ] {
-        world.invalid("PutItem", &body.to_string(), &message).await;
+        service.expect_validation_error("PutItem", &body.to_string(), &message).await;
     }
-    // The older layer has other words.
+    // The older layer has other messages.
     let body = with(
         &request(),
         &json!({"ReturnValues": "hi", "Item": {"pk": {"S": "a", "N": "1"}}}),
     );
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "PutItem",
             &body.to_string(),
             &one(
@@ -75,22 +75,26 @@ async fn members_are_told_together() {
 }
 
 #[tokio::test]
-async fn the_item_is_checked_before_what_is_expected_of_it() {
-    let world = World::new();
+async fn item_is_checked_before_expected() {
+    let service = TestService::new();
     let only_old = one("ReturnValues can only be ALL_OLD or NONE");
     for word in ["UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"] {
         let body = with(&request(), &json!({"ReturnValues": word})).to_string();
-        world.invalid("PutItem", &body, &only_old).await;
+        service
+            .expect_validation_error("PutItem", &body, &only_old)
+            .await;
     }
     let large = "Item size has exceeded the maximum allowed size";
     let item =
         |bytes: usize| json!({"Item": {"pk": {"S": "a"}, "b": {"S": "x".repeat(bytes - 4)}}});
     let expected = json!({"Expected": {"a": {}}});
     let body = with(&with(&request(), &item(409_601)), &expected).to_string();
-    world.invalid("PutItem", &body, large).await;
+    service
+        .expect_validation_error("PutItem", &body, large)
+        .await;
     let body = with(&request(), &item(409_600)).to_string();
-    world
-        .refused(
+    service
+        .expect_error(
             "PutItem",
             &body,
             "ResourceNotFoundException",
@@ -100,8 +104,8 @@ async fn the_item_is_checked_before_what_is_expected_of_it() {
 }
 
 #[tokio::test]
-async fn the_keys_of_the_table_and_its_indexes_are_checked() {
-    let world = World::new();
+async fn keys_of_the_table_and_its_indexes_are_checked() {
+    let service = TestService::new();
     let table = json!({
         "TableName": "Users",
         "BillingMode": "PAY_PER_REQUEST",
@@ -116,7 +120,7 @@ async fn the_keys_of_the_table_and_its_indexes_are_checked() {
             "Projection": {"ProjectionType": "ALL"},
         }],
     });
-    world.ok("CreateTable", table).await;
+    service.ok("CreateTable", table).await;
     let invalid = "One or more parameter values were invalid: ";
     for (item, message) in [
         (json!({}), format!("{invalid}Missing the key pk in the item")),
@@ -143,17 +147,17 @@ async fn the_keys_of_the_table_and_its_indexes_are_checked() {
         ),
     ] {
         let body = with(&request(), &json!({"Item": item})).to_string();
-        world.invalid("PutItem", &body, &message).await;
+        service.expect_validation_error("PutItem", &body, &message).await;
     }
 }
 
 #[tokio::test]
-async fn the_old_item_is_returned_if_asked() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn old_item_is_returned_on_request() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let all_old = json!({"ReturnValues": "ALL_OLD"});
     assert_eq!(
-        world.ok("PutItem", with(&request(), &all_old)).await,
+        service.ok("PutItem", with(&request(), &all_old)).await,
         json!({})
     );
     let again = with(
@@ -161,21 +165,21 @@ async fn the_old_item_is_returned_if_asked() {
         &json!({"Item": {"pk": {"S": "a"}, "n": {"N": "1"}}}),
     );
     assert_eq!(
-        world.ok("PutItem", with(&again, &all_old)).await,
+        service.ok("PutItem", with(&again, &all_old)).await,
         json!({"Attributes": {"pk": {"S": "a"}}})
     );
     let none = json!({"ReturnValues": "NONE"});
     assert_eq!(
-        world.ok("PutItem", with(&request(), &none)).await,
+        service.ok("PutItem", with(&request(), &none)).await,
         json!({})
     );
-    assert_eq!(world.ok("PutItem", request()).await, json!({}));
+    assert_eq!(service.ok("PutItem", request()).await, json!({}));
 }
 
 #[tokio::test]
-async fn the_cost_is_that_of_the_larger_item() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn capacity_is_that_of_the_larger_item() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     for (bytes, units) in [
         (1, 1.0),
         (1019, 1.0),
@@ -190,7 +194,7 @@ async fn the_cost_is_that_of_the_larger_item() {
             &json!({"ReturnConsumedCapacity": "INDEXES"}),
         );
         assert_eq!(
-            world.ok("PutItem", request).await["ConsumedCapacity"],
+            service.ok("PutItem", request).await["ConsumedCapacity"],
             json!({"TableName": "Users", "CapacityUnits": units, "Table": {"CapacityUnits": units}}),
             "bytes={bytes}"
         );

@@ -6,7 +6,7 @@ use super::pages::{
     CAPACITIES, SELECTS, START_KEY, at_least, check, detected, fault, invalid, members_table,
     no_table_name, one_of,
 };
-use super::world::World;
+use super::test_service::TestService;
 
 const KEY: &str =
     r#""KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}"#;
@@ -21,28 +21,28 @@ fn cases<const N: usize>(cases: [(&str, String); N]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Goes through requests on a table with the key `pk` and global indexes.
+/// Checks requests on a table with the key `pk` and global indexes.
 async fn check_members(cases: &[(String, String)]) {
-    let world = World::new();
-    members_table(&world).await;
+    let service = TestService::new();
+    members_table(&service).await;
     for (members, expected) in cases {
         let members = format!("{{{members}}}");
-        check(&world, "Query", "Members", &members, expected).await;
+        check(&service, "Query", "Members", &members, expected).await;
     }
 }
 
-/// Goes through requests on a table with the key `pk`, text, and `sk`, a number; a local index `lsi` on `lsk` with
-/// the keys only and a global one `multi` with two attributes in each part of its key.
+/// Checks requests on a table with the keys `pk` (text) and `sk` (number), a local index `lsi` on `lsk` (keys only),
+/// and a global index `multi` with two attributes in each key part.
 async fn check_sorted(cases: &[(String, String)]) {
-    let world = World::new();
-    sorted_table(&world).await;
+    let service = TestService::new();
+    sorted_table(&service).await;
     for (members, expected) in cases {
         let members = format!("{{{members}}}");
-        check(&world, "Query", "Sorted", &members, expected).await;
+        check(&service, "Query", "Sorted", &members, expected).await;
     }
 }
 
-async fn sorted_table(world: &World) {
+async fn sorted_table(service: &TestService) {
     let key = |names: &[(&str, &str)]| -> Vec<serde_json::Value> {
         let elements = names.iter();
         elements
@@ -69,7 +69,7 @@ async fn sorted_table(world: &World) {
             "Projection": {"ProjectionType": "ALL"},
         }],
     });
-    world.ok("CreateTable", table).await;
+    service.ok("CreateTable", table).await;
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn members_are_checked_in_stages() {
 }
 
 #[tokio::test]
-async fn select_suits_the_projection_and_the_index() {
+async fn select_must_match_the_projection_and_the_index() {
     let one = |message: &str| format!("1 validation error detected: {message}");
     let with = |members: &str| format!("{KEY},{members}");
     let older = |members: &str| format!("{OLDER_KEY},{members}");
@@ -233,7 +233,7 @@ async fn select_suits_the_projection_and_the_index() {
             &format!(r#"{GSI},"ProjectionExpression":"a""#),
             invalid("Global secondary index gsi does not project [a]"),
         ),
-        // A query cannot compare what the index has not copied.
+        // A query cannot filter by attributes that the index does not contain.
         (
             r#""IndexName":"gsi","KeyConditionExpression":"gk = :g","FilterExpression":"c = :g AND b = :g","ExpressionAttributeValues":{":g":{"S":"a"}}"#,
             invalid("Secondary index gsi does not project one or more filter attributes: [b, c]"),
@@ -251,7 +251,7 @@ async fn select_suits_the_projection_and_the_index() {
 }
 
 #[tokio::test]
-async fn expressions_do_not_mix_with_what_they_have_replaced() {
+async fn expressions_and_legacy_parameters_cannot_be_combined() {
     let mixed = |replaced: &str, expressions: &str| {
         format!(
             "Can not use both expression and non-expression parameters in the same request: Non-expression \
@@ -269,7 +269,7 @@ async fn expressions_do_not_mix_with_what_they_have_replaced() {
                 "KeyConditionExpression",
             ),
         ),
-        // The key may be compared in the older way beside other expressions.
+        // `KeyConditions` can be combined with other expressions.
         (
             &format!(r#"{OLDER_KEY},"QueryFilter":{{}},"ProjectionExpression":"y""#),
             mixed("QueryFilter", "ProjectionExpression"),
@@ -504,7 +504,7 @@ async fn key_conditions_match_the_key() {
 }
 
 #[tokio::test]
-async fn conditions_of_the_older_kind_have_operators_and_values_that_suit_them() {
+async fn legacy_conditions_are_validated() {
     let owned = str::to_owned;
     let schema = || invalid("Condition parameter type does not match schema type");
     let key = |name: &str, operator: &str, values: &str| {
@@ -591,7 +591,7 @@ async fn conditions_of_the_older_kind_have_operators_and_values_that_suit_them()
 }
 
 #[tokio::test]
-async fn a_query_starts_at_a_key_where_it_could_have_stopped() {
+async fn start_key_must_be_a_possible_last_key() {
     let owned = str::to_owned;
     let start = |key: &str| {
         format!(

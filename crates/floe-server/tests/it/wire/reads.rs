@@ -1,13 +1,13 @@
-//! What Query and Scan answer: items, counts, where to go on, and what it cost.
+//! Results of Query and Scan: items, counts, last keys and consumed capacity.
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table `Reads` of orders: the key `pk`, text, and `sk`, a number; a local index `by_text` on `text` with the keys
-/// only, a local one `by_kind` on `kind` with `n` beside them, and a global one `kinds` on `kind` with everything.
-async fn world() -> World {
-    let world = World::new();
+/// Returns a service with a table `Reads`: keys `pk` (text) and `sk` (number), local indexes `by_text` on `text` (keys
+/// only) and `by_kind` on `kind` (including `n`), and a global index `kinds` on `kind` (all attributes).
+async fn service() -> TestService {
+    let service = TestService::new();
     let key = |names: &[(&str, &str)]| -> Vec<Value> {
         let elements = names.iter();
         elements
@@ -42,15 +42,15 @@ async fn world() -> World {
             "Projection": {"ProjectionType": "ALL"},
         }],
     });
-    world.ok("CreateTable", table).await;
+    service.ok("CreateTable", table).await;
     for item in items() {
         let put = json!({"TableName": "Reads", "Item": item});
-        world.ok("PutItem", put).await;
+        service.ok("PutItem", put).await;
     }
-    world
+    service
 }
 
-/// Four items under `a`, one of them without `kind` and with a list, and one under `b`.
+/// Returns four items with the partition key `a`, one of them without `kind` and with a list, and one with `b`.
 fn items() -> [Value; 5] {
     [
         json!({"pk": {"S": "a"}, "sk": {"N": "1"}, "text": {"S": "delta"}, "kind": {"S": "x"}, "n": {"N": "5"}}),
@@ -61,7 +61,7 @@ fn items() -> [Value; 5] {
     ]
 }
 
-/// Adds the members to a query of all items under `a`.
+/// Returns a query of all items with the partition key `a`, with further members.
 fn query(members: Value) -> Value {
     let mut body = json!({
         "TableName": "Reads",
@@ -86,9 +86,9 @@ fn add(body: &mut Value, members: Value) {
     }
 }
 
-/// The numbers of the items of an answer, in their order.
-fn sks(answer: &Value) -> Vec<&str> {
-    let items = answer["Items"].as_array().unwrap();
+/// Returns the sort keys of the items in a response.
+fn sks(response: &Value) -> Vec<&str> {
+    let items = response["Items"].as_array().unwrap();
     items
         .iter()
         .map(|item| item["sk"]["N"].as_str().unwrap())
@@ -96,8 +96,8 @@ fn sks(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn answers_hold_what_was_asked_for() {
-    let world = world().await;
+async fn responses_contain_the_requested_attributes() {
+    let service = service().await;
     let [one, two, ten, twenty, _] = items();
     let last = |sk: &str| json!({"pk": {"S": "a"}, "sk": {"N": sk}});
     for (members, expected) in [
@@ -134,25 +134,27 @@ async fn answers_hold_what_was_asked_for() {
             json!({"Count": 1, "ScannedCount": 3, "Items": [two], "LastEvaluatedKey": last("10")}),
         ),
     ] {
-        let answer = world.ok("Query", query(members.clone())).await;
-        assert_eq!(answer, expected, "members={members}");
+        let response = service.ok("Query", query(members.clone())).await;
+        assert_eq!(response, expected, "members={members}");
     }
 }
 
 #[tokio::test]
-async fn conditions_of_the_older_kind_filter() {
-    let world = world().await;
+async fn legacy_conditions_filter() {
+    let service = service().await;
     let check = async |filter: Value, expected: &[&str]| {
-        let answer = world
+        let response = service
             .ok("Query", query(json!({"QueryFilter": filter})))
             .await;
-        assert_eq!(sks(&answer), expected, "filter={filter}");
-        assert_eq!(answer["ScannedCount"], 4);
+        assert_eq!(sks(&response), expected, "filter={filter}");
+        assert_eq!(response["ScannedCount"], 4);
         let mut filter = filter.clone();
         filter["pk"] = json!({"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]});
-        let answer = world.ok("Scan", scan(json!({"ScanFilter": filter}))).await;
-        assert_eq!(sks(&answer), expected, "filter={filter}");
-        assert_eq!(answer["ScannedCount"], 5);
+        let response = service
+            .ok("Scan", scan(json!({"ScanFilter": filter})))
+            .await;
+        assert_eq!(sks(&response), expected, "filter={filter}");
+        assert_eq!(response["ScannedCount"], 5);
     };
     let on = |name: &str, operator: &str, values: Value| json!({name: {"ComparisonOperator": operator, "AttributeValueList": values}});
     let number = |n: &str| json!([{"N": n}]);
@@ -177,7 +179,7 @@ async fn conditions_of_the_older_kind_filter() {
     check(on("text", "BEGINS_WITH", json!([{"S": "be"}])), &["10"]).await;
     check(on("text", "CONTAINS", json!([{"S": "mm"}])), &["2"]).await;
     check(on("l", "CONTAINS", number("7")), &["10"]).await;
-    // Neither of the two holds of an attribute that is not there.
+    // Both are false for a missing attribute.
     check(on("l", "NOT_CONTAINS", number("7")), &[]).await;
     check(on("l", "NOT_CONTAINS", number("8")), &["10"]).await;
     check(
@@ -195,19 +197,19 @@ async fn conditions_of_the_older_kind_filter() {
             "l": {"ComparisonOperator": "NOT_NULL"},
         },
     }));
-    let answer = world.ok("Query", either).await;
-    assert_eq!(sks(&answer), ["2", "10"]);
+    let response = service.ok("Query", either).await;
+    assert_eq!(sks(&response), ["2", "10"]);
 }
 
 #[tokio::test]
-async fn conditions_on_the_key_select_a_range() {
-    let world = world().await;
+async fn key_conditions_select_a_range() {
+    let service = service().await;
     let check = async |operator: &str, values: Value, expression: &str, expected: &[&str]| {
         let mut body = query(json!({}));
         body["KeyConditions"]["sk"] =
             json!({"ComparisonOperator": operator, "AttributeValueList": values});
-        let answer = world.ok("Query", body).await;
-        assert_eq!(sks(&answer), expected, "operator={operator}");
+        let response = service.ok("Query", body).await;
+        assert_eq!(sks(&response), expected, "operator={operator}");
         let body = scan(json!({
             "KeyConditionExpression": format!("{expression} AND pk = :p"),
             "ExpressionAttributeValues": match values.get(1) {
@@ -215,8 +217,8 @@ async fn conditions_on_the_key_select_a_range() {
                 None => json!({":p": {"S": "a"}, ":a": values[0]}),
             },
         }));
-        let answer = world.ok("Query", body).await;
-        assert_eq!(sks(&answer), expected, "expression={expression}");
+        let response = service.ok("Query", body).await;
+        assert_eq!(sks(&response), expected, "expression={expression}");
     };
     let number = |n: &str| json!([{"N": n}]);
     check("EQ", number("2"), ":a = sk", &["2"]).await;
@@ -238,12 +240,12 @@ async fn conditions_on_the_key_select_a_range() {
             "text": {"ComparisonOperator": "BEGINS_WITH", "AttributeValueList": [{"S": "a"}]},
         },
     }));
-    assert_eq!(sks(&world.ok("Query", begins).await), ["20"]);
+    assert_eq!(sks(&service.ok("Query", begins).await), ["20"]);
 }
 
 #[tokio::test]
-async fn pages_go_on_where_they_ended() {
-    let world = world().await;
+async fn pages_continue_at_the_last_key() {
+    let service = service().await;
     for (operation, body, expected, keys) in [
         ("Query", query(json!({})), vec!["1", "2", "10", "20"], 2),
         (
@@ -275,10 +277,10 @@ async fn pages_go_on_where_they_ended() {
         body["Limit"] = json!(1);
         let mut found = Vec::new();
         loop {
-            let answer = world.ok(operation, body.clone()).await;
-            found.extend(sks(&answer).iter().map(ToString::to_string));
-            let Some(last) = answer.get("LastEvaluatedKey") else {
-                assert_eq!(answer["Count"], 0);
+            let response = service.ok(operation, body.clone()).await;
+            found.extend(sks(&response).iter().map(ToString::to_string));
+            let Some(last) = response.get("LastEvaluatedKey") else {
+                assert_eq!(response["Count"], 0);
                 break;
             };
             assert_eq!(last.as_object().unwrap().len(), keys, "body={body}");
@@ -292,36 +294,36 @@ async fn pages_go_on_where_they_ended() {
 }
 
 #[tokio::test]
-async fn sets_of_numbers_have_the_order_of_their_values_or_of_javas_hashes() {
-    let world = World::new();
-    world.table("Sets").await;
+async fn number_sets_are_sorted_by_value_or_java_hash() {
+    let service = TestService::new();
+    service.table("Sets").await;
     let item = |numbers: Value| json!({"pk": {"S": "a"}, "sk": {"S": "b"}, "n": {"NS": numbers}});
     let put = json!({"TableName": "Sets", "Item": item(json!(["100", "17", "3", "-1"]))});
-    world.ok("PutItem", put).await;
+    service.ok("PutItem", put).await;
     let query = json!({
         "TableName": "Sets",
         "KeyConditionExpression": "pk = :p",
         "ExpressionAttributeValues": {":p": {"S": "a"}},
     });
-    let queried = world.ok("Query", query).await;
+    let queried = service.ok("Query", query).await;
     assert_eq!(
         queried["Items"],
         json!([item(json!(["-1", "3", "17", "100"]))])
     );
-    let scanned = world.ok("Scan", json!({"TableName": "Sets"})).await;
+    let scanned = service.ok("Scan", json!({"TableName": "Sets"})).await;
     let numbers = scanned["Items"][0]["n"]["NS"].as_array().unwrap();
     assert_ne!(numbers, queried["Items"][0]["n"]["NS"].as_array().unwrap());
     assert_eq!(numbers.len(), 4);
 }
 
 #[tokio::test]
-async fn every_item_is_in_one_segment() {
-    let world = world().await;
+async fn every_item_is_in_exactly_one_segment() {
+    let service = service().await;
     for total in [1, 2, 3, 1000] {
         let mut found = 0;
         for segment in 0..total {
             let body = scan(json!({"Segment": segment, "TotalSegments": total}));
-            found += world.ok("Scan", body).await["Count"].as_i64().unwrap();
+            found += service.ok("Scan", body).await["Count"].as_i64().unwrap();
         }
         assert_eq!(found, 5, "total={total}");
     }
@@ -332,12 +334,14 @@ async fn every_item_is_in_one_segment() {
     }));
     let message = "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with \
                    correct Segment. TotalSegments: 1000000 Segment: 0";
-    world.invalid("Scan", &foreign.to_string(), message).await;
+    service
+        .expect_validation_error("Scan", &foreign.to_string(), message)
+        .await;
 }
 
 #[tokio::test]
-async fn the_cost_is_told_of_the_table_and_the_index() {
-    let world = world().await;
+async fn capacity_is_reported_for_table_and_index() {
+    let service = service().await;
     let of_table = |units: f64| json!({"TableName": "Reads", "CapacityUnits": units});
     let shares = |units: f64, table: f64, indexes: Value| {
         let mut consumed = json!({
@@ -388,7 +392,7 @@ async fn the_cost_is_told_of_the_table_and_the_index() {
             query(json!({"ReturnConsumedCapacity": "INDEXES", "IndexName": "by_text"})),
             shares(0.5, 0.0, local("by_text", 0.5)),
         ),
-        // What the index lacks is read from the table, item by item.
+        // Attributes missing in the index are fetched from the table for each item.
         (
             "Query",
             query(json!({
@@ -434,23 +438,23 @@ async fn the_cost_is_told_of_the_table_and_the_index() {
             shares(0.5, 0.0, global(0.5)),
         ),
     ] {
-        let answer = world.ok(operation, body.clone()).await;
+        let response = service.ok(operation, body.clone()).await;
         assert_eq!(
-            answer["ConsumedCapacity"], expected,
+            response["ConsumedCapacity"], expected,
             "operation={operation} body={body}"
         );
     }
-    // The table is told as the request has named it.
+    // The table has the name used in the request.
     let arn = "arn:aws:dynamodb:eu-west-2:123456789012:table/Reads";
     let body = json!({"TableName": arn, "ReturnConsumedCapacity": "TOTAL"});
-    let answer = world.ok("Scan", body).await;
-    assert_eq!(answer["ConsumedCapacity"]["TableName"], arn);
-    assert_eq!(answer["Count"], 5);
+    let response = service.ok("Scan", body).await;
+    assert_eq!(response["ConsumedCapacity"]["TableName"], arn);
+    assert_eq!(response["Count"], 5);
 }
 
 #[tokio::test]
-async fn an_index_answers_what_it_holds() {
-    let world = world().await;
+async fn index_returns_its_projection() {
+    let service = service().await;
     let [_, two, ..] = items();
     let keys = |item: &Value| json!({"pk": item["pk"], "sk": item["sk"], "text": item["text"]});
     let of_two = |members: Value| {
@@ -466,7 +470,7 @@ async fn an_index_answers_what_it_holds() {
         (json!({"Select": "ALL_ATTRIBUTES"}), two.clone()),
         (json!({"AttributesToGet": ["n"]}), json!({"n": two["n"]})),
     ] {
-        let answer = world.ok("Query", of_two(members.clone())).await;
-        assert_eq!(answer["Items"], json!([expected]), "members={members}");
+        let response = service.ok("Query", of_two(members.clone())).await;
+        assert_eq!(response["Items"], json!([expected]), "members={members}");
     }
 }

@@ -4,7 +4,7 @@ use super::pages::{
     CAPACITIES, SELECTS, START_KEY, at_least, at_most, check, detected, fault, invalid,
     members_table, no_table_name, one_of,
 };
-use super::world::World;
+use super::test_service::TestService;
 
 const ORDER: &str =
     "The Segment parameter is zero-based and must be less than parameter TotalSegments";
@@ -17,7 +17,7 @@ const ONE_FILTER: &str =
     "ConditionalOperator can only be used when Filter or Expected has two or more elements";
 const BAD_JOIN: &str =
     "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]";
-/// A filter without an operator, with one that there is not, with one condition and with two.
+/// Filters: one without an operator, one with an unknown operator, one with one condition, one with two.
 const NO_OP: &str = r#""ScanFilter":{"a":{"AttributeValueList":[{"S":"x"}]}}"#;
 const BAD_OP: &str =
     r#""ScanFilter":{"a":{"ComparisonOperator":"BOGUS","AttributeValueList":[{"S":"x"}]}}"#;
@@ -27,11 +27,11 @@ const TWO: &str = r#""ScanFilter":{"a":{"ComparisonOperator":"EQ","AttributeValu
 const FILTER: &str = r#""FilterExpression":"a = :v","ExpressionAttributeValues":{":v":{"S":"x"}}"#;
 
 async fn check_all(cases: &[(String, String)]) {
-    let world = World::new();
-    members_table(&world).await;
+    let service = TestService::new();
+    members_table(&service).await;
     for (members, expected) in cases {
         check(
-            &world,
+            &service,
             "Scan",
             "Members",
             &format!("{{{members}}}"),
@@ -48,12 +48,12 @@ fn cases<const N: usize>(cases: [(&str, String); N]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `Select` that is none of the words.
+/// Returns the fault of an invalid `Select`.
 fn select() -> String {
     one_of("BOGUS", "select", SELECTS)
 }
 
-/// `ReturnConsumedCapacity` that is none of the words.
+/// Returns the fault of an invalid `ReturnConsumedCapacity`.
 fn capacity() -> String {
     one_of("BOGUS", "returnConsumedCapacity", CAPACITIES)
 }
@@ -79,7 +79,7 @@ fn no_operator() -> String {
 }
 
 #[tokio::test]
-async fn numbers_and_the_empty_name_are_told_first_and_together() {
+async fn numbers_and_empty_names_are_reported_first() {
     let limit = || at_least("", "Limit", 1);
     let segment = || at_least("", "Segment", 0);
     let total = || at_least("", "TotalSegments", 1);
@@ -130,7 +130,7 @@ async fn numbers_and_the_empty_name_are_told_first_and_together() {
             r#""Segment":5,"TotalSegments":5,"TableName":"""#,
             one(empty_name()),
         ),
-        // Everything else waits.
+        // Other faults are reported later.
         (
             r#""Limit":0,"Segment":-1,"TotalSegments":4,"Select":"BOGUS","ReturnConsumedCapacity":"BOGUS","ConditionalOperator":"BOGUS""#,
             detected(&[limit(), segment()]),
@@ -150,7 +150,7 @@ async fn numbers_and_the_empty_name_are_told_first_and_together() {
 }
 
 #[tokio::test]
-async fn the_name_and_the_wanted_capacity_are_told_next() {
+async fn table_name_and_capacity_are_reported_next() {
     let long = "a".repeat(256);
     let one = |fault: String| detected(&[fault]);
     check_all(&cases([
@@ -199,7 +199,7 @@ async fn the_name_and_the_wanted_capacity_are_told_next() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_no_number_of_32_bits_is_told_by_the_older_layer() {
+async fn missing_members_and_large_numbers_are_reported_by_the_older_layer() {
     let one = |fault: String| detected(&[fault]);
     let join = || one_of("BOGUS", "conditionalOperator", "[OR, AND]");
     let empty = || fault("''", "tableName", "have length greater than or equal to 1");
@@ -291,7 +291,7 @@ async fn what_is_missing_or_no_number_of_32_bits_is_told_by_the_older_layer() {
 }
 
 #[tokio::test]
-async fn conditions_of_the_older_kind_are_joined_by_a_word_if_there_are_two() {
+async fn conditional_operator_needs_two_legacy_conditions() {
     let owned = str::to_owned;
     check_all(&cases([
         (r#""ConditionalOperator":"AND""#, owned(NO_FILTER)),
@@ -341,7 +341,7 @@ async fn conditions_of_the_older_kind_are_joined_by_a_word_if_there_are_two() {
 }
 
 #[tokio::test]
-async fn expressions_do_not_mix_with_what_they_have_replaced() {
+async fn expressions_and_legacy_parameters_cannot_be_combined() {
     let mixed = |replaced: &str, expressions: &str| {
         format!(
             "Can not use both expression and non-expression parameters in the same request: Non-expression \
@@ -383,7 +383,7 @@ async fn expressions_do_not_mix_with_what_they_have_replaced() {
 }
 
 #[tokio::test]
-async fn attributes_have_names_and_values_are_sound() {
+async fn attribute_names_and_values_are_validated() {
     let owned = str::to_owned;
     let value = |value: &str| {
         format!(r#""FilterExpression":"a = :v","ExpressionAttributeValues":{{":v":{value}}}"#)
@@ -463,7 +463,7 @@ async fn attributes_have_names_and_values_are_sound() {
 }
 
 #[tokio::test]
-async fn expressions_come_before_select_and_select_before_segments() {
+async fn expressions_are_checked_before_select_and_segments() {
     let owned = str::to_owned;
     let one = |message: &str| format!("1 validation error detected: {message}");
     let bad = r#""FilterExpression":"a = = :v","ExpressionAttributeValues":{":v":{"S":"x"}}"#;
@@ -532,7 +532,7 @@ async fn expressions_come_before_select_and_select_before_segments() {
             r#""IndexName":"gsi","Select":"ALL_PROJECTED_ATTRIBUTES""#,
             String::new(),
         ),
-        // A scan takes for absent what the index has not copied.
+        // A scan treats attributes that the index does not contain as missing.
         (&format!(r#"{FILTER},"IndexName":"gsi""#), String::new()),
         (
             r#""IndexName":"gsi","ProjectionExpression":"a""#,
@@ -554,7 +554,7 @@ async fn expressions_come_before_select_and_select_before_segments() {
 }
 
 #[tokio::test]
-async fn a_scan_starts_at_a_key_of_what_it_reads() {
+async fn start_key_must_match_the_scanned_index() {
     let owned = str::to_owned;
     let mismatch = |key: &str, index: &str| {
         invalid(&format!(

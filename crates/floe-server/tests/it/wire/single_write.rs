@@ -1,13 +1,13 @@
-//! What PutItem, UpdateItem and DeleteItem have in common.
+//! Common behaviour of PutItem, UpdateItem and DeleteItem.
 
 use serde_json::{Value, json};
 
-use super::world::{World, one, with};
+use super::test_service::{TestService, one, with};
 
 const INVALID: &str = "One or more parameter values were invalid: ";
 
-/// A request of each operation for the item `a` of a table that is not there, so that what is refused is refused
-/// before the table is looked up.
+/// Returns a request of each operation for the item `a` of a table that does not exist, so that errors other than the
+/// missing table are found before the table is looked up.
 fn requests() -> [(&'static str, Value); 3] {
     let key = json!({"pk": {"S": "a"}});
     [
@@ -17,17 +17,19 @@ fn requests() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Checks that all three operations refuse a request with these parameters.
+/// Checks that all three operations reject these parameters.
 async fn check(parameters: Value, message: &str) {
-    let world = World::new();
+    let service = TestService::new();
     for (operation, request) in requests() {
         let body = with(&request, &parameters).to_string();
-        world.invalid(operation, &body, message).await;
+        service
+            .expect_validation_error(operation, &body, message)
+            .await;
     }
 }
 
 #[tokio::test]
-async fn parameters_are_not_mixed() {
+async fn parameters_cannot_be_combined() {
     let mixed = "Can not use both expression and non-expression parameters in the same request: ";
     for (parameters, message) in [
         (
@@ -57,7 +59,7 @@ async fn parameters_are_not_mixed() {
 }
 
 #[tokio::test]
-async fn maps_of_placeholders_are_checked_before_what_they_stand_for() {
+async fn placeholders_are_checked_before_expressions() {
     let condition = json!({"ConditionExpression": "attribute_exists(a)"});
     for (parameters, message) in [
         (
@@ -140,7 +142,7 @@ async fn conditions_are_checked_before_the_table() {
 }
 
 #[tokio::test]
-async fn what_is_expected_is_checked_before_the_table() {
+async fn expected_is_checked_before_the_table() {
     let listed = json!([{"S": "x"}]);
     for (expected, message) in [
         (
@@ -241,7 +243,7 @@ async fn what_is_expected_is_checked_before_the_table() {
         &one("Empty attribute name"),
     )
     .await;
-    // A flag written as text is read by the older layer of validation.
+    // A boolean sent as text is handled by the older validation layer.
     check(
         json!({"Expected": {"a": {"Exists": "yes"}}}),
         &format!("{INVALID}Value must be provided when Exists is true for Attribute: a"),
@@ -250,7 +252,7 @@ async fn what_is_expected_is_checked_before_the_table() {
 }
 
 #[tokio::test]
-async fn a_conditional_operator_joins_conditions() {
+async fn conditional_operator_joins_conditions() {
     let expected = |count: usize| {
         let conditions = ["a", "b"].into_iter().take(count);
         let conditions: serde_json::Map<_, _> = conditions
@@ -281,7 +283,7 @@ async fn a_conditional_operator_joins_conditions() {
 }
 
 #[tokio::test]
-async fn a_request_of_the_older_layer_is_told_of_the_conditional_operator_with_its_members() {
+async fn older_layer_reports_the_conditional_operator_with_other_members() {
     let deep = (0..100).fold(json!({"S": "x"}), |inner, _| json!({"M": {"n": inner}}));
     check(
         json!({
@@ -296,25 +298,25 @@ async fn a_request_of_the_older_layer_is_told_of_the_conditional_operator_with_i
     .await;
 }
 
-/// What an attribute must be for each operator to hold.
+/// Each operator is tested with an expected value that matches.
 #[tokio::test]
-async fn expected_conditions_hold_as_the_operators_say() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn expected_operators_match() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let item = json!({"pk": {"S": "a"}, "s": {"S": "hello"}, "n": {"N": "5"}, "b": {"B": "aGk="},
         "ns": {"NS": ["1", "2"]}, "l": {"L": [{"N": "1"}, {"S": "x"}]}, "z": {"NULL": true}});
     let put = json!({"TableName": "Users", "Item": item});
     let holds = async |name: &str, operator: &str, values: Value, holds: bool| {
         let condition = json!({"ComparisonOperator": operator, "AttributeValueList": values});
         let request = with(&put, &json!({"Expected": {name: condition}}));
-        let (status, answer) = world.call("PutItem", &request.to_string()).await;
+        let (status, response) = service.call("PutItem", &request.to_string()).await;
         let expected = if holds { 200 } else { 400 };
         assert_eq!(
             status, expected,
-            "name={name} operator={operator} values={values} answer={answer}"
+            "name={name} operator={operator} values={values} response={response}"
         );
     };
-    world.ok("PutItem", put.clone()).await;
+    service.ok("PutItem", put.clone()).await;
     for (name, operator, values, expected) in [
         ("n", "EQ", json!([{"N": "5.0"}]), true),
         ("n", "EQ", json!([{"S": "5"}]), false),
@@ -359,11 +361,11 @@ async fn expected_conditions_hold_as_the_operators_say() {
 
 #[tokio::test]
 async fn expected_conditions_are_joined() {
-    let world = World::new();
-    world.hash_table("Users").await;
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let item = json!({"pk": {"S": "a"}, "a": {"N": "1"}, "b": {"N": "2"}});
     let put = json!({"TableName": "Users", "Item": item});
-    world.ok("PutItem", put.clone()).await;
+    service.ok("PutItem", put.clone()).await;
     for (operator, a, holds) in [
         (None, "1", true),
         (Some("AND"), "1", true),
@@ -381,18 +383,18 @@ async fn expected_conditions_are_joined() {
         if let Some(operator) = operator {
             request["ConditionalOperator"] = json!(operator);
         }
-        let (status, _) = world.call("PutItem", &request.to_string()).await;
+        let (status, _) = service.call("PutItem", &request.to_string()).await;
         let expected = if holds { 200 } else { 400 };
         assert_eq!(status, expected, "operator={operator:?} a={a}");
     }
     let empty = with(&put, &json!({"Expected": {}}));
-    world.ok("PutItem", empty).await;
+    service.ok("PutItem", empty).await;
 }
 
 #[tokio::test]
-async fn a_condition_that_fails_returns_the_item_if_asked() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn failed_condition_returns_the_item_on_request() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let failed = |item: Option<Value>| {
         let mut body = json!({
             "__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
@@ -420,44 +422,50 @@ async fn a_condition_that_fails_returns_the_item_if_asked() {
             &json!({"ReturnValuesOnConditionCheckFailure": "NONE"}),
         );
         let delete = json!({"TableName": "Users", "Key": {"pk": {"S": "a"}}});
-        world.ok("DeleteItem", delete).await;
-        assert_eq!(world.call(operation, &all.to_string()).await, failed(None));
-        world
+        service.ok("DeleteItem", delete).await;
+        assert_eq!(
+            service.call(operation, &all.to_string()).await,
+            failed(None)
+        );
+        service
             .ok("PutItem", json!({"TableName": "Users", "Item": item}))
             .await;
         assert_eq!(
-            world.call(operation, &all.to_string()).await,
+            service.call(operation, &all.to_string()).await,
             failed(Some(item.clone()))
         );
-        assert_eq!(world.call(operation, &none.to_string()).await, failed(None));
         assert_eq!(
-            world.call(operation, &request.to_string()).await,
+            service.call(operation, &none.to_string()).await,
+            failed(None)
+        );
+        assert_eq!(
+            service.call(operation, &request.to_string()).await,
             failed(None)
         );
     }
 }
 
 #[tokio::test]
-async fn a_table_may_be_named_by_its_resource_name() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn table_arn_is_accepted_as_name() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Users";
     for (operation, request) in requests() {
         let parameters = json!({"TableName": arn, "ReturnConsumedCapacity": "TOTAL"});
-        let answer = world.ok(operation, with(&request, &parameters)).await;
+        let response = service.ok(operation, with(&request, &parameters)).await;
         assert_eq!(
-            answer,
+            response,
             json!({"ConsumedCapacity": {"TableName": arn, "CapacityUnits": 1.0}})
         );
     }
     let request = json!({"TableName": arn, "Key": {"pk": {"S": "a"}}});
-    assert_eq!(world.ok("GetItem", request).await, json!({}));
+    assert_eq!(service.ok("GetItem", request).await, json!({}));
 }
 
 #[tokio::test]
-async fn item_collections_are_told_of_tables_with_local_indexes() {
-    let world = World::new();
-    world.hash_table("Plain").await;
+async fn collection_sizes_are_reported_with_local_indexes() {
+    let service = TestService::new();
+    service.hash_table("Plain").await;
     let local = json!({
         "TableName": "Local",
         "BillingMode": "PAY_PER_REQUEST",
@@ -479,12 +487,12 @@ async fn item_collections_are_told_of_tables_with_local_indexes() {
             "Projection": {"ProjectionType": "ALL"},
         }],
     });
-    world.ok("CreateTable", local).await;
+    service.ok("CreateTable", local).await;
     let size = json!({"ReturnItemCollectionMetrics": "SIZE"});
     for (operation, request) in requests() {
         let request = with(&request, &size);
         let plain = with(&request, &json!({"TableName": "Plain"}));
-        assert_eq!(world.ok(operation, plain).await, json!({}));
+        assert_eq!(service.ok(operation, plain).await, json!({}));
 
         let mut request = with(&request, &json!({"TableName": "Local"}));
         let member = if operation == "PutItem" {
@@ -494,7 +502,7 @@ async fn item_collections_are_told_of_tables_with_local_indexes() {
         };
         request[member]["sk"] = json!({"S": "b"});
         assert_eq!(
-            world.ok(operation, request).await,
+            service.ok(operation, request).await,
             json!({"ItemCollectionMetrics": {
                 "ItemCollectionKey": {"pk": {"S": "a"}},
                 "SizeEstimateRangeGB": [0.0, 1.0],

@@ -10,53 +10,53 @@ use floe_store::table::{KeyKind, StreamView};
 use floe_store::{Engine, Env, TableDef, Timestamp};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table `Hash` with a stream, at half past a second.
-async fn world() -> World {
-    world_and_clock().await.0
+/// Returns a service with a table `Hash` with a stream, at a time with half a second.
+async fn service() -> TestService {
+    service_and_clock().await.0
 }
 
-async fn world_and_clock() -> (World, Arc<ManualClock>) {
+async fn service_and_clock() -> (TestService, Arc<ManualClock>) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_500));
     let options = Options::new()
         .region("eu-west-1")
         .background(false)
         .env(Env::manual(clock.clone(), 1));
-    let world = World::on(LocalEngine::memory_with(options).unwrap());
+    let service = TestService::on(LocalEngine::memory_with(options).unwrap());
     let hash = TableDef::builder("Hash", "pk", KeyKind::S).stream(StreamView::NewAndOldImages);
-    world.make(hash.build().unwrap()).await;
-    (world, clock)
+    service.create_table(hash.build().unwrap()).await;
+    (service, clock)
 }
 
-async fn write(world: &World, request: Value) {
+async fn write(service: &TestService, request: Value) {
     let body = json!({"RequestItems": {"Hash": [request]}});
-    world.ok("BatchWriteItem", body).await;
+    service.ok("BatchWriteItem", body).await;
 }
 
-async fn put(world: &World, pk: &str) {
-    write(world, json!({"PutRequest": {"Item": {"pk": {"S": pk}}}})).await;
+async fn put(service: &TestService, pk: &str) {
+    write(service, json!({"PutRequest": {"Item": {"pk": {"S": pk}}}})).await;
 }
 
-/// A place in the shard of the table's stream.
-async fn iterator(world: &World, kind: &str, sequence: Option<&str>) -> Value {
+/// Returns an iterator into the shard of the table's stream.
+async fn iterator(service: &TestService, kind: &str, sequence: Option<&str>) -> Value {
     let mut body = json!({"StreamArn": ARN, "ShardId": SHARD, "ShardIteratorType": kind});
     if let Some(sequence) = sequence {
         body["SequenceNumber"] = json!(sequence);
     }
-    world.ok("GetShardIterator", body).await["ShardIterator"].take()
+    service.ok("GetShardIterator", body).await["ShardIterator"].take()
 }
 
-/// What is read from a place, and where to go on.
-async fn records(world: &World, iterator: &Value) -> (Vec<Value>, Value) {
-    let mut answer = world
+/// Reads the records at an iterator. Returns them and the next iterator.
+async fn records(service: &TestService, iterator: &Value) -> (Vec<Value>, Value) {
+    let mut response = service
         .ok("GetRecords", json!({"ShardIterator": iterator}))
         .await;
-    let records = answer["Records"].as_array().unwrap().clone();
-    (records, answer["NextShardIterator"].take())
+    let records = response["Records"].as_array().unwrap().clone();
+    (records, response["NextShardIterator"].take())
 }
 
-/// The keys of records.
+/// Returns the keys of records.
 fn keys(records: &[Value]) -> Vec<&str> {
     records
         .iter()
@@ -71,15 +71,17 @@ const ARN: &str =
 
 #[tokio::test]
 async fn streams_are_listed_and_described() {
-    let world = world().await;
+    let service = service().await;
     let stream =
         json!({"StreamArn": ARN, "TableName": "Hash", "StreamLabel": "2023-11-14T22:13:20.500"});
     assert_eq!(
-        world.ok("ListStreams", json!({"Limit": 1})).await,
+        service.ok("ListStreams", json!({"Limit": 1})).await,
         json!({"Streams": [stream]})
     );
     assert_eq!(
-        world.ok("DescribeStream", json!({"StreamArn": ARN})).await,
+        service
+            .ok("DescribeStream", json!({"StreamArn": ARN}))
+            .await,
         json!({"StreamDescription": {
             "StreamArn": ARN,
             "StreamLabel": "2023-11-14T22:13:20.500",
@@ -97,22 +99,22 @@ async fn streams_are_listed_and_described() {
 }
 
 #[tokio::test]
-async fn records_tell_each_change() {
-    let world = world().await;
+async fn records_contain_each_change() {
+    let service = service().await;
     let item = |n: &str| json!({"pk": {"S": "a"}, "n": {"N": n}});
     let key = json!({"pk": {"S": "a"}});
-    write(&world, json!({"PutRequest": {"Item": item("1")}})).await;
-    write(&world, json!({"PutRequest": {"Item": item("2")}})).await;
-    write(&world, json!({"DeleteRequest": {"Key": key}})).await;
-    let iterator = iterator(&world, "TRIM_HORIZON", None).await;
-    let mut answer = world
+    write(&service, json!({"PutRequest": {"Item": item("1")}})).await;
+    write(&service, json!({"PutRequest": {"Item": item("2")}})).await;
+    write(&service, json!({"DeleteRequest": {"Key": key}})).await;
+    let iterator = iterator(&service, "TRIM_HORIZON", None).await;
+    let mut response = service
         .ok(
             "GetRecords",
             json!({"ShardIterator": iterator, "Limit": 1000}),
         )
         .await;
-    assert!(answer["NextShardIterator"].is_string());
-    let records = answer["Records"].as_array_mut().unwrap();
+    assert!(response["NextShardIterator"].is_string());
+    let records = response["Records"].as_array_mut().unwrap();
     let change = |n: u32, size: u32, mut images: Value| {
         images["ApproximateCreationDateTime"] = json!(1_700_000_000);
         images["Keys"] = key.clone();
@@ -142,18 +144,18 @@ async fn records_tell_each_change() {
 }
 
 #[tokio::test]
-async fn iterators_begin_where_they_are_told() {
-    let world = world().await;
-    let latest = iterator(&world, "LATEST", None).await;
-    let (none, latest) = records(&world, &latest).await;
+async fn iterators_start_at_the_requested_position() {
+    let service = service().await;
+    let latest = iterator(&service, "LATEST", None).await;
+    let (none, latest) = records(&service, &latest).await;
     assert_eq!(none, Vec::<Value>::new());
-    put(&world, "a").await;
-    put(&world, "b").await;
-    // The same again is no change.
-    put(&world, "b").await;
-    let (read, next) = records(&world, &latest).await;
+    put(&service, "a").await;
+    put(&service, "b").await;
+    // An identical put is not a change.
+    put(&service, "b").await;
+    let (read, next) = records(&service, &latest).await;
     assert_eq!(keys(&read), ["a", "b"]);
-    assert_eq!(records(&world, &next).await.0, Vec::<Value>::new());
+    assert_eq!(records(&service, &next).await.0, Vec::<Value>::new());
     let second = read[1]["dynamodb"]["SequenceNumber"].as_str().unwrap();
     for (kind, sequence, expected) in [
         ("TRIM_HORIZON", None, ["a", "b"].as_slice()),
@@ -166,71 +168,75 @@ async fn iterators_begin_where_they_are_told() {
             &["a", "b"],
         ),
     ] {
-        let iterator = iterator(&world, kind, sequence).await;
-        let (read, _) = records(&world, &iterator).await;
+        let iterator = iterator(&service, kind, sequence).await;
+        let (read, _) = records(&service, &iterator).await;
         assert_eq!(keys(&read), expected, "kind={kind}");
     }
-    let mut next = iterator(&world, "TRIM_HORIZON", None).await;
+    let mut next = iterator(&service, "TRIM_HORIZON", None).await;
     for expected in ["a", "b"] {
         let body = json!({"ShardIterator": next, "Limit": 1});
-        let mut answer = world.ok("GetRecords", body).await;
-        assert_eq!(keys(answer["Records"].as_array().unwrap()), [expected]);
-        next = answer["NextShardIterator"].take();
+        let mut response = service.ok("GetRecords", body).await;
+        assert_eq!(keys(response["Records"].as_array().unwrap()), [expected]);
+        next = response["NextShardIterator"].take();
     }
 }
 
 #[tokio::test]
-async fn an_item_that_expires_is_removed_by_the_service() {
-    let (world, clock) = world_and_clock().await;
+async fn expired_item_is_deleted_by_the_service() {
+    let (service, clock) = service_and_clock().await;
     let expiry = UpdateTimeToLive::enable("Hash", "expires");
-    world.engine().update_time_to_live(expiry).await.unwrap();
+    service.engine().update_time_to_live(expiry).await.unwrap();
     let item = json!({"pk": {"S": "a"}, "expires": {"N": "1700000010"}});
-    write(&world, json!({"PutRequest": {"Item": item}})).await;
+    write(&service, json!({"PutRequest": {"Item": item}})).await;
     clock.advance(Duration::from_secs(60));
-    while world.engine().run_background_once().unwrap() {}
-    let iterator = iterator(&world, "TRIM_HORIZON", None).await;
-    let (records, _) = records(&world, &iterator).await;
-    let told = |at: usize| (&records[at]["eventName"], &records[at]["userIdentity"]);
-    assert_eq!(told(0), (&json!("INSERT"), &Value::Null));
-    let service = json!({"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"});
-    assert_eq!(told(1), (&json!("REMOVE"), &service));
+    while service.engine().run_background_once().unwrap() {}
+    let iterator = iterator(&service, "TRIM_HORIZON", None).await;
+    let (records, _) = records(&service, &iterator).await;
+    let event = |at: usize| (&records[at]["eventName"], &records[at]["userIdentity"]);
+    assert_eq!(event(0), (&json!("INSERT"), &Value::Null));
+    let identity = json!({"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"});
+    assert_eq!(event(1), (&json!("REMOVE"), &identity));
 }
 
 #[tokio::test]
-async fn a_stream_that_is_switched_off_can_be_read_to_its_end() {
-    let world = world().await;
-    put(&world, "a").await;
+async fn disabled_stream_can_be_read_to_its_end() {
+    let service = service().await;
+    put(&service, "a").await;
     let off = UpdateTable {
         stream: Some(None),
         ..UpdateTable::new("Hash")
     };
-    world.engine().update_table(off).await.unwrap();
-    let answer = world.ok("DescribeStream", json!({"StreamArn": ARN})).await;
-    let stream = &answer["StreamDescription"];
+    service.engine().update_table(off).await.unwrap();
+    let response = service
+        .ok("DescribeStream", json!({"StreamArn": ARN}))
+        .await;
+    let stream = &response["StreamDescription"];
     assert_eq!(stream["StreamStatus"], "DISABLED");
     assert_eq!(
         stream["Shards"],
         json!([{"ShardId": SHARD, "SequenceNumberRange": {
             "StartingSequenceNumber": "000000000000000000001", "EndingSequenceNumber": "000000000000000000001"}}])
     );
-    let iterator = iterator(&world, "TRIM_HORIZON", None).await;
-    let (read, next) = records(&world, &iterator).await;
+    let iterator = iterator(&service, "TRIM_HORIZON", None).await;
+    let (read, next) = records(&service, &iterator).await;
     assert_eq!((keys(&read), next), (vec!["a"], Value::Null));
-    let listed = world.ok("ListStreams", json!({"TableName": "Hash"})).await;
+    let listed = service
+        .ok("ListStreams", json!({"TableName": "Hash"}))
+        .await;
     assert_eq!(listed["Streams"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn shards_can_be_asked_for_by_their_parent() {
-    let (world, clock) = world_and_clock().await;
-    put(&world, "a").await;
-    // A shard takes records for four hours.
+async fn shards_can_be_filtered_by_parent() {
+    let (service, clock) = service_and_clock().await;
+    put(&service, "a").await;
+    // A shard covers four hours.
     clock.advance(Duration::from_secs(5 * 60 * 60));
-    put(&world, "b").await;
+    put(&service, "b").await;
     let check = async |filter: Value, expected: usize| {
         let body = json!({"StreamArn": ARN, "ShardFilter": filter});
-        let answer = world.ok("DescribeStream", body).await;
-        let shards = answer["StreamDescription"]["Shards"].as_array().unwrap();
+        let response = service.ok("DescribeStream", body).await;
+        let shards = response["StreamDescription"]["Shards"].as_array().unwrap();
         assert_eq!(shards.len(), expected, "filter={filter}");
         shards.clone()
     };
@@ -241,22 +247,24 @@ async fn shards_can_be_asked_for_by_their_parent() {
     assert_eq!(all[1]["ParentShardId"], all[0]["ShardId"]);
     check(filter(&all[1]["ShardId"]), 0).await;
     let body = json!({"StreamArn": ARN, "Limit": 1});
-    let answer = world.ok("DescribeStream", body).await;
-    let stream = &answer["StreamDescription"];
+    let response = service.ok("DescribeStream", body).await;
+    let stream = &response["StreamDescription"];
     assert_eq!(stream["LastEvaluatedShardId"], SHARD);
     for (after, expected) in [(SHARD, 1), (&*"z".repeat(40), 0)] {
         let body = json!({"StreamArn": ARN, "ExclusiveStartShardId": after});
-        let answer = world.ok("DescribeStream", body).await;
-        let shards = &answer["StreamDescription"]["Shards"];
+        let response = service.ok("DescribeStream", body).await;
+        let shards = &response["StreamDescription"]["Shards"];
         assert_eq!(shards.as_array().unwrap().len(), expected);
     }
 }
 
 #[tokio::test]
-async fn requests_are_checked_before_streams_are_looked_for() {
-    let world = world().await;
+async fn requests_are_checked_before_streams_are_looked_up() {
+    let service = service().await;
     let check = async |operation: &str, body: Value, message: &str| {
-        world.invalid(operation, &body.to_string(), message).await;
+        service
+            .expect_validation_error(operation, &body.to_string(), message)
+            .await;
     };
     let one = |fault: &str| format!("1 validation error detected: {fault}");
     let null = |name: &str| {
@@ -381,8 +389,8 @@ async fn requests_are_checked_before_streams_are_looked_for() {
             format!("Requested resource not found: Shard: {shard} in Stream: {ARN} not found"),
         ),
     ] {
-        world
-            .refused(operation, &body.to_string(), code, &message)
+        service
+            .expect_error(operation, &body.to_string(), code, &message)
             .await;
     }
 }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::create_table::{attributes, key};
-use super::world::World;
+use super::test_service::TestService;
 
 const ARN: &str = "arn:aws:dynamodb:local:000000000000:table/Users";
 
-/// The operations whose only member is the name of a table.
+/// The operations whose only member is a table name.
 const BY_NAME: [&str; 4] = [
     "DescribeTable",
     "DeleteTable",
@@ -16,13 +16,13 @@ const BY_NAME: [&str; 4] = [
 ];
 
 #[tokio::test]
-async fn names_are_checked_alike() {
-    let world = World::new();
+async fn table_names_are_checked_uniformly() {
+    let service = TestService::new();
     let pattern = "failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
     let short = "failed to satisfy constraint: Member must have length greater than or equal to 3";
     for operation in BY_NAME {
-        world
-            .invalid(
+        service
+            .expect_validation_error(
                 operation,
                 "{}",
                 "The parameter 'TableName' is required but was not present in the request",
@@ -58,7 +58,7 @@ async fn names_are_checked_alike() {
         ] {
             let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
             let body = json!({"TableName": name}).to_string();
-            world.faulty(operation, &body, &faults).await;
+            service.expect_faults(operation, &body, &faults).await;
         }
         let (code, missing) = match operation {
             "DescribeContinuousBackups" => ("TableNotFoundException", "Table not found: Nowhere"),
@@ -67,49 +67,49 @@ async fn names_are_checked_alike() {
                 "Requested resource not found: Table: Nowhere not found",
             ),
         };
-        world
-            .refused(operation, r#"{"TableName":"Nowhere"}"#, code, missing)
+        service
+            .expect_error(operation, r#"{"TableName":"Nowhere"}"#, code, missing)
             .await;
     }
 }
 
 #[tokio::test]
-async fn a_table_goes_by_its_resource_name_too() {
-    let world = World::new();
-    world.table("Users").await;
+async fn table_arn_is_accepted_as_name() {
+    let service = TestService::new();
+    service.table("Users").await;
     let named = |arn: &str| json!({"TableName": arn});
     for operation in [
         "DescribeTable",
         "DescribeTimeToLive",
         "DescribeContinuousBackups",
     ] {
-        world.ok(operation, named(ARN)).await;
+        service.ok(operation, named(ARN)).await;
     }
-    let table = world.ok("DescribeTable", named(ARN)).await;
+    let table = service.ok("DescribeTable", named(ARN)).await;
     assert_eq!(table["Table"]["TableName"], "Users");
     let elsewhere = ARN.replace("local", "eu-west-1");
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "DescribeTable",
             &named(&elsewhere).to_string(),
             &format!("1 validation error detected: Invalid AWS region in '{elsewhere}'"),
         )
         .await;
     let foreign = ARN.replace("000000000000", "123456789012");
-    world
-        .refused(
+    service
+        .expect_error(
             "DescribeTable",
             &named(&foreign).to_string(),
             "AccessDeniedException",
             "Access is denied",
         )
         .await;
-    world.ok("DeleteTable", named(ARN)).await;
+    service.ok("DeleteTable", named(ARN)).await;
 }
 
 #[tokio::test]
-async fn a_table_is_described_with_what_is_in_it() {
-    let world = World::new();
+async fn description_contains_sizes_and_counts() {
+    let service = TestService::new();
     let body = json!({
         "TableName": "Users",
         "BillingMode": "PAY_PER_REQUEST",
@@ -118,12 +118,12 @@ async fn a_table_is_described_with_what_is_in_it() {
         "GlobalSecondaryIndexes": [
             {"IndexName": "by_x", "KeySchema": key(&["x"]), "Projection": {"ProjectionType": "KEYS_ONLY"}}],
     });
-    world.ok("CreateTable", body).await;
+    service.ok("CreateTable", body).await;
     let item = json!({"pk": {"S": "1"}, "x": {"S": "xy"}, "data": {"S": "0123456789"}});
-    world
+    service
         .ok("PutItem", json!({"TableName": "Users", "Item": item}))
         .await;
-    let mut table = world
+    let mut table = service
         .ok("DescribeTable", json!({"TableName": "Users"}))
         .await["Table"]
         .clone();
@@ -165,12 +165,12 @@ async fn a_table_is_described_with_what_is_in_it() {
 }
 
 #[tokio::test]
-async fn of_a_table_that_is_removed_the_key_is_not_told() {
-    let world = World::new();
-    world.table("Users").await;
+async fn description_of_a_deleted_table_has_no_key() {
+    let service = TestService::new();
+    service.table("Users").await;
     let name = json!({"TableName": "Users"});
-    let described = world.ok("DescribeTable", name.clone()).await["Table"].clone();
-    let removed = world.ok("DeleteTable", name).await["TableDescription"].clone();
+    let described = service.ok("DescribeTable", name.clone()).await["Table"].clone();
+    let removed = service.ok("DeleteTable", name).await["TableDescription"].clone();
     let expected = json!({
         "BillingModeSummary": described["BillingModeSummary"],
         "DeletionProtectionEnabled": false,
@@ -187,10 +187,10 @@ async fn of_a_table_that_is_removed_the_key_is_not_told() {
 }
 
 #[tokio::test]
-async fn tables_are_listed_by_pages() {
-    let world = World::new();
+async fn tables_are_listed_in_pages() {
+    let service = TestService::new();
     for name in ["Bob", "ann", "Ann", "Cid"] {
-        world.table(name).await;
+        service.table(name).await;
     }
     for (body, expected) in [
         (
@@ -214,7 +214,7 @@ async fn tables_are_listed_by_pages() {
             json!({"TableNames": ["Ann", "Bob", "Cid", "ann"]}),
         ),
     ] {
-        assert_eq!(world.ok("ListTables", body).await, expected);
+        assert_eq!(service.ok("ListTables", body).await, expected);
     }
     let high = "Value '500' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100";
     let low = "failed to satisfy constraint: Member must have value greater than or equal to 1";
@@ -238,14 +238,16 @@ async fn tables_are_listed_by_pages() {
         ),
     ] {
         let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
-        world.faulty("ListTables", &body.to_string(), &faults).await;
+        service
+            .expect_faults("ListTables", &body.to_string(), &faults)
+            .await;
     }
 }
 
 #[tokio::test]
-async fn an_account_has_limits_and_endpoints() {
-    let world = World::new();
-    let limits = world.ok("DescribeLimits", json!({})).await;
+async fn limits_and_endpoints_are_described() {
+    let service = TestService::new();
+    let limits = service.ok("DescribeLimits", json!({})).await;
     let expected = json!({
         "AccountMaxReadCapacityUnits": 80000,
         "AccountMaxWriteCapacityUnits": 80000,
@@ -253,29 +255,29 @@ async fn an_account_has_limits_and_endpoints() {
         "TableMaxWriteCapacityUnits": 40000,
     });
     assert_eq!(limits, expected);
-    let endpoints = world.ok("DescribeEndpoints", json!({})).await;
+    let endpoints = service.ok("DescribeEndpoints", json!({})).await;
     let expected =
         json!({"Endpoints": [{"Address": "localhost:8000", "CachePeriodInMinutes": 1440}]});
     assert_eq!(endpoints, expected);
 }
 
 #[tokio::test]
-async fn there_are_no_continuous_backups() {
-    let world = World::new();
-    world.table("Users").await;
+async fn continuous_backups_are_disabled() {
+    let service = TestService::new();
+    service.table("Users").await;
     let off = json!({
         "ContinuousBackupsDescription": {
             "ContinuousBackupsStatus": "ENABLED",
             "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
         },
     });
-    let described = world
+    let described = service
         .ok("DescribeContinuousBackups", json!({"TableName": "Users"}))
         .await;
     assert_eq!(described, off);
     let switch = |on: Value| json!({"TableName": "Users", "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": on}});
     assert_eq!(
-        world
+        service
             .ok("UpdateContinuousBackups", switch(false.into()))
             .await,
         off
@@ -292,8 +294,8 @@ async fn there_are_no_continuous_backups() {
              not be null",
         ),
     ] {
-        world
-            .invalid("UpdateContinuousBackups", &switch(on).to_string(), message)
+        service
+            .expect_validation_error("UpdateContinuousBackups", &switch(on).to_string(), message)
             .await;
     }
 }

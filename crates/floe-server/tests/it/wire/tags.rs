@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
 const ARN: &str = "arn:aws:dynamodb:local:000000000000:table/Users";
 
-async fn tags(world: &World) -> Value {
-    world
+async fn tags(service: &TestService) -> Value {
+    service
         .ok("ListTagsOfResource", json!({"ResourceArn": ARN}))
         .await
 }
@@ -19,27 +19,29 @@ fn adding(arn: &str, tags: &[(&str, &str)]) -> Value {
 
 #[tokio::test]
 async fn tags_are_added_changed_and_removed() {
-    let world = World::new();
-    world.table("Users").await;
-    assert_eq!(tags(&world).await, json!({"Tags": []}));
-    let answer = world
+    let service = TestService::new();
+    service.table("Users").await;
+    assert_eq!(tags(&service).await, json!({"Tags": []}));
+    let response = service
         .ok("TagResource", adding(ARN, &[("team", "a"), (" ", "")]))
         .await;
-    assert_eq!(answer, Value::Null);
-    world.ok("TagResource", adding(ARN, &[("team", "b")])).await;
+    assert_eq!(response, Value::Null);
+    service
+        .ok("TagResource", adding(ARN, &[("team", "b")]))
+        .await;
     let tag = |key: &str, value: &str| json!({"Key": key, "Value": value});
     assert_eq!(
-        tags(&world).await,
+        tags(&service).await,
         json!({"Tags": [tag(" ", ""), tag("team", "b")]})
     );
     let remove = json!({"ResourceArn": ARN, "TagKeys": ["team", "never"]});
-    assert_eq!(world.ok("UntagResource", remove).await, Value::Null);
-    assert_eq!(tags(&world).await, json!({"Tags": [tag(" ", "")]}));
+    assert_eq!(service.ok("UntagResource", remove).await, Value::Null);
+    assert_eq!(tags(&service).await, json!({"Tags": [tag(" ", "")]}));
 
     let many: Vec<String> = (0..50).map(|n| n.to_string()).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|key| (key.as_str(), "")).collect();
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "TagResource",
             &adding(ARN, &many).to_string(),
             "Number of Tags exceed the current limit for the provided ResourceArn",
@@ -49,7 +51,7 @@ async fn tags_are_added_changed_and_removed() {
 
 #[tokio::test]
 async fn resources_are_tables_of_this_store() {
-    let world = World::new();
+    let service = TestService::new();
     let invalid = "One or more parameter values were invalid: ";
     let input = "Invalid TableArn: Invalid ResourceArn provided as input ";
     let index = format!("{ARN}/index/by_x");
@@ -83,11 +85,15 @@ async fn resources_are_tables_of_this_store() {
             ),
             ("ListTagsOfResource", json!({"ResourceArn": arn})),
         ] {
-            world.invalid(operation, &body.to_string(), &message).await;
+            service
+                .expect_validation_error(operation, &body.to_string(), &message)
+                .await;
         }
     }
     for operation in ["TagResource", "UntagResource", "ListTagsOfResource"] {
-        world.invalid(operation, "{}", "Invalid TableArn").await;
+        service
+            .expect_validation_error(operation, "{}", "Invalid TableArn")
+            .await;
     }
     for arn in [
         "arn:aws:dynamodb:us-east-1:123456789012:table/nonexistent",
@@ -95,8 +101,8 @@ async fn resources_are_tables_of_this_store() {
         "arn:not/a/good/format",
     ] {
         let body = json!({"ResourceArn": arn}).to_string();
-        world
-            .refused(
+        service
+            .expect_error(
                 "ListTagsOfResource",
                 &body,
                 "AccessDeniedException",
@@ -114,8 +120,8 @@ async fn resources_are_tables_of_this_store() {
             "Requested resource not found",
         ),
     ] {
-        world
-            .refused(
+        service
+            .expect_error(
                 operation,
                 &body.to_string(),
                 "ResourceNotFoundException",
@@ -127,7 +133,7 @@ async fn resources_are_tables_of_this_store() {
 
 #[tokio::test]
 async fn tags_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     let null = |member: &str| {
         format!(
             "1 validation error detected: Value null at '{member}' failed to satisfy constraint: Member must not be null"
@@ -182,6 +188,8 @@ async fn tags_are_checked_before_the_table() {
             "The Tag Key provided is invalid, Key: ".to_owned(),
         ),
     ] {
-        world.invalid(operation, &body.to_string(), &message).await;
+        service
+            .expect_validation_error(operation, &body.to_string(), &message)
+            .await;
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
 fn switch(attribute: &str, enabled: bool) -> Value {
     let specification = json!({"AttributeName": attribute, "Enabled": enabled});
@@ -10,26 +10,26 @@ fn switch(attribute: &str, enabled: bool) -> Value {
 }
 
 #[tokio::test]
-async fn expiry_is_switched_on_and_off() {
-    let world = World::new();
-    world.table("Users").await;
+async fn ttl_is_enabled_and_disabled() {
+    let service = TestService::new();
+    service.table("Users").await;
     let described = async || {
-        let answer = world
+        let response = service
             .ok("DescribeTimeToLive", json!({"TableName": "Users"}))
             .await;
-        answer["TimeToLiveDescription"].clone()
+        response["TimeToLiveDescription"].clone()
     };
     let invalid = async |body: Value, message: &str| {
-        world
-            .invalid("UpdateTimeToLive", &body.to_string(), message)
+        service
+            .expect_validation_error("UpdateTimeToLive", &body.to_string(), message)
             .await;
     };
     assert_eq!(described().await, json!({"TimeToLiveStatus": "DISABLED"}));
     invalid(switch("until", false), "TimeToLive is already disabled").await;
 
-    let answer = world.ok("UpdateTimeToLive", switch("until", true)).await;
+    let response = service.ok("UpdateTimeToLive", switch("until", true)).await;
     let on = json!({"AttributeName": "until", "Enabled": true});
-    assert_eq!(answer, json!({"TimeToLiveSpecification": on}));
+    assert_eq!(response, json!({"TimeToLiveSpecification": on}));
     let enabled = json!({"TimeToLiveStatus": "ENABLED", "AttributeName": "until"});
     assert_eq!(described().await, enabled);
     invalid(switch("until", true), "TimeToLive is already enabled").await;
@@ -40,13 +40,13 @@ async fn expiry_is_switched_on_and_off() {
         )
         .await;
     }
-    world.ok("UpdateTimeToLive", switch("until", false)).await;
+    service.ok("UpdateTimeToLive", switch("until", false)).await;
     assert_eq!(described().await, json!({"TimeToLiveStatus": "DISABLED"}));
 }
 
 #[tokio::test]
 async fn members_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     let null = "failed to satisfy constraint: Member must not be null";
     let length = "at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must have length";
     let long = "x".repeat(256);
@@ -72,11 +72,11 @@ async fn members_are_checked_before_the_table() {
         ),
     ] {
         let faults: Vec<&str> = faults.iter().map(String::as_str).collect();
-        world.faulty("UpdateTimeToLive", &body.to_string(), &faults).await;
+        service.expect_faults("UpdateTimeToLive", &body.to_string(), &faults).await;
     }
     let missing = "Requested resource not found: Table: Users not found";
-    world
-        .refused(
+    service
+        .expect_error(
             "UpdateTimeToLive",
             &switch("until", true).to_string(),
             "ResourceNotFoundException",

@@ -4,26 +4,26 @@ use floe_store::TableDef;
 use floe_store::table::KeyKind;
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table `Hash` with an item.
-async fn world() -> World {
-    let world = World::new();
+/// Returns a service with a table `Hash` and an item.
+async fn service() -> TestService {
+    let service = TestService::new();
     let hash = TableDef::builder("Hash", "pk", KeyKind::S).build();
-    world.make(hash.unwrap()).await;
+    service.create_table(hash.unwrap()).await;
     let item = json!({"pk": {"S": "a"}, "n": {"N": "1"}, "m": {"M": {"x": {"S": "y"}}}});
     let put = json!({"RequestItems": {"Hash": [{"PutRequest": {"Item": item}}]}});
-    world.ok("BatchWriteItem", put).await;
-    world
+    service.ok("BatchWriteItem", put).await;
+    service
 }
 
 #[tokio::test]
-async fn items_come_in_the_order_of_the_request() {
-    let world = world().await;
+async fn items_are_returned_in_request_order() {
+    let service = service().await;
     let get = |pk: &str| json!({"Get": {"TableName": "Hash", "Key": {"pk": {"S": pk}}, "ProjectionExpression": "n"}});
     let body = json!({"TransactItems": [get("x"), get("a")], "ReturnConsumedCapacity": "INDEXES"});
     assert_eq!(
-        world.ok("TransactGetItems", body).await,
+        service.ok("TransactGetItems", body).await,
         json!({
             "Responses": [{}, {"Item": {"n": {"N": "1"}}}],
             "ConsumedCapacity": [{
@@ -38,11 +38,11 @@ const RCC: &str = "Value 'hi' at 'returnConsumedCapacity' failed to satisfy cons
                    value set: [INDEXES, TOTAL, NONE]";
 
 #[tokio::test]
-async fn members_are_checked_first_in_dynamodbs_order() {
-    let world = World::new();
+async fn members_are_checked_in_dynamodb_order() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
-        world
-            .invalid("TransactGetItems", &body.to_string(), message)
+        service
+            .expect_validation_error("TransactGetItems", &body.to_string(), message)
             .await;
     };
     let null = |path: &str| {
@@ -99,15 +99,15 @@ async fn members_are_checked_first_in_dynamodbs_order() {
 }
 
 #[tokio::test]
-async fn too_many_items_are_repeated() {
-    let world = World::new();
+async fn too_many_items_are_repeated_in_the_error() {
+    let service = TestService::new();
     let first = json!({"Get": {"TableName": "abc", "Key": {"pk": {"S": "k"}}, "ProjectionExpression": "#n",
                                "ExpressionAttributeNames": {"#n": "a"}}});
     let rest = (0..100).map(|_| json!({"Get": {"TableName": "abc", "Key": {"n": {"N": "1"}}}}));
     let items: Vec<Value> = std::iter::once(first).chain(rest).collect();
     let body = json!({"TransactItems": items, "ReturnConsumedCapacity": "hi"}).to_string();
-    let (_, answer) = world.call("TransactGetItems", &body).await;
-    let message = answer["message"].as_str().unwrap();
+    let (_, response) = service.call("TransactGetItems", &body).await;
+    let message = response["message"].as_str().unwrap();
     assert!(message.starts_with(
         "1 validation error detected: Value '[TransactGetItem(get=Get(key={pk=AttributeValue(s=k, n=null, b=null, \
          iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, iNTSET=null, dECIMALSET=null, \
@@ -121,8 +121,8 @@ async fn too_many_items_are_repeated() {
 }
 
 #[tokio::test]
-async fn keys_and_projections_are_told_by_the_older_layer_before_tables_are_looked_for() {
-    let world = World::new();
+async fn keys_and_projections_are_checked_by_the_older_layer() {
+    let service = TestService::new();
     let check = async |get: Value, message: &str| {
         let mut bad = json!({"TableName": "Nowhere", "Key": {"pk": {"S": "a"}}});
         bad.as_object_mut()
@@ -130,7 +130,9 @@ async fn keys_and_projections_are_told_by_the_older_layer_before_tables_are_look
             .extend(get.as_object().unwrap().clone());
         let good = json!({"Get": {"TableName": "Nowhere", "Key": {"pk": {"S": "b"}}}});
         let body = json!({"TransactItems": [good, {"Get": bad}]}).to_string();
-        world.invalid("TransactGetItems", &body, message).await;
+        service
+            .expect_validation_error("TransactGetItems", &body, message)
+            .await;
     };
     check(json!({"Key": {"": {"S": "a"}}}), "Empty attribute name").await;
     check(
@@ -172,15 +174,15 @@ async fn keys_and_projections_are_told_by_the_older_layer_before_tables_are_look
 }
 
 #[tokio::test]
-async fn a_key_that_does_not_fit_its_table_cancels_the_transaction() {
-    let world = world().await;
+async fn key_that_does_not_match_the_table_cancels_the_transaction() {
+    let service = service().await;
     let get = |key: Value| json!({"Get": {"TableName": "Hash", "Key": key}});
     let check = async |gets: Value, codes: &str, reasons: Value| {
         let body = json!({"TransactItems": gets}).to_string();
-        let (status, answer) = world.call("TransactGetItems", &body).await;
+        let (status, response) = service.call("TransactGetItems", &body).await;
         assert_eq!(status, 400);
         assert_eq!(
-            answer,
+            response,
             json!({
                 "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
                 "Message": format!(
@@ -217,8 +219,8 @@ async fn a_key_that_does_not_fit_its_table_cancels_the_transaction() {
     .await;
     let twice =
         json!({"TransactItems": [get(json!({"pk": {"S": "a"}})), get(json!({"pk": {"S": "a"}}))]});
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "TransactGetItems",
             &twice.to_string(),
             "Transaction request cannot include multiple operations on one item",
@@ -226,8 +228,8 @@ async fn a_key_that_does_not_fit_its_table_cancels_the_transaction() {
         .await;
     let elsewhere =
         json!({"TransactItems": [{"Get": {"TableName": "Nowhere", "Key": {"pk": {"S": "a"}}}}]});
-    world
-        .refused(
+    service
+        .expect_error(
             "TransactGetItems",
             &elsewhere.to_string(),
             "ResourceNotFoundException",
@@ -237,50 +239,50 @@ async fn a_key_that_does_not_fit_its_table_cancels_the_transaction() {
 }
 
 #[tokio::test]
-async fn an_item_of_which_the_projection_leaves_nothing_is_left_out() {
-    let world = world().await;
+async fn item_with_empty_projection_is_omitted() {
+    let service = service().await;
     let get = |projection: &str| json!({"Get": {"TableName": "Hash", "Key": {"pk": {"S": "a"}}, "ProjectionExpression": projection}});
     let body = json!({"TransactItems": [get("nothing, m.y")]});
-    let answer = world.ok("TransactGetItems", body).await;
-    assert_eq!(answer, json!({"Responses": [{}]}));
+    let response = service.ok("TransactGetItems", body).await;
+    assert_eq!(response, json!({"Responses": [{}]}));
     let body = json!({"TransactItems": [get("m.x")]});
-    let answer = world.ok("TransactGetItems", body).await;
+    let response = service.ok("TransactGetItems", body).await;
     assert_eq!(
-        answer,
+        response,
         json!({"Responses": [{"Item": {"m": {"M": {"x": {"S": "y"}}}}}]})
     );
 }
 
 #[tokio::test]
-async fn sets_of_numbers_come_in_the_order_of_java() {
-    let world = world().await;
+async fn number_sets_have_java_order() {
+    let service = service().await;
     let item = json!({"pk": {"S": "set"}, "n": {"NS": ["100", "-1", "9", "25"]}});
     let put = json!({"RequestItems": {"Hash": [{"PutRequest": {"Item": item}}]}});
-    world.ok("BatchWriteItem", put).await;
+    service.ok("BatchWriteItem", put).await;
     let key = json!({"pk": {"S": "set"}});
     let body = json!({"TransactItems": [{"Get": {"TableName": "Hash", "Key": key}}]});
-    let answer = world.ok("TransactGetItems", body).await;
+    let response = service.ok("TransactGetItems", body).await;
     assert_eq!(
-        answer["Responses"][0]["Item"]["n"],
+        response["Responses"][0]["Item"]["n"],
         json!({"NS": ["9", "25", "100", "-1"]})
     );
     let body = json!({"RequestItems": {"Hash": {"Keys": [key]}}});
-    let answer = world.ok("BatchGetItem", body).await;
+    let response = service.ok("BatchGetItem", body).await;
     assert_eq!(
-        answer["Responses"]["Hash"][0]["n"],
+        response["Responses"]["Hash"][0]["n"],
         json!({"NS": ["-1", "9", "25", "100"]})
     );
 }
 
 #[tokio::test]
-async fn a_table_can_be_named_by_its_resource_name() {
-    let world = world().await;
+async fn table_arn_is_accepted_as_name() {
+    let service = service().await;
     let arn = "arn:aws:dynamodb:us-east-1:123456789012:table/Hash";
     let get =
         json!({"Get": {"TableName": arn, "Key": {"pk": {"S": "a"}}, "ProjectionExpression": "n"}});
     let body = json!({"TransactItems": [get], "ReturnConsumedCapacity": "TOTAL"});
     assert_eq!(
-        world.ok("TransactGetItems", body).await,
+        service.ok("TransactGetItems", body).await,
         json!({
             "Responses": [{"Item": {"n": {"N": "1"}}}],
             "ConsumedCapacity": [{"TableName": arn, "CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}],

@@ -4,11 +4,11 @@ use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::test_service::TestService;
 
-/// A table `Hash` with a global index, and a table `Pair` with a local index.
-async fn world() -> World {
-    let world = World::new();
+/// Returns a service with a table `Hash` with a global index, and a table `Pair` with a local index.
+async fn service() -> TestService {
+    let service = TestService::new();
     let none: [(&str, KeyKind); 0] = [];
     let hash = TableDef::builder("Hash", "pk", KeyKind::S).global_index(
         "by_g",
@@ -16,19 +16,19 @@ async fn world() -> World {
         none,
         Projection::All,
     );
-    world.make(hash.build().unwrap()).await;
+    service.create_table(hash.build().unwrap()).await;
     let pair = TableDef::builder("Pair", "pk", KeyKind::S)
         .sort_key("sk", KeyKind::N)
         .local_index("by_n", "n", KeyKind::N, Projection::All);
-    world.make(pair.build().unwrap()).await;
-    world
+    service.create_table(pair.build().unwrap()).await;
+    service
 }
 
 fn put(pk: &str) -> Value {
     json!({"Put": {"TableName": "Hash", "Item": {"pk": {"S": pk}}}})
 }
 
-/// An action of each kind with these members besides.
+/// Returns an action of each kind with these additional members.
 fn actions(key: &Value, members: &Value) -> [Value; 4] {
     let extended = |mut action: Value| {
         let members = members.as_object().unwrap().clone();
@@ -46,14 +46,14 @@ fn actions(key: &Value, members: &Value) -> [Value; 4] {
     ]
 }
 
-async fn get(world: &World, pk: &str) -> Value {
+async fn get(service: &TestService, pk: &str) -> Value {
     let key = json!({"TableName": "Hash", "Key": {"pk": {"S": pk}}});
-    world.ok("GetItem", key).await["Item"].take()
+    service.ok("GetItem", key).await["Item"].take()
 }
 
 #[tokio::test]
 async fn actions_are_applied_together() {
-    let world = world().await;
+    let service = service().await;
     let put = json!({"Put": {"TableName": "Hash", "Item": {"pk": {"S": "a"}, "n": {"N": "1"}},
         "ConditionExpression": "attribute_not_exists(pk)"}});
     let update = json!({"Update": {"TableName": "Hash", "Key": {"pk": {"S": "b"}}, "UpdateExpression": "SET #n = :n",
@@ -64,38 +64,38 @@ async fn actions_are_applied_together() {
     let body =
         json!({"TransactItems": [put, update, delete, check], "ReturnConsumedCapacity": "INDEXES"});
     assert_eq!(
-        world.ok("TransactWriteItems", body).await,
+        service.ok("TransactWriteItems", body).await,
         json!({"ConsumedCapacity": [{
             "TableName": "Hash", "CapacityUnits": 8.0, "WriteCapacityUnits": 8.0,
             "Table": {"CapacityUnits": 8.0, "WriteCapacityUnits": 8.0},
         }]})
     );
     assert_eq!(
-        get(&world, "a").await,
+        get(&service, "a").await,
         json!({"pk": {"S": "a"}, "n": {"N": "1"}})
     );
     assert_eq!(
-        get(&world, "b").await,
+        get(&service, "b").await,
         json!({"pk": {"S": "b"}, "n": {"N": "2"}})
     );
 }
 
 #[tokio::test]
-async fn a_cancelled_transaction_tells_the_reason_of_each_action() {
-    let world = world().await;
+async fn canceled_transaction_has_a_reason_for_each_action() {
+    let service = service().await;
     let put = |pk: &str| {
         json!({"Put": {"TableName": "Hash", "Item": {"pk": {"S": pk}},
         "ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}})
     };
     let body = |puts: &[Value]| json!({"TransactItems": puts}).to_string();
-    let (status, _) = world.call("TransactWriteItems", &body(&[put("a")])).await;
+    let (status, _) = service.call("TransactWriteItems", &body(&[put("a")])).await;
     assert_eq!(status, 200);
-    let (status, answer) = world
+    let (status, response) = service
         .call("TransactWriteItems", &body(&[put("b"), put("a")]))
         .await;
     assert_eq!(status, 400);
     assert_eq!(
-        answer,
+        response,
         json!({
             "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
             "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons \
@@ -107,12 +107,12 @@ async fn a_cancelled_transaction_tells_the_reason_of_each_action() {
             ],
         })
     );
-    assert_eq!(get(&world, "b").await, Value::Null);
+    assert_eq!(get(&service, "b").await, Value::Null);
 }
 
 #[tokio::test]
-async fn a_token_applies_a_transaction_once() {
-    let world = world().await;
+async fn token_makes_a_transaction_idempotent() {
+    let service = service().await;
     let body = |n: &str, capacity: &str| {
         let values = json!({":n": {"N": n}});
         json!({"ClientRequestToken": "t", "ReturnConsumedCapacity": capacity, "TransactItems": [{"Update": {
@@ -120,16 +120,16 @@ async fn a_token_applies_a_transaction_once() {
             "ExpressionAttributeValues": values}}]})
     };
     assert_eq!(
-        world.ok("TransactWriteItems", body("1", "NONE")).await,
+        service.ok("TransactWriteItems", body("1", "NONE")).await,
         json!({})
     );
     assert_eq!(
-        world.ok("TransactWriteItems", body("1", "TOTAL")).await,
+        service.ok("TransactWriteItems", body("1", "TOTAL")).await,
         json!({"ConsumedCapacity": [{"TableName": "Hash", "CapacityUnits": 2.0, "ReadCapacityUnits": 2.0}]})
     );
-    assert_eq!(get(&world, "a").await["n"], json!({"N": "1"}));
-    world
-        .refused(
+    assert_eq!(get(&service, "a").await["n"], json!({"N": "1"}));
+    service
+        .expect_error(
             "TransactWriteItems",
             &body("2", "NONE").to_string(),
             "IdempotentParameterMismatchException",
@@ -155,11 +155,11 @@ fn one(fault: &str) -> String {
 }
 
 #[tokio::test]
-async fn members_are_checked_first_in_dynamodbs_order() {
-    let world = World::new();
+async fn members_are_checked_in_dynamodb_order() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
-        world
-            .invalid("TransactWriteItems", &body.to_string(), message)
+        service
+            .expect_validation_error("TransactWriteItems", &body.to_string(), message)
             .await;
     };
     check(json!({}), &one(&null(""))).await;
@@ -217,11 +217,11 @@ async fn members_are_checked_first_in_dynamodbs_order() {
 }
 
 #[tokio::test]
-async fn each_item_holds_one_action_and_then_names_of_tables_are_checked() {
-    let world = World::new();
+async fn each_item_contains_one_action() {
+    let service = TestService::new();
     let check = async |body: Value, message: &str| {
-        world
-            .invalid("TransactWriteItems", &body.to_string(), message)
+        service
+            .expect_validation_error("TransactWriteItems", &body.to_string(), message)
             .await;
     };
     let nameless = json!({"Put": {"TableName": "b!", "Item": {"": {"S": "a"}}}});
@@ -283,8 +283,8 @@ async fn each_item_holds_one_action_and_then_names_of_tables_are_checked() {
 }
 
 #[tokio::test]
-async fn too_many_actions_are_repeated() {
-    let world = World::new();
+async fn too_many_actions_are_repeated_in_the_error() {
+    let service = TestService::new();
     let key = json!({"pk": {"S": "k"}});
     let full = json!({"ConditionExpression": "#n = :v", "ExpressionAttributeNames": {"#n": "a"},
         "ExpressionAttributeValues": {":v": {"N": "1"}}, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"});
@@ -292,8 +292,8 @@ async fn too_many_actions_are_repeated() {
     let mut items = vec![check, delete, update, put];
     items.extend((0..97).map(|n| self::put(&n.to_string())));
     let body = json!({"TransactItems": items, "ReturnConsumedCapacity": "hi"}).to_string();
-    let (_, answer) = world.call("TransactWriteItems", &body).await;
-    let message = answer["message"].as_str().unwrap();
+    let (_, response) = service.call("TransactWriteItems", &body).await;
+    let message = response["message"].as_str().unwrap();
     let value = |s: &str, n: &str| {
         format!(
             "AttributeValue(s={s}, n={n}, b=null, iNT=null, dECIMAL=null, dOUBLE=null, sS=null, nS=null, bS=null, \
@@ -322,11 +322,13 @@ async fn too_many_actions_are_repeated() {
 }
 
 #[tokio::test]
-async fn values_and_expressions_are_told_bare_before_tables_are_looked_for() {
-    let world = World::new();
+async fn values_and_expressions_are_checked_before_tables() {
+    let service = TestService::new();
     let check = async |action: &Value, message: &str| {
         let body = json!({"TransactItems": [put("ok"), action]}).to_string();
-        world.invalid("TransactWriteItems", &body, message).await;
+        service
+            .expect_validation_error("TransactWriteItems", &body, message)
+            .await;
     };
     let key = json!({"pk": {"S": "a"}});
     let duplicates = "One or more parameter values were invalid: Input collection [b, a, b] contains duplicates.";
@@ -419,48 +421,52 @@ async fn values_and_expressions_are_told_bare_before_tables_are_looked_for() {
         let message = format!("Invalid UpdateExpression: {message}");
         check(&update(expression), &message).await;
     }
-    // The first action that is refused is told, and its size comes before the syntax of its condition.
+    // The first invalid action is reported, and its item size before the syntax of its condition.
     let large = "Item size has exceeded the maximum allowed size";
     let item = json!({"pk": {"S": "x".repeat(409_600)}});
     let mut put = json!({"Put": {"TableName": "Hash", "Item": item}});
     check(&put, large).await;
     let body = json!({"TransactItems": [put, update("")]}).to_string();
-    world.invalid("TransactWriteItems", &body, large).await;
+    service
+        .expect_validation_error("TransactWriteItems", &body, large)
+        .await;
     put["Put"]["ConditionExpression"] = json!("hello!");
     check(&put, large).await;
 }
 
 #[tokio::test]
-async fn placeholders_without_an_expression_are_passed_over() {
-    let world = world().await;
+async fn placeholders_without_expression_are_ignored() {
+    let service = service().await;
     let put = json!({"Put": {"TableName": "Hash", "Item": {"pk": {"S": "a"}},
         "ExpressionAttributeNames": {"#n": "n"}, "ExpressionAttributeValues": {":v": {"N": "1"}}}});
-    world
+    service
         .ok("TransactWriteItems", json!({"TransactItems": [put]}))
         .await;
-    assert_eq!(get(&world, "a").await, json!({"pk": {"S": "a"}}));
+    assert_eq!(get(&service, "a").await, json!({"pk": {"S": "a"}}));
 }
 
 #[tokio::test]
-async fn what_is_wrong_for_a_table_refuses_or_cancels() {
-    let world = world().await;
+async fn action_that_does_not_match_its_table_is_rejected_or_canceled() {
+    let service = service().await;
     let empty = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain \
                  an empty string value. Key: pk";
-    let refused = async |action: &Value, message: &str| {
+    let rejected = async |action: &Value, message: &str| {
         let body = json!({"TransactItems": [put("ok"), action]}).to_string();
-        world.invalid("TransactWriteItems", &body, message).await;
+        service
+            .expect_validation_error("TransactWriteItems", &body, message)
+            .await;
     };
     for action in actions(&json!({"pk": {"S": ""}}), &json!({})) {
-        refused(&action, empty).await;
+        rejected(&action, empty).await;
     }
-    refused(
+    rejected(
         &put("ok"),
         "Transaction request cannot include multiple operations on one item",
     )
     .await;
     let emptied = json!({"Update": {"TableName": "Hash", "Key": {"pk": {"S": "a"}}, "UpdateExpression": "SET g = :v",
         "ExpressionAttributeValues": {":v": {"S": ""}}}});
-    refused(
+    rejected(
         &emptied,
         "One or more parameter values are not valid. The update expression attempted to update a secondary index key \
          to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty string \
@@ -469,9 +475,9 @@ async fn what_is_wrong_for_a_table_refuses_or_cancels() {
     .await;
     let canceled = async |action: &Value, message: &str| {
         let body = json!({"TransactItems": [put("ok"), action, {"Put": {"TableName": "Hash", "Item": {}}}]});
-        let (_, answer) = world.call("TransactWriteItems", &body.to_string()).await;
+        let (_, response) = service.call("TransactWriteItems", &body.to_string()).await;
         assert_eq!(
-            answer["CancellationReasons"],
+            response["CancellationReasons"],
             json!([{"Code": "None"}, {"Code": "ValidationError", "Message": message}, {"Code": "None"}]),
             "action={action}"
         );
@@ -505,53 +511,53 @@ async fn what_is_wrong_for_a_table_refuses_or_cancels() {
     let elsewhere =
         json!({"TransactItems": [put("a"), {"Put": {"TableName": "Nowhere", "Item": {}}}]});
     let (code, message) = ("ResourceNotFoundException", "Requested resource not found");
-    world
-        .refused("TransactWriteItems", &elsewhere.to_string(), code, message)
+    service
+        .expect_error("TransactWriteItems", &elsewhere.to_string(), code, message)
         .await;
-    assert_eq!(get(&world, "ok").await, Value::Null);
+    assert_eq!(get(&service, "ok").await, Value::Null);
 }
 
 #[tokio::test]
-async fn an_update_is_weighed_when_it_is_applied() {
-    let world = world().await;
+async fn update_size_is_checked_when_applied() {
+    let service = service().await;
     let update = |bytes: usize| {
         json!({"TransactItems": [{"Update": {"TableName": "Hash", "Key": {"pk": {"S": "a"}},
             "UpdateExpression": "SET v = :v", "ExpressionAttributeValues": {":v": {"S": "x".repeat(bytes - 4)}}}}]})
     };
-    let (_, answer) = world
+    let (_, response) = service
         .call("TransactWriteItems", &update(409_601).to_string())
         .await;
     assert_eq!(
-        answer["CancellationReasons"],
+        response["CancellationReasons"],
         json!([{"Code": "ValidationError",
                 "Message": "Item size to update has exceeded the maximum allowed size"}])
     );
-    world.ok("TransactWriteItems", update(409_600)).await;
+    service.ok("TransactWriteItems", update(409_600)).await;
 }
 
 #[tokio::test]
-async fn a_transaction_carries_four_megabytes() {
-    let world = world().await;
+async fn transaction_is_limited_to_four_megabytes() {
+    let service = service().await;
     let put = |n: usize| {
         let item = json!({"pk": {"S": n.to_string()}, "v": {"S": "x".repeat(100_000)}});
         json!({"Put": {"TableName": "Hash", "Item": item}})
     };
     let puts = |count: usize| json!({"TransactItems": (0..count).map(put).collect::<Value>()});
-    let (status, answer) = world
+    let (status, response) = service
         .call("TransactWriteItems", &puts(50).to_string())
         .await;
     assert_eq!(status, 400);
     assert_eq!(
-        answer["message"],
+        response["message"],
         "Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size cannot exceed 4MB. \
          Payload Size: 5000240"
     );
-    world.ok("TransactWriteItems", puts(30)).await;
+    service.ok("TransactWriteItems", puts(30)).await;
 }
 
 #[tokio::test]
-async fn collections_are_told_if_asked() {
-    let world = world().await;
+async fn collection_sizes_are_reported_on_request() {
+    let service = service().await;
     let put = |sk: &str| {
         let item = json!({"pk": {"S": "a"}, "sk": {"N": sk}, "n": {"N": "1"}});
         json!({"Put": {"TableName": "Pair", "Item": item}})
@@ -561,7 +567,7 @@ async fn collections_are_told_if_asked() {
     let metrics =
         json!({"ItemCollectionKey": {"pk": {"S": "a"}}, "SizeEstimateRangeGB": [0.0, 1.0]});
     assert_eq!(
-        world.ok("TransactWriteItems", body).await,
+        service.ok("TransactWriteItems", body).await,
         json!({
             "ItemCollectionMetrics": {"Pair": [metrics]},
             "ConsumedCapacity": [{
@@ -574,13 +580,13 @@ async fn collections_are_told_if_asked() {
 }
 
 #[tokio::test]
-async fn what_is_of_another_type_is_refused_with_what_was_found() {
-    let world = World::new();
+async fn wrong_type_is_rejected_with_the_type_found() {
+    let service = TestService::new();
     let check = async |items: Value, message: &str| {
         let body = json!({"TransactItems": items}).to_string();
         let code = "SerializationException";
-        world
-            .refused("TransactWriteItems", &body, code, message)
+        service
+            .expect_error("TransactWriteItems", &body, code, message)
             .await;
     };
     let class = "com.amazonaws.dynamodb.v20120810";

@@ -1,11 +1,11 @@
-//! TransactWriteItems: which of several faults is told.
+//! TransactWriteItems: which of several faults is reported.
 //!
-//! Actions are looked at one after the other, so that nothing wrong with a later one is told before something wrong
-//! with an earlier one. No table is there: all of this comes before tables are looked for.
+//! Actions are validated one after the other, so that a fault of an earlier action is reported before one of a later
+//! action. No table exists: all of these checks come before the table lookup.
 
 use serde_json::{Value, json};
 
-use super::world::{World, with};
+use super::test_service::{TestService, with};
 
 const NESTED: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond \
                       supported limit";
@@ -14,7 +14,7 @@ const SYNTAX: &str = "Invalid ConditionExpression: Syntax error; token: \"=\", n
 const UNUSED: &str =
     "Value provided in ExpressionAttributeValues unused in expressions: keys: {:u}";
 
-/// A text inside of so many maps.
+/// Returns a text nested in this many maps.
 fn deep(levels: usize) -> Value {
     (0..levels).fold(json!({"S": "leaf"}), |inner, _| json!({"M": {"n": inner}}))
 }
@@ -50,13 +50,13 @@ fn put(more: &Value) -> Value {
 
 async fn check(actions: &[Value], message: &str) {
     let body = json!({"TransactItems": actions}).to_string();
-    World::new()
-        .invalid("TransactWriteItems", &body, message)
+    TestService::new()
+        .expect_validation_error("TransactWriteItems", &body, message)
         .await;
 }
 
 #[tokio::test]
-async fn an_earlier_action_is_told_before_a_later_one() {
+async fn earlier_action_is_reported_first() {
     let nameless = || put(&json!({"": {"S": "x"}}));
     let named = |kind: &str, expression: &str, levels| {
         let values = json!({expression: match expression {
@@ -107,11 +107,11 @@ async fn an_earlier_action_is_told_before_a_later_one() {
     check(&[unused(), deep_key("ConditionCheck", 100)], UNUSED).await;
 }
 
-/// Whether a value can be stored is found when the update is made; a condition is told nothing of it.
+/// Whether a value can be stored is checked when the update is applied; conditions have no such check.
 #[tokio::test]
-async fn values_that_are_one_level_too_deep_are_compared_and_not_stored() {
-    let world = World::new();
-    world.table("Absent").await;
+async fn values_one_level_too_deep_can_be_compared_but_not_stored() {
+    let service = TestService::new();
+    service.table("Absent").await;
     let compare = json!({"ConditionExpression": "d = :deep"});
     let store = json!({"UpdateExpression": "SET d = :deep"});
     let compare_first = with(&compare, &json!({"UpdateExpression": "SET z = pk"}));
@@ -124,15 +124,14 @@ async fn values_that_are_one_level_too_deep_are_compared_and_not_stored() {
         let values = json!({"ExpressionAttributeValues": {":deep": deep(32)}});
         let action = action(kind, &plain(), with(&expressions, &values));
         let body = json!({"TransactItems": [action]}).to_string();
-        let (_, answer) = world.call("TransactWriteItems", &body).await;
-        let code = &answer["CancellationReasons"][0]["Code"];
-        assert_eq!(code, reason, "{kind}: {answer}");
+        let (_, response) = service.call("TransactWriteItems", &body).await;
+        let code = &response["CancellationReasons"][0]["Code"];
+        assert_eq!(code, reason, "{kind}: {response}");
     }
 }
 
 #[tokio::test]
-async fn names_of_attributes_come_first_in_an_action_and_names_inside_of_values_after_their_depth()
-{
+async fn empty_attribute_names_are_reported_before_depth_and_nested_ones_after() {
     check(&[put(&json!({"": {"S": "x"}, "d": deep(100)}))], NAMELESS).await;
     check(&[put(&json!({"d": deep(100), "": {"S": "x"}}))], NAMELESS).await;
     let inside = json!({"M": {"": {"S": "x"}}});
@@ -142,7 +141,7 @@ async fn names_of_attributes_come_first_in_an_action_and_names_inside_of_values_
 }
 
 #[tokio::test]
-async fn expressions_are_told_before_the_depth_of_a_key() {
+async fn expressions_are_checked_before_the_depth_of_a_key() {
     let long = format!("a = :v{}", " AND a = :v".repeat(373));
     let too_long = "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; expression \
                     size: 4109";

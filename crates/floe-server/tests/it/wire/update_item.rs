@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{World, one, with};
+use super::test_service::{TestService, one, with};
 
 const CAPACITY: &str = "Value 'hi' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy \
                         enum value set: [INDEXES, TOTAL, NONE]";
@@ -36,8 +36,8 @@ fn joined(faults: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn members_are_told_one_by_one() {
-    let world = World::new();
+async fn member_faults_are_reported_one_by_one() {
+    let service = TestService::new();
     let short = "have length greater than or equal to 3";
     let pattern = "satisfy regular expression pattern: [a-zA-Z0-9_.-]+";
     let wrong = json!({"ReturnConsumedCapacity": "hi", "ReturnItemCollectionMetrics": "hi"});
@@ -115,15 +115,15 @@ async fn members_are_told_one_by_one() {
         ),
         (wrong, joined(&[CAPACITY, NULL_TABLE, COLLECTION, NULL_KEY])),
     ] {
-        world
-            .invalid("UpdateItem", &body.to_string(), &message)
+        service
+            .expect_validation_error("UpdateItem", &body.to_string(), &message)
             .await;
     }
 }
 
 #[tokio::test]
 async fn expressions_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     let values = json!({"ExpressionAttributeValues": {":v": {"S": "x"}, ":n": {"N": "1"}}});
     let mixed = "Can not use both expression and non-expression parameters in the same request: ";
     for (parameters, message) in [
@@ -186,13 +186,13 @@ async fn expressions_are_checked_before_the_table() {
         ),
     ] {
         let body = with(&with(&request(), &values), &parameters).to_string();
-        world.invalid("UpdateItem", &body, &one(&message)).await;
+        service.expect_validation_error("UpdateItem", &body, &one(&message)).await;
     }
 }
 
 #[tokio::test]
 async fn attribute_updates_are_checked_before_the_table() {
-    let world = World::new();
+    let service = TestService::new();
     for (update, message) in [
         (
             json!({"Action": "put", "Value": {"S": "x"}}),
@@ -228,41 +228,43 @@ async fn attribute_updates_are_checked_before_the_table() {
         ),
     ] {
         let body = with(&request(), &json!({"AttributeUpdates": {"a": update}})).to_string();
-        world.invalid("UpdateItem", &body, &message).await;
+        service
+            .expect_validation_error("UpdateItem", &body, &message)
+            .await;
     }
     let empty = json!({"AttributeUpdates": {"": {"Value": {"S": "x"}}}});
     let body = with(&request(), &empty).to_string();
-    world
-        .invalid("UpdateItem", &body, &one("Empty attribute name"))
+    service
+        .expect_validation_error("UpdateItem", &body, &one("Empty attribute name"))
         .await;
 }
 
-/// Checks what an update makes of an item, or that it is refused.
+/// Checks the result of an update of an item, or its error.
 async fn check(item: Value, parameters: Value, expected: Result<Value, &str>) {
-    let world = World::new();
-    world.hash_table("Users").await;
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let key = json!({"pk": {"S": "a"}});
     if !item.is_null() {
         let item = with(&key, &item);
-        world
+        service
             .ok("PutItem", json!({"TableName": "Users", "Item": item}))
             .await;
     }
     let update = with(&request(), &parameters);
     match expected {
         Err(message) => {
-            world
-                .invalid("UpdateItem", &update.to_string(), message)
+            service
+                .expect_validation_error("UpdateItem", &update.to_string(), message)
                 .await;
         }
         Ok(after) => {
-            world.ok("UpdateItem", update).await;
-            let answer = world.ok("GetItem", request()).await;
+            service.ok("UpdateItem", update).await;
+            let response = service.ok("GetItem", request()).await;
             let after = match after {
                 Value::Null => Value::Null,
                 after => with(&key, &after),
             };
-            assert_eq!(answer["Item"], after, "parameters={parameters}");
+            assert_eq!(response["Item"], after, "parameters={parameters}");
         }
     }
 }
@@ -388,7 +390,7 @@ async fn attribute_updates_are_applied() {
 }
 
 #[tokio::test]
-async fn updates_that_do_not_fit_the_item_are_refused_as_they_are() {
+async fn updates_that_do_not_match_the_item_are_rejected() {
     let operand = "An operand in the update expression has an incorrect data type";
     let missing = "The provided expression refers to an attribute that does not exist in the item";
     let path = "The document path provided in the update expression is invalid for update";
@@ -426,9 +428,9 @@ async fn updates_that_do_not_fit_the_item_are_refused_as_they_are() {
 }
 
 #[tokio::test]
-async fn attributes_are_returned_as_asked() {
-    let world = World::new();
-    world.hash_table("Users").await;
+async fn attributes_are_returned_on_request() {
+    let service = TestService::new();
+    service.hash_table("Users").await;
     let item = json!({
         "pk": {"S": "a"},
         "a": {"M": {"b": {"S": "dog"}, "c": {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}]}}},
@@ -466,21 +468,23 @@ async fn attributes_are_returned_as_asked() {
         ),
         ("SET a.c[1] = :v", "UPDATED_OLD", list(&["2"])),
         ("SET a.c[1] = :v", "UPDATED_NEW", list(&["9"])),
-        // What is past the end of a list is not found there again, and what has moved up is taken for what is gone.
+        // An element set past the end is not found at its path; after a removal, the path refers to the element that moved up.
         ("SET a.c[100] = :v", "UPDATED_NEW", Value::Null),
         ("REMOVE a.c[1]", "UPDATED_NEW", list(&["3"])),
         ("REMOVE a.c[1], a.c[3]", "UPDATED_OLD", list(&["2"])),
     ] {
-        world
+        service
             .ok("PutItem", json!({"TableName": "Users", "Item": item}))
             .await;
         let mut parameters = json!({"UpdateExpression": expression, "ReturnValues": returned});
         if expression.contains(":v") {
             parameters["ExpressionAttributeValues"] = json!({":v": {"N": "9"}});
         }
-        let answer = world.ok("UpdateItem", with(&request(), &parameters)).await;
+        let response = service
+            .ok("UpdateItem", with(&request(), &parameters))
+            .await;
         assert_eq!(
-            answer["Attributes"], attributes,
+            response["Attributes"], attributes,
             "expression={expression} returned={returned}"
         );
     }
@@ -488,15 +492,18 @@ async fn attributes_are_returned_as_asked() {
         let key = json!({"pk": {"S": "new"}});
         json!({"TableName": "Users", "Key": key, "AttributeUpdates": {}, "ReturnValues": returned})
     };
-    assert_eq!(world.ok("UpdateItem", new("UPDATED_NEW")).await, json!({}));
     assert_eq!(
-        world.ok("UpdateItem", new("ALL_NEW")).await,
+        service.ok("UpdateItem", new("UPDATED_NEW")).await,
+        json!({})
+    );
+    assert_eq!(
+        service.ok("UpdateItem", new("ALL_NEW")).await,
         json!({"Attributes": {"pk": {"S": "new"}}})
     );
 }
 
 #[tokio::test]
-async fn only_an_expression_is_weighed_itself() {
+async fn size_of_the_request_counts_for_expressions_only() {
     let text = |bytes: usize| json!({"S": "x".repeat(bytes)});
     let too_large = "Item size to update has exceeded the maximum allowed size";
     let updates = |bytes: usize| json!({"AttributeUpdates": {"b": {"Value": text(bytes)}}});

@@ -8,7 +8,7 @@ use floe_store::{Env, Timestamp};
 use serde_json::{Value, json};
 
 use super::create_table::{attributes, key};
-use super::world::World;
+use super::test_service::TestService;
 
 const NEITHER: &str = "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits \
                        can be specified when BillingMode is PAY_PER_REQUEST";
@@ -29,7 +29,7 @@ fn delete(name: &str) -> Value {
     json!({"Delete": {"IndexName": name}})
 }
 
-/// A request to change the table `Users` with these members.
+/// Returns a request to change the table `Users`.
 fn users(members: Value) -> Value {
     let mut body = json!({"TableName": "Users"});
     if let Value::Object(members) = members {
@@ -40,10 +40,10 @@ fn users(members: Value) -> Value {
     body
 }
 
-/// With the tables `Users`, paid for by the request, and `Paid`, by throughput of 5 and 5.
-async fn world() -> World {
-    let world = World::new();
-    world.table("Users").await;
+/// Returns a service with the tables `Users` (on-demand billing) and `Paid` (provisioned throughput of 5 and 5).
+async fn service() -> TestService {
+    let service = TestService::new();
+    service.table("Users").await;
     let paid = json!({
         "TableName": "Paid",
         "AttributeDefinitions": attributes(&["a", "b"]),
@@ -52,23 +52,26 @@ async fn world() -> World {
         "GlobalSecondaryIndexes": [{"IndexName": "by_b", "KeySchema": key(&["b"]),
             "Projection": {"ProjectionType": "ALL"}, "ProvisionedThroughput": units(5, 5)}],
     });
-    world.ok("CreateTable", paid).await;
-    world
+    service.ok("CreateTable", paid).await;
+    service
 }
 
-async fn describe(world: &World, name: &str) -> Value {
-    world.ok("DescribeTable", json!({"TableName": name})).await["Table"].clone()
+async fn describe(service: &TestService, name: &str) -> Value {
+    service
+        .ok("DescribeTable", json!({"TableName": name}))
+        .await["Table"]
+        .clone()
 }
 
 #[tokio::test]
-async fn faults_of_members_are_told_together() {
-    let world = world().await;
+async fn member_faults_are_reported_together() {
+    let service = service().await;
     let check = async |members: Value, faults: &[&str]| {
         let body = users(members).to_string();
-        world.faulty("UpdateTable", &body, faults).await;
+        service.expect_faults("UpdateTable", &body, faults).await;
     };
-    world
-        .invalid(
+    service
+        .expect_validation_error(
             "UpdateTable",
             "{}",
             "The parameter 'TableName' is required but was not present in the request",
@@ -133,7 +136,7 @@ async fn faults_of_members_are_told_together() {
 
 #[tokio::test]
 async fn requests_are_checked_before_the_table_is_looked_up() {
-    let world = World::new();
+    let service = TestService::new();
     let nothing = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, \
         GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, \
         ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput \
@@ -208,7 +211,7 @@ async fn requests_are_checked_before_the_table_is_looked_up() {
         ),
     ] {
         let body = users(members).to_string();
-        world.invalid("UpdateTable", &body, &message).await;
+        service.expect_validation_error("UpdateTable", &body, &message).await;
     }
     let missing = "Requested resource not found: Table: Users not found";
     for members in [
@@ -217,15 +220,15 @@ async fn requests_are_checked_before_the_table_is_looked_up() {
             {"Update": {"IndexName": "abc", "ProvisionedThroughput": units(high, high)}}]}),
     ] {
         let body = users(members).to_string();
-        world
-            .refused("UpdateTable", &body, "ResourceNotFoundException", missing)
+        service
+            .expect_error("UpdateTable", &body, "ResourceNotFoundException", missing)
             .await;
     }
 }
 
 #[tokio::test]
 async fn requests_are_checked_against_the_table() {
-    let world = world().await;
+    let service = service().await;
     let x = attributes(&["x"]);
     let change = |name: &str, units: Value| json!({"GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": name, "ProvisionedThroughput": units}}]});
     let blocked = "This operation cannot be performed with given input values. Please contact DynamoDB service team \
@@ -315,8 +318,8 @@ async fn requests_are_checked_against_the_table() {
     ] {
         let mut body = users(members);
         body["TableName"] = table.into();
-        world
-            .invalid("UpdateTable", &body.to_string(), &message)
+        service
+            .expect_validation_error("UpdateTable", &body.to_string(), &message)
             .await;
     }
     let two = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table";
@@ -326,8 +329,8 @@ async fn requests_are_checked_against_the_table() {
     ] {
         let body =
             users(json!({"GlobalSecondaryIndexUpdates": updates, "AttributeDefinitions": x}));
-        world
-            .refused(
+        service
+            .expect_error(
                 "UpdateTable",
                 &body.to_string(),
                 "LimitExceededException",
@@ -336,8 +339,8 @@ async fn requests_are_checked_against_the_table() {
             .await;
     }
     let gone = users(json!({"GlobalSecondaryIndexUpdates": [delete("does_not_exist")]}));
-    world
-        .refused(
+    service
+        .expect_error(
             "UpdateTable",
             &gone.to_string(),
             "ResourceNotFoundException",
@@ -347,13 +350,13 @@ async fn requests_are_checked_against_the_table() {
 }
 
 #[tokio::test]
-async fn indexes_come_and_go() {
+async fn indexes_are_added_and_removed() {
     let options = Options::new().background(false);
-    let world = World::on(LocalEngine::memory_with(options).unwrap());
-    world.table("Users").await;
+    let service = TestService::on(LocalEngine::memory_with(options).unwrap());
+    service.table("Users").await;
     for n in 0..3 {
         let item = json!({"pk": {"S": n.to_string()}, "sk": {"S": "s"}, "x": {"S": "x"}});
-        world
+        service
             .ok("PutItem", json!({"TableName": "Users", "Item": item}))
             .await;
     }
@@ -361,7 +364,7 @@ async fn indexes_come_and_go() {
         "AttributeDefinitions": attributes(&["x", "unused"]),
         "GlobalSecondaryIndexUpdates": [create("by_x")],
     }));
-    let table = world.ok("UpdateTable", update).await["TableDescription"].clone();
+    let table = service.ok("UpdateTable", update).await["TableDescription"].clone();
     assert_eq!(table["TableStatus"], "UPDATING");
     let index = &table["GlobalSecondaryIndexes"][0];
     assert_eq!(
@@ -369,20 +372,20 @@ async fn indexes_come_and_go() {
         (&json!("CREATING"), &json!("by_x"))
     );
     assert_eq!(index["Backfilling"], true);
-    assert_eq!(describe(&world, "Users").await["TableStatus"], "UPDATING");
+    assert_eq!(describe(&service, "Users").await["TableStatus"], "UPDATING");
     let body = users(json!({"DeletionProtectionEnabled": true})).to_string();
     let busy = "Attempt to change a resource which is still in use: Table is being updated: Users";
-    world
-        .refused("UpdateTable", &body, "ResourceInUseException", busy)
+    service
+        .expect_error("UpdateTable", &body, "ResourceInUseException", busy)
         .await;
     let busy = "Attempt to change a resource which is still in use: Cannot delete table while indexes are being \
                 created, updated, or deleted.";
     let body = json!({"TableName": "Users"}).to_string();
-    world
-        .refused("DeleteTable", &body, "ResourceInUseException", busy)
+    service
+        .expect_error("DeleteTable", &body, "ResourceInUseException", busy)
         .await;
-    world.work();
-    let table = describe(&world, "Users").await;
+    service.run_background();
+    let table = describe(&service, "Users").await;
     assert_eq!(table["TableStatus"], "ACTIVE");
     assert_eq!(
         table["AttributeDefinitions"],
@@ -396,19 +399,19 @@ async fn indexes_come_and_go() {
     assert_eq!(index["Backfilling"], Value::Null);
 
     let update = users(json!({"GlobalSecondaryIndexUpdates": [delete("by_x")]}));
-    let table = world.ok("UpdateTable", update).await["TableDescription"].clone();
+    let table = service.ok("UpdateTable", update).await["TableDescription"].clone();
     assert_eq!(table["TableStatus"], "UPDATING");
-    world.work();
-    let table = describe(&world, "Users").await;
+    service.run_background();
+    let table = describe(&service, "Users").await;
     assert_eq!(table["GlobalSecondaryIndexes"], Value::Null);
     assert_eq!(table["AttributeDefinitions"], attributes(&["pk", "sk"]));
 }
 
 #[tokio::test]
-async fn values_that_no_key_can_hold_stay_out_of_a_new_index() {
+async fn invalid_key_values_are_left_out_of_a_new_index() {
     let options = Options::new().background(false);
-    let world = World::on(LocalEngine::memory_with(options).unwrap());
-    world.table("Users").await;
+    let service = TestService::on(LocalEngine::memory_with(options).unwrap());
+    service.table("Users").await;
     let long = |length| "x".repeat(length);
     let key = |n: usize| json!({"pk": {"S": n.to_string()}, "sk": {"S": "s"}});
     let values = [long(2048), long(2049), long(66_500), String::new()];
@@ -416,39 +419,39 @@ async fn values_that_no_key_can_hold_stay_out_of_a_new_index() {
         let mut item = key(n);
         item["x"] = json!({"S": value});
         let body = json!({"TableName": "Users", "Item": item});
-        world.ok("PutItem", body).await;
+        service.ok("PutItem", body).await;
     }
     let update = users(json!({
         "AttributeDefinitions": attributes(&["x"]),
         "GlobalSecondaryIndexUpdates": [create("by_x")],
     }));
-    world.ok("UpdateTable", update).await;
-    world.work();
-    let table = describe(&world, "Users").await;
+    service.ok("UpdateTable", update).await;
+    service.run_background();
+    let table = describe(&service, "Users").await;
     assert_eq!(table["GlobalSecondaryIndexes"][0]["ItemCount"], 1);
     for n in 0..values.len() {
         let body = json!({"TableName": "Users", "Key": key(n), "UpdateExpression": "SET y = x"});
-        world.ok("UpdateItem", body).await;
+        service.ok("UpdateItem", body).await;
         let body = json!({"TableName": "Users", "Key": key(n)});
-        world.ok("DeleteItem", body).await;
+        service.ok("DeleteItem", body).await;
     }
-    let table = describe(&world, "Users").await;
+    let table = describe(&service, "Users").await;
     assert_eq!(table["GlobalSecondaryIndexes"][0]["ItemCount"], 0);
 }
 
 #[tokio::test]
 async fn settings_change_and_are_described() {
-    let world = world().await;
+    let service = service().await;
     let change = async |members: Value| {
-        world.ok("UpdateTable", users(members)).await;
-        describe(&world, "Users").await
+        service.ok("UpdateTable", users(members)).await;
+        describe(&service, "Users").await
     };
     let table = change(json!({"DeletionProtectionEnabled": true})).await;
     assert_eq!(table["DeletionProtectionEnabled"], true);
     let protected = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion \
                      protection first.";
-    world
-        .invalid("DeleteTable", r#"{"TableName":"Users"}"#, protected)
+    service
+        .expect_validation_error("DeleteTable", r#"{"TableName":"Users"}"#, protected)
         .await;
 
     let table = change(json!({"TableClass": "STANDARD"})).await;
@@ -507,33 +510,36 @@ async fn settings_change_and_are_described() {
 }
 
 #[tokio::test]
-async fn a_change_of_throughput_is_shown_as_under_way() {
+async fn throughput_change_is_described_as_in_progress() {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_500));
     let options = Options::new().env(Env::manual(clock.clone(), 1));
-    let world = World::on(LocalEngine::memory_with(options).unwrap());
+    let service = TestService::on(LocalEngine::memory_with(options).unwrap());
     let paid = json!({
         "TableName": "Paid",
         "AttributeDefinitions": attributes(&["a"]),
         "KeySchema": key(&["a"]),
         "ProvisionedThroughput": units(5, 5),
     });
-    world.ok("CreateTable", paid).await;
+    service.ok("CreateTable", paid).await;
     assert_eq!(
-        describe(&world, "Paid").await["BillingModeSummary"],
+        describe(&service, "Paid").await["BillingModeSummary"],
         Value::Null
     );
     let change = async |read, write| {
         clock.advance(Duration::from_millis(1_000));
         let body = json!({"TableName": "Paid", "ProvisionedThroughput": units(read, write)});
-        let answer = world.ok("UpdateTable", body).await["TableDescription"].clone();
-        assert_eq!(answer["TableStatus"], "UPDATING");
-        let told = |table: &Value| table["ProvisionedThroughput"].clone();
-        (told(&answer), told(&describe(&world, "Paid").await))
+        let response = service.ok("UpdateTable", body).await["TableDescription"].clone();
+        assert_eq!(response["TableStatus"], "UPDATING");
+        let throughput = |table: &Value| table["ProvisionedThroughput"].clone();
+        (
+            throughput(&response),
+            throughput(&describe(&service, "Paid").await),
+        )
     };
     let up = 1_700_000_001.5;
-    let (answer, after) = change(10, 5).await;
+    let (response, after) = change(10, 5).await;
     assert_eq!(
-        answer,
+        response,
         json!({"LastIncreaseDateTime": up, "NumberOfDecreasesToday": 0, "ReadCapacityUnits": 5,
             "WriteCapacityUnits": 5})
     );
@@ -543,9 +549,9 @@ async fn a_change_of_throughput_is_shown_as_under_way() {
             "WriteCapacityUnits": 5})
     );
     let down = 1_700_000_002.5;
-    let (answer, after) = change(1, 1).await;
+    let (response, after) = change(1, 1).await;
     assert_eq!(
-        answer,
+        response,
         json!({"LastIncreaseDateTime": up, "LastDecreaseDateTime": down, "NumberOfDecreasesToday": 0,
             "ReadCapacityUnits": 10, "WriteCapacityUnits": 5})
     );

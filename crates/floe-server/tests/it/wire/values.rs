@@ -1,8 +1,8 @@
-//! Values: what can be wrong with them, in whose words it is told, and what is read although it is not as it should be.
+//! Values: their faults, the error messages by context, and irregular forms that are accepted.
 
 use serde_json::{Value, json};
 
-use super::world::{World, one};
+use super::test_service::{TestService, one};
 
 const INVALID: &str = "One or more parameter values were invalid: ";
 const EMPTY: &str =
@@ -18,12 +18,12 @@ const DIGITS: &str = "Attempting to store more than 38 significant digits in a N
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
                         beyond supported limit";
 
-/// A request that puts a value which is written like this.
+/// Returns a request that puts a value, given as JSON.
 fn put(value: &str) -> String {
     format!(r#"{{"TableName":"Values","Item":{{"pk":{{"S":"a"}},"v":{value}}}}}"#)
 }
 
-/// A request whose update sets a value which is written like this.
+/// Returns a request whose update sets a value, given as JSON.
 fn update(value: &str) -> String {
     format!(
         r#"{{"TableName":"Values","Key":{{"pk":{{"S":"a"}}}},"UpdateExpression":"SET v = :v",
@@ -31,7 +31,7 @@ fn update(value: &str) -> String {
     )
 }
 
-/// A request whose condition on the deleted item compares with a value which is written like this.
+/// Returns a request whose condition on the deleted item compares a value, given as JSON.
 fn delete(value: &str) -> String {
     format!(
         r#"{{"TableName":"Values","Key":{{"pk":{{"S":"a"}}}},"ConditionExpression":"v = :v",
@@ -47,30 +47,34 @@ fn for_key(message: &str) -> String {
     format!("ExpressionAttributeValues contains invalid value: {message} for key :v")
 }
 
-/// Where the fault of a value is told, and how.
-struct Told {
+/// The expected error messages by the context of a value.
+struct ExpectedErrors {
     /// In an item that is put.
     item: String,
-    /// In the values of an expression.
+    /// In an expression value.
     placeholder: String,
     /// In a key that is read.
     key: String,
 }
 
-async fn check(value: &str, told: Told) {
-    let world = World::new();
-    world.invalid("PutItem", &put(value), &told.item).await;
-    world
-        .invalid("UpdateItem", &update(value), &told.placeholder)
+async fn check(value: &str, expected: ExpectedErrors) {
+    let service = TestService::new();
+    service
+        .expect_validation_error("PutItem", &put(value), &expected.item)
         .await;
-    world
-        .invalid("DeleteItem", &delete(value), &told.placeholder)
+    service
+        .expect_validation_error("UpdateItem", &update(value), &expected.placeholder)
         .await;
-    world.invalid("GetItem", &get(value), &told.key).await;
+    service
+        .expect_validation_error("DeleteItem", &delete(value), &expected.placeholder)
+        .await;
+    service
+        .expect_validation_error("GetItem", &get(value), &expected.key)
+        .await;
 }
 
 #[tokio::test]
-async fn numbers_are_told_without_the_placeholder() {
+async fn number_faults_omit_the_placeholder() {
     for (number, message) in [
         ("", format!("{NOT_NUMERIC}: ")),
         ("b", format!("{NOT_NUMERIC}: b")),
@@ -93,30 +97,30 @@ async fn numbers_are_told_without_the_placeholder() {
             json!({"NS": ["1", number]}),
             json!({"L": [{"N": number}]}),
         ] {
-            let told = Told {
+            let expected = ExpectedErrors {
                 item: one(&message),
                 placeholder: one(&message),
                 key: message.clone(),
             };
-            check(&value.to_string(), told).await;
+            check(&value.to_string(), expected).await;
         }
     }
 }
 
 #[tokio::test]
-async fn sets_are_not_empty_and_repeat_nothing() {
+async fn sets_must_not_be_empty_or_contain_duplicates() {
     for (value, message) in [
         (r#"{"SS":[]}"#, "An string set  may not be empty"),
         (r#"{"NS":[]}"#, "An number set  may not be empty"),
         (r#"{"BS":[]}"#, "Binary sets should not be empty"),
     ] {
         let message = format!("{INVALID}{message}");
-        let told = Told {
+        let expected = ExpectedErrors {
             item: one(&message),
             placeholder: one(&for_key(&message)),
             key: message,
         };
-        check(value, told).await;
+        check(value, expected).await;
     }
     for (value, message) in [
         (
@@ -153,17 +157,17 @@ async fn sets_are_not_empty_and_repeat_nothing() {
         ),
     ] {
         let message = format!("{INVALID}{message}");
-        let told = Told {
+        let expected = ExpectedErrors {
             item: one(&message),
             placeholder: one(&message),
             key: message,
         };
-        check(value, told).await;
+        check(value, expected).await;
     }
 }
 
 #[tokio::test]
-async fn a_value_has_one_type() {
+async fn value_has_exactly_one_type() {
     for value in [
         "{}",
         r#"{"a":""}"#,
@@ -172,18 +176,18 @@ async fn a_value_has_one_type() {
         r#"{"L":[{"a":{}}]}"#,
         r#"{"L":[null]}"#,
     ] {
-        let told = Told {
+        let expected = ExpectedErrors {
             item: EMPTY.to_owned(),
             placeholder: for_key(EMPTY),
             key: EMPTY.to_owned(),
         };
-        check(value, told).await;
+        check(value, expected).await;
     }
     let null_false = format!("{INVALID}Null attribute value types must have the value of true");
     let empty_set = format!("{INVALID}An string set  may not be empty");
     let numeric = format!("{NOT_NUMERIC}: b");
-    // Something wrong with one of several types comes before that there are several, and a request with such a value
-    // is told as the older layer does.
+    // The fault of one of several types is reported before the fault that there are several, and a request with such a
+    // value is handled by the older layer.
     for (value, message) in [
         (r#"{"S":"a","N":"1"}"#, SEVERAL),
         (r#"{"S":"a","BOOL":"yes"}"#, SEVERAL),
@@ -195,22 +199,22 @@ async fn a_value_has_one_type() {
         (r#"{"NULL":"no"}"#, &null_false),
         (r#"{"L":[{"NULL":"false"}]}"#, &null_false),
     ] {
-        let told = Told {
+        let expected = ExpectedErrors {
             item: message.to_owned(),
             placeholder: for_key(message),
             key: message.to_owned(),
         };
-        check(value, told).await;
+        check(value, expected).await;
     }
-    let told = Told {
+    let expected = ExpectedErrors {
         item: one(&null_false),
         placeholder: one(&null_false),
         key: null_false,
     };
-    check(r#"{"NULL":false}"#, told).await;
+    check(r#"{"NULL":false}"#, expected).await;
 }
 
-/// So many lists, one inside the other, around a number.
+/// Returns a number nested in this many lists.
 fn lists(levels: usize) -> String {
     format!(
         r#"{}{{"N":"1"}}{}"#,
@@ -220,58 +224,60 @@ fn lists(levels: usize) -> String {
 }
 
 #[tokio::test]
-async fn values_are_nested_31_levels_deep() {
-    let world = World::new();
-    world.hash_table("Values").await;
-    assert_eq!(world.call("PutItem", &put(&lists(31))).await.0, 200);
+async fn values_are_nested_at_most_31_levels() {
+    let service = TestService::new();
+    service.hash_table("Values").await;
+    assert_eq!(service.call("PutItem", &put(&lists(31))).await.0, 200);
     for levels in [32, 62] {
-        let told = Told {
+        let expected = ExpectedErrors {
             item: one(TOO_DEEP),
             placeholder: one(TOO_DEEP),
             key: TOO_DEEP.to_owned(),
         };
-        check(&lists(levels), told).await;
+        check(&lists(levels), expected).await;
     }
     for levels in [63, 2000] {
-        let told = Told {
+        let expected = ExpectedErrors {
             item: TOO_DEEP.to_owned(),
             placeholder: for_key(TOO_DEEP),
             key: TOO_DEEP.to_owned(),
         };
-        check(&lists(levels), told).await;
+        check(&lists(levels), expected).await;
     }
-    let (status, answer) = world.call("PutItem", &put(&lists(2001))).await;
+    let (status, response) = service.call("PutItem", &put(&lists(2001))).await;
     let bare = json!({"__type": "com.amazon.coral.service#SerializationException"});
-    assert_eq!((status, answer), (400, bare));
+    assert_eq!((status, response), (400, bare));
 }
 
 #[tokio::test]
-async fn names_are_not_empty_and_not_too_long() {
-    let told = || Told {
+async fn attribute_names_have_length_limits() {
+    let expected = || ExpectedErrors {
         item: one("Empty attribute name"),
         placeholder: one("Empty attribute name"),
         key: "Empty attribute name".to_owned(),
     };
-    check(r#"{"M":{"":{"S":"x"}}}"#, told()).await;
-    check(r#"{"L":[{"M":{"a":{"M":{"":{"SS":[]}}}}}]}"#, told()).await;
-    let world = World::new();
+    check(r#"{"M":{"":{"S":"x"}}}"#, expected()).await;
+    check(r#"{"L":[{"M":{"a":{"M":{"":{"SS":[]}}}}}]}"#, expected()).await;
+    let service = TestService::new();
     let body = r#"{"TableName":"Values","Item":{"":{"S":"a"}}}"#;
-    world
-        .invalid("PutItem", body, &one("Empty attribute name"))
+    service
+        .expect_validation_error("PutItem", body, &one("Empty attribute name"))
         .await;
     let long = format!(r#"{{"M":{{"{}":{{"S":"x"}}}}}}"#, "x".repeat(65_536));
     let message = format!("{INVALID}Attribute name is too large, must be less than 65536 bytes");
-    world.invalid("PutItem", &put(&long), &one(&message)).await;
+    service
+        .expect_validation_error("PutItem", &put(&long), &one(&message))
+        .await;
 }
 
 #[tokio::test]
-async fn flags_are_read_from_words() {
-    let world = World::new();
-    world.hash_table("Values").await;
+async fn booleans_are_accepted_as_text() {
+    let service = TestService::new();
+    service.hash_table("Values").await;
     let read = async |value: Value| -> Value {
-        world.call("PutItem", &put(&value.to_string())).await;
-        let answer = world.call("GetItem", &get(r#"{"S":"a"}"#)).await.1;
-        answer["Item"]["v"].clone()
+        service.call("PutItem", &put(&value.to_string())).await;
+        let response = service.call("GetItem", &get(r#"{"S":"a"}"#)).await.1;
+        response["Item"]["v"].clone()
     };
     for word in ["t", "T", "y", "YES", "yEs", "true", "TRUE", "1"] {
         assert_eq!(
@@ -296,15 +302,15 @@ async fn flags_are_read_from_words() {
     for word in ["off", "", " no", "2", "1.0"] {
         let body = put(&json!({"BOOL": word}).to_string());
         let message = "Unexpected token received from parser";
-        world
-            .refused("PutItem", &body, "SerializationException", message)
+        service
+            .expect_error("PutItem", &body, "SerializationException", message)
             .await;
     }
 }
 
 #[tokio::test]
-async fn values_of_other_shapes_cannot_be_read() {
-    let world = World::new();
+async fn wrong_types_are_rejected() {
+    let service = TestService::new();
     let object = "Start of structure or map found where not expected";
     let class = "com.amazonaws.dynamodb.v20120810.AttributeValue";
     for (value, message) in [
@@ -395,16 +401,16 @@ async fn values_of_other_shapes_cannot_be_read() {
             "Unexpected value type in payload".to_owned(),
         ),
     ] {
-        world
-            .refused("PutItem", &put(value), "SerializationException", &message)
+        service
+            .expect_error("PutItem", &put(value), "SerializationException", &message)
             .await;
     }
 }
 
 #[tokio::test]
-async fn values_come_back_in_their_own_form() {
-    let world = World::new();
-    world.hash_table("Values").await;
+async fn values_are_returned_in_canonical_form() {
+    let service = TestService::new();
+    service.hash_table("Values").await;
     for (sent, returned) in [
         (json!({"N": "+0012.50"}), json!({"N": "12.5"})),
         (json!({"N": "-0"}), json!({"N": "0"})),
@@ -433,8 +439,8 @@ async fn values_come_back_in_their_own_form() {
             json!({"S": "a\u{0}\"\\\n\u{1f600}"}),
         ),
     ] {
-        world.call("PutItem", &put(&sent.to_string())).await;
-        let answer = world.call("GetItem", &get(r#"{"S":"a"}"#)).await.1;
-        assert_eq!(answer["Item"]["v"], returned, "sent={sent}");
+        service.call("PutItem", &put(&sent.to_string())).await;
+        let response = service.call("GetItem", &get(r#"{"S":"a"}"#)).await.1;
+        assert_eq!(response["Item"]["v"], returned, "sent={sent}");
     }
 }

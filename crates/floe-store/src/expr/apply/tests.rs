@@ -1,4 +1,4 @@
-//! Updates and what they make of items.
+//! Tests of applying updates.
 
 use crate::error::{Error, Result};
 use crate::expr::parse::Parser;
@@ -13,7 +13,7 @@ const TYPE: &str = "An operand in the update expression has an incorrect data ty
 const MISSING: &str =
     "The provided expression refers to an attribute that does not exist in the item";
 
-/// What the text parses to, where `values` are `:0`, `:1` and so on.
+/// Parses an update, in which `values` are `:0`, `:1` and so on.
 #[track_caller]
 fn update(text: &str, values: &[Value]) -> Update {
     let values: std::collections::BTreeMap<_, _> = values
@@ -24,11 +24,11 @@ fn update(text: &str, values: &[Value]) -> Update {
     let given = (!values.is_empty()).then_some(&values);
     match Parser::new(None, given).update(text) {
         Ok(update) => update,
-        Err(error) => panic!("the case does not parse: text={text} error={error}"),
+        Err(error) => panic!("the test case does not parse: text={text} error={error}"),
     }
 }
 
-/// What the update makes of an item, which must be the same whether the item is packed or not, byte by byte.
+/// Applies the update to an item, packed and unpacked, and compares the results byte by byte.
 #[track_caller]
 fn apply(update: &Update, before: &Item) -> Result<Item> {
     let bytes = |item: &Item| {
@@ -37,7 +37,7 @@ fn apply(update: &Update, before: &Item) -> Result<Item> {
         bytes
     };
     let after = update.apply(before);
-    let packed = Item::from_packed(&bytes(before)).expect("no item of these tests is too deep");
+    let packed = Item::from_packed(&bytes(before)).expect("test items are not too deep");
     let after_packed = update.apply(&packed);
     assert_eq!(after_packed, after, "update={update:?} item={before:?}");
     if let (Ok(one), Ok(other)) = (&after, &after_packed) {
@@ -57,7 +57,7 @@ fn check(before: &Item, text: &str, values: &[Value], after: &Item) {
 }
 
 #[track_caller]
-fn refused(before: &Item, text: &str, values: &[Value], message: &str) {
+fn rejected(before: &Item, text: &str, values: &[Value], message: &str) {
     let result = apply(&update(text, values), before);
     assert_eq!(result, Err(Error::validation(message)), "text={text}");
 }
@@ -67,7 +67,7 @@ fn number(text: &str) -> Value {
 }
 
 #[test]
-fn set_replaces_and_adds() {
+fn set_replaces_and_adds_attributes() {
     let item = Item::new().with("a", 1).with("b", "x");
     check(
         &item,
@@ -106,14 +106,14 @@ fn set_replaces_and_adds() {
         &[1.into()],
         &Item::new().with("a", 1),
     );
-    refused(&item, "SET c = d", &[], MISSING);
-    refused(&item, "SET c = :0, d = c", &[1.into()], MISSING);
-    refused(&item, "SET c = a.b", &[], MISSING);
-    refused(&Item::new(), "SET a = b", &[], MISSING);
+    rejected(&item, "SET c = d", &[], MISSING);
+    rejected(&item, "SET c = :0, d = c", &[1.into()], MISSING);
+    rejected(&item, "SET c = a.b", &[], MISSING);
+    rejected(&Item::new(), "SET a = b", &[], MISSING);
 }
 
 #[test]
-fn set_into_documents() {
+fn set_changes_nested_values() {
     let inner = Item::new().with("x", 1).with("l", list([1, 2]));
     let item = Item::new().with("m", inner.clone()).with("s", "x");
     let with = |inner: Item| item.clone().with("m", inner);
@@ -144,16 +144,16 @@ fn set_into_documents() {
     for target in [
         "s.x", "s[0]", "m[0]", "m.l.x", "nil.x", "nil[0]", "m.y.z", "m.l[2].x", "m.x.y",
     ] {
-        refused(&item, &format!("SET {target} = :0"), &[1.into()], PATH);
-        refused(&item, &format!("REMOVE {target}"), &[], PATH);
-        refused(&item, &format!("ADD {target} :0"), &[1.into()], PATH);
-        refused(
+        rejected(&item, &format!("SET {target} = :0"), &[1.into()], PATH);
+        rejected(&item, &format!("REMOVE {target}"), &[], PATH);
+        rejected(&item, &format!("ADD {target} :0"), &[1.into()], PATH);
+        rejected(
             &item,
             &format!("DELETE {target} :0"),
             &[strings(["x"])],
             PATH,
         );
-        refused(
+        rejected(
             &Item::new(),
             &format!("SET {target} = :0"),
             &[1.into()],
@@ -163,7 +163,7 @@ fn set_into_documents() {
 }
 
 #[test]
-fn positions_past_the_end_append_in_their_order() {
+fn indexes_past_the_end_append_in_order() {
     let item = Item::new().with("l", list([1, 2, 3]));
     let after = |numbers: &[i32]| {
         let list: Vec<Value> = numbers.iter().map(|&n| n.into()).collect();
@@ -189,7 +189,7 @@ fn positions_past_the_end_append_in_their_order() {
         &[4.into(), 3.into()],
         &after(&[1, 2, 3, 3, 4]),
     );
-    // No clause sees what another appends.
+    // No clause sees the effects of another.
     check(
         &item,
         "SET l[9] = :0 REMOVE l[3]",
@@ -202,13 +202,13 @@ fn positions_past_the_end_append_in_their_order() {
         &[numbers([9])],
         &Item::new().with("l", vec![1.into(), 2.into(), 3.into(), numbers([9])]),
     );
-    refused(
+    rejected(
         &item,
         "SET l[9] = :0, l[3].x = :0",
         &[Item::new().into()],
         PATH,
     );
-    refused(
+    rejected(
         &item,
         "SET l[9] = :0 REMOVE l[3].x",
         &[Item::new().into()],
@@ -224,7 +224,7 @@ fn positions_past_the_end_append_in_their_order() {
 }
 
 #[test]
-fn removed_positions_are_those_of_the_old_list() {
+fn remove_refers_to_indexes_of_the_old_list() {
     let item = Item::new().with("l", list([0, 1, 2, 3, 4, 5]));
     let after = |numbers: &[i32]| {
         let list: Vec<Value> = numbers.iter().map(|&n| n.into()).collect();
@@ -299,26 +299,26 @@ fn sums_are_exact() {
         &[0.into(), 1.into()],
         &item.clone().with("v", 1),
     );
-    refused(&item, "SET n = n + s", &[], TYPE);
-    refused(&item, "SET n = s - :0", &[1.into()], TYPE);
-    refused(&item, "SET n = x + :0", &[1.into()], MISSING);
-    refused(&item, "SET n = if_not_exists(x, s) + :0", &[1.into()], TYPE);
+    rejected(&item, "SET n = n + s", &[], TYPE);
+    rejected(&item, "SET n = s - :0", &[1.into()], TYPE);
+    rejected(&item, "SET n = x + :0", &[1.into()], MISSING);
+    rejected(&item, "SET n = if_not_exists(x, s) + :0", &[1.into()], TYPE);
     let overflow =
         "Number overflow. Attempting to store a number with magnitude larger than supported range";
     let most = number("9.9E125");
-    refused(
+    rejected(
         &item,
         "SET n = :0 + :0",
         std::slice::from_ref(&most),
         overflow,
     );
     let full = Item::new().with("n", most.clone());
-    refused(&full, "ADD n :0", std::slice::from_ref(&most), overflow);
-    refused(&full, "SET n = :0 - n", &[number("-9.9E125")], overflow);
+    rejected(&full, "ADD n :0", std::slice::from_ref(&most), overflow);
+    rejected(&full, "SET n = :0 - n", &[number("-9.9E125")], overflow);
 }
 
 #[test]
-fn lists_are_appended() {
+fn list_append_concatenates() {
     let item = Item::new().with("l", list([1])).with("s", "x");
     let append = |text: &str, expected: Value| {
         check(
@@ -334,11 +334,11 @@ fn lists_are_appended() {
     append("list_append(l, l)", list([1, 1]));
     append("list_append(if_not_exists(nil, :0), l)", list([2, 3, 1]));
     append("if_not_exists(nil, list_append(l, :0))", list([1, 2, 3]));
-    refused(&item, "SET l = list_append(nil, :0)", &[list([])], MISSING);
-    refused(&item, "SET l = list_append(:0, nil)", &[list([])], MISSING);
-    refused(&item, "SET l = list_append(s, :0)", &[list([])], TYPE);
-    refused(&item, "SET l = list_append(:0, s)", &[list([])], TYPE);
-    refused(
+    rejected(&item, "SET l = list_append(nil, :0)", &[list([])], MISSING);
+    rejected(&item, "SET l = list_append(:0, nil)", &[list([])], MISSING);
+    rejected(&item, "SET l = list_append(s, :0)", &[list([])], TYPE);
+    rejected(&item, "SET l = list_append(:0, s)", &[list([])], TYPE);
+    rejected(
         &item,
         "SET l = list_append(l, if_not_exists(nil, :0))",
         &["x".into()],
@@ -347,7 +347,7 @@ fn lists_are_appended() {
 }
 
 #[test]
-fn if_not_exists_takes_what_is_there() {
+fn if_not_exists_prefers_the_existing_value() {
     let item = Item::new().with("a", 1).with("nul", Value::Null);
     check(&item, "SET a = if_not_exists(a, :0)", &[2.into()], &item);
     check(
@@ -374,11 +374,11 @@ fn if_not_exists_takes_what_is_there() {
         &[],
         &item.clone().with("b", 1),
     );
-    refused(&item, "SET b = if_not_exists(x, y)", &[], MISSING);
+    rejected(&item, "SET b = if_not_exists(x, y)", &[], MISSING);
 }
 
 #[test]
-fn add() {
+fn add_sums_numbers_and_unites_sets() {
     let item = Item::new()
         .with("n", 3)
         .with("s", "x")
@@ -429,11 +429,11 @@ fn add() {
         ("m", 1.into()),
         ("l[1]", 1.into()),
     ] {
-        refused(&item, &format!("ADD {name} :0"), &[value], TYPE);
+        rejected(&item, &format!("ADD {name} :0"), &[value], TYPE);
     }
-    // Types come before paths, whatever the clause.
-    refused(&item, "SET nil.x = :0 ADD s :0", &[1.into()], TYPE);
-    refused(&item, "REMOVE nil.x DELETE n :0", &[numbers([1])], TYPE);
+    // Types are checked before paths, in all clauses.
+    rejected(&item, "SET nil.x = :0 ADD s :0", &[1.into()], TYPE);
+    rejected(&item, "REMOVE nil.x DELETE n :0", &[numbers([1])], TYPE);
     check(
         &Item::new(),
         "ADD x :0",
@@ -443,7 +443,7 @@ fn add() {
 }
 
 #[test]
-fn delete() {
+fn delete_removes_set_elements() {
     let item = Item::new()
         .with("ss", strings(["a", "b", "c"]))
         .with("ns", numbers([1, 2]))
@@ -471,7 +471,7 @@ fn delete() {
         &[strings(["a"])],
         &item.clone().with("m", Item::new()),
     );
-    // An emptied element goes without moving the others before they are changed.
+    // An emptied element is removed after the other elements were changed.
     check(
         &item,
         "DELETE l[0] :0, l[1] :0 SET l[2] = :1",
@@ -484,13 +484,13 @@ fn delete() {
         &[strings(["a"])],
         &item.clone().with("l", vec![strings(["a", "b"])]),
     );
-    refused(&item, "DELETE n :0", &[numbers([1])], TYPE);
-    refused(&item, "DELETE ss :0", &[numbers([1])], TYPE);
-    refused(&item, "DELETE l :0", &[strings(["a"])], TYPE);
+    rejected(&item, "DELETE n :0", &[numbers([1])], TYPE);
+    rejected(&item, "DELETE ss :0", &[numbers([1])], TYPE);
+    rejected(&item, "DELETE l :0", &[strings(["a"])], TYPE);
 }
 
 #[test]
-fn an_update_that_was_never_checked_is_refused_by_the_types_it_meets() {
+fn unchecked_update_is_rejected_by_operand_types() {
     let update = Update::new().add("x", "text");
     assert_eq!(update.apply(&Item::new()), Err(Error::validation(TYPE)));
     let update = Update::new().delete("x", 1);
@@ -504,7 +504,7 @@ fn an_update_that_was_never_checked_is_refused_by_the_types_it_meets() {
 }
 
 #[test]
-fn touched_parts_are_a_projection() {
+fn touched_returns_only_updated_parts() {
     let before = Item::new()
         .with("id", "k")
         .with(
@@ -532,7 +532,7 @@ fn touched_parts_are_a_projection() {
             .with("a", Item::new().with("b", 9).with("c", list([9])))
             .with("fresh", 9)
     );
-    // What moved to the place of a removed element counts as touched.
+    // The element that moved to the index of a removed one counts as touched.
     let update = Update::new().remove(path("a.c[0]"));
     let after = update.apply(&before).unwrap();
     assert_eq!(
@@ -543,13 +543,13 @@ fn touched_parts_are_a_projection() {
 }
 
 #[test]
-fn random_updates_of_random_items() {
+fn random_updates_change_only_their_targets() {
     let mut random = Random::new(17);
     let (mut applied, mut checked) = (0, 0);
     for _ in 0..8_000 {
         let (update, item) = (random.update(), random.item(3));
         if update.check().is_err() {
-            // What was never checked does not panic.
+            // Applying an unchecked update does not panic.
             let _ = update.apply(&item);
             continue;
         }
@@ -557,7 +557,7 @@ fn random_updates_of_random_items() {
         checked += 1;
         let Ok(after) = result else { continue };
         applied += 1;
-        // What no path begins with stays as it is.
+        // Attributes that no path starts with are unchanged.
         let is_target = |name: &str| update.paths().any(|path| path.root() == name);
         for (name, value) in &attributes(&item) {
             assert!(
@@ -568,7 +568,7 @@ fn random_updates_of_random_items() {
         for (name, _) in &attributes(&after) {
             assert!(is_target(name) || item.contains(name), "update={update:?}");
         }
-        // What was set can be read, unless removals moved it or it was appended.
+        // Set paths have a value, unless removals or appends shifted indexes.
         if update.remove.is_empty() && update.delete.is_empty() {
             for (path, _) in &update.set {
                 if path.resolve(&item).is_some() {

@@ -1,4 +1,4 @@
-//! The rules of conditions and filters.
+//! Rules for conditions and filters.
 
 use super::check_operators;
 use super::paths::check_path;
@@ -8,13 +8,13 @@ use crate::expr::fault::Fault;
 use crate::limits;
 use crate::value::{Value, ValueType};
 
-/// Checks a whole tree, its parts in the order in which they are written.
+/// Checks a whole tree, in the order of its text.
 pub(super) fn check_tree(condition: &Condition) -> Result<(), Fault> {
     check_operators(count_operators(condition))?;
     condition.leaves().try_for_each(check_leaf)
 }
 
-/// The literal values of a tree.
+/// Returns the literal values of a tree.
 pub(super) fn literals(condition: &Condition) -> impl Iterator<Item = &Value> {
     condition
         .leaves()
@@ -25,7 +25,7 @@ pub(super) fn literals(condition: &Condition) -> impl Iterator<Item = &Value> {
         })
 }
 
-/// How many operators and functions a tree has; it stops counting when there are too many.
+/// Counts operators and functions, stopping when there are too many.
 fn count_operators(condition: &Condition) -> usize {
     let is_size = |operand: &&Operand| matches!(operand, Operand::Size(_));
     let operators = |node: &Condition| 1 + node.operands().filter(is_size).count();
@@ -33,7 +33,7 @@ fn count_operators(condition: &Condition) -> usize {
     nodes.map(operators).sum()
 }
 
-/// Checks one comparison or function. The operators that join conditions have no rule of their own.
+/// Checks one comparison or function. The logical operators have no rules.
 pub(in crate::expr) fn check_leaf(leaf: &Condition) -> Result<(), Fault> {
     let mut paths = leaf.operands().filter_map(Operand::path);
     paths.try_for_each(check_path)?;
@@ -66,7 +66,7 @@ pub(in crate::expr) fn check_leaf(leaf: &Condition) -> Result<(), Fault> {
     }
 }
 
-/// Refuses a path that is compared with itself.
+/// Rejects a path that is compared with itself.
 pub(in crate::expr) fn check_distinct<'a>(
     operator: &'static str,
     first: &Operand,
@@ -81,7 +81,7 @@ pub(in crate::expr) fn check_distinct<'a>(
     Ok(())
 }
 
-/// Refuses operands whose type is known without an item and does not suit the operator.
+/// Rejects operands whose static type does not match the operator.
 fn check_types(
     leaf: &Condition,
     operator: &'static str,
@@ -96,7 +96,7 @@ const fn is_ordered(value_type: ValueType) -> bool {
     matches!(value_type, ValueType::S | ValueType::N | ValueType::B)
 }
 
-/// Refuses literal bounds between which nothing can lie.
+/// Rejects literal bounds of an empty range.
 fn check_bounds(low: &Operand, high: &Operand) -> Result<(), Fault> {
     match (low, high) {
         (Operand::Value(low), Operand::Value(high)) => check_bound_values(low, high),
@@ -104,7 +104,7 @@ fn check_bounds(low: &Operand, high: &Operand) -> Result<(), Fault> {
     }
 }
 
-/// Refuses bounds of two types or in the wrong order.
+/// Rejects bounds of different types or in the wrong order.
 pub(in crate::expr) fn check_bound_values(low: &Value, high: &Value) -> Result<(), Fault> {
     let fault = if low.value_type() != high.value_type() {
         Fault::BoundTypes
@@ -117,7 +117,7 @@ pub(in crate::expr) fn check_bound_values(low: &Value, high: &Value) -> Result<(
 }
 
 fn check_choices(operand: &Operand, choices: &[Operand]) -> Result<(), Fault> {
-    // What the text of such a tree would be refused with.
+    // The fault that parsing such an expression would report.
     ensure(!choices.is_empty(), || Fault::Syntax {
         token: ")".to_owned(),
         near: "()".to_owned(),

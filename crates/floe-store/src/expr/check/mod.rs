@@ -1,8 +1,8 @@
-//! The rules that trees keep, whether parsed or built by code.
+//! Rules for expression trees, whether parsed or built in code.
 //!
-//! Each rule stands here once. The parser applies the rules one by one, between those that concern
-//! text only, in the order in which DynamoDB finds faults; `check` applies them to a finished tree.
-//! Nothing here recurses, so a tree of any depth is refused rather than overflowing the stack.
+//! Each rule is implemented once. The parser applies the rules one by one, interleaved with rules about the text, in
+//! the order in which DynamoDB reports faults; `check` applies them to a complete tree. Nothing here recurses, so a
+//! tree of any depth is rejected instead of overflowing the stack.
 
 mod condition;
 mod literals;
@@ -14,7 +14,7 @@ mod tests;
 
 pub(super) use condition::{check_bound_values, check_distinct, check_leaf};
 pub(super) use literals::{NESTING, check_names, check_nesting, is_too_deep};
-pub(super) use paths::{check_apart, check_path};
+pub(super) use paths::{check_disjoint, check_path};
 pub(super) use update::{check_action, check_set_types};
 
 use super::condition::Condition;
@@ -30,8 +30,8 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when the tree is too large, an operand does not suit its operator, or a
-    /// literal value is none that an item could hold.
+    /// Returns DynamoDB's error if the tree is too large, an operand does not match its operator, or a literal value is
+    /// invalid.
     ///
     /// ```
     /// use floe_store::expr::{Condition, Path};
@@ -47,27 +47,25 @@ impl Condition {
         self.check_as(ExpressionKind::Condition)
     }
 
-    /// Checks the tree as an expression of this kind; a filter is
-    /// [`ExpressionKind::Filter`].
+    /// Checks the tree as an expression of this kind; filters are [`ExpressionKind::Filter`].
     ///
     /// # Errors
     ///
-    /// As [`check`](Condition::check).
+    /// The errors of [`check`](Condition::check).
     pub fn check_as(&self, kind: ExpressionKind) -> Result<()> {
         check_names(condition::literals(self))?;
-        condition::check_tree(self).map_err(|fault| kind.refuse(&fault))?;
+        condition::check_tree(self).map_err(|fault| kind.error(&fault))?;
         check_nesting(condition::literals(self))
     }
 }
 
 impl Update {
-    /// Checks the tree. An update without a clause passes: DynamoDB takes a request without an
-    /// `UpdateExpression`.
+    /// Checks the tree. An empty update passes, because DynamoDB accepts a request without an `UpdateExpression`.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when two paths cannot be updated together, an operand does not suit
-    /// its operator, the tree is too large, or a literal value is none that an item could hold.
+    /// Returns DynamoDB's error if two paths overlap or conflict, an operand does not match its operator, the tree is too
+    /// large, or a literal value is invalid.
     ///
     /// ```
     /// use floe_store::expr::{Path, Update};
@@ -81,7 +79,7 @@ impl Update {
     /// ```
     pub fn check(&self) -> Result<()> {
         check_names(update::literals(self))?;
-        update::check_tree(self).map_err(|fault| ExpressionKind::Update.refuse(&fault))?;
+        update::check_tree(self).map_err(|fault| ExpressionKind::Update.error(&fault))?;
         check_nesting(update::literals(self))
     }
 }
@@ -91,15 +89,14 @@ impl Paths {
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when there is none, one is too long, or two cannot be answered
-    /// together.
+    /// Returns DynamoDB's error if there are no paths, one is too long, or two overlap or conflict.
     pub fn check(&self) -> Result<()> {
-        paths::check_projection(self).map_err(|fault| ExpressionKind::Projection.refuse(&fault))
+        paths::check_projection(self).map_err(|fault| ExpressionKind::Projection.error(&fault))
     }
 }
 
-/// Refuses more operators and functions than an expression may have. It is told as many as were found
-/// until then: DynamoDB stops counting one past the most.
+/// Rejects too many operators and functions. The message says one more than the maximum, because DynamoDB stops
+/// counting there.
 pub(super) fn check_operators(count: usize) -> Result<(), Fault> {
     let most = limits::EXPRESSION_OPERATORS_MAX;
     ensure(count <= most, || Fault::TooManyOperators(most + 1))

@@ -1,4 +1,4 @@
-//! The rules of paths, and of paths that are used together.
+//! Rules for paths, and for paths that are used together.
 
 use crate::error::ensure;
 use crate::expr::fault::Fault;
@@ -10,7 +10,7 @@ use crate::limits;
 pub(super) fn check_projection(paths: &Paths) -> Result<(), Fault> {
     ensure(!paths.0.is_empty(), || Fault::Empty)?;
     paths.0.iter().try_for_each(check_path)?;
-    check_apart(paths.0.iter())
+    check_disjoint(paths.0.iter())
 }
 
 /// Checks one path.
@@ -29,12 +29,12 @@ pub(in crate::expr) fn check_path(path: &Path) -> Result<(), Fault> {
     })
 }
 
-/// How two paths stand in each other's way.
+/// Why two paths cannot be used together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clash {
-    /// One leads through the other, or they are the same.
+    /// One is a prefix of the other, or they are equal.
     Overlap,
-    /// One takes for a map what the other takes for a list.
+    /// One treats as a map what the other treats as a list.
     Conflict,
 }
 
@@ -56,7 +56,7 @@ impl Clash {
     }
 }
 
-/// So many paths are compared faster than sorted.
+/// Up to this many paths are compared pairwise instead of sorted.
 const FEW: usize = 8;
 
 fn have_distinct_roots(paths: &[&Path]) -> bool {
@@ -69,18 +69,18 @@ fn have_distinct_roots(paths: &[&Path]) -> bool {
     true
 }
 
-/// Refuses paths that overlap or conflict, named in the order in which they are written. Overlaps are
-/// found before conflicts.
-pub(in crate::expr) fn check_apart<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), Fault> {
+/// Rejects paths that overlap or conflict, in the order of the text. Overlaps are reported before conflicts.
+pub(in crate::expr) fn check_disjoint<'a>(
+    paths: impl Iterator<Item = &'a Path>,
+) -> Result<(), Fault> {
     let written: Vec<&Path> = paths.collect();
     if written.len() <= FEW && have_distinct_roots(&written) {
         return Ok(());
     }
     let mut sorted = written.clone();
     sorted.sort_unstable();
-    // Of paths that clash, two stand side by side in this order: everything between a path and one
-    // that goes on from it goes on from it as well, and after a common beginning all names come
-    // before all positions.
+    // If any paths clash, two adjacent ones do: all paths between a path and an extension of it are extensions of it as
+    // well, and after a common prefix all names sort before all indexes.
     let clean = sorted
         .windows(2)
         .all(|pair| matches!(pair, [one, two] if Clash::between(one, two).is_none()));

@@ -1,4 +1,4 @@
-//! Trees that code has built: the same rules as for texts, with the same messages.
+//! Trees built in code: the same rules as for texts, with the same messages.
 
 use crate::error::{Error, Result};
 use crate::expr::condition::{Condition, Operand};
@@ -12,29 +12,29 @@ use crate::item::Item;
 use crate::value::Value;
 
 #[track_caller]
-fn refused(result: &Result<()>, message: &str) {
+fn rejected(result: &Result<()>, message: &str) {
     assert_eq!(*result, Err(Error::validation(message)));
 }
 
 const TOO_MANY: &str = "The expression contains too many operators; operator count: 301";
 
 #[test]
-fn the_kind_of_expression_is_told() {
+fn errors_name_the_kind_of_expression() {
     let condition = Condition::lt(path("a"), true);
     let detail = "Incorrect operand type for operator or function; \
                   operator or function: <, operand type: BOOL";
-    refused(
+    rejected(
         &condition.check(),
         &format!("Invalid ConditionExpression: {detail}"),
     );
-    refused(
+    rejected(
         &condition.check_as(ExpressionKind::Filter),
         &format!("Invalid FilterExpression: {detail}"),
     );
 }
 
 #[test]
-fn conditions() {
+fn invalid_conditions_are_rejected() {
     let a = || path("a");
     for (condition, detail) in [
         (
@@ -74,7 +74,7 @@ fn conditions() {
         ),
         (Condition::eq(1, a().field("")), "Empty attribute name"),
     ] {
-        refused(
+        rejected(
             &condition.check(),
             &format!("Invalid ConditionExpression: {detail}"),
         );
@@ -83,26 +83,26 @@ fn conditions() {
 }
 
 #[test]
-fn the_number_of_operators_bounds_every_tree() {
+fn number_of_operators_is_limited() {
     let leaf = || Condition::attribute_exists("a");
     let joined = |count: usize| (1..count).fold(leaf(), |tree, _| tree.and(leaf()));
     assert_eq!(joined(150).not().check(), Ok(()));
     let message = format!("Invalid ConditionExpression: {TOO_MANY}");
-    refused(&joined(151).check(), &message);
+    rejected(&joined(151).check(), &message);
     let negated = |count: usize| (0..count).fold(leaf(), |tree, _| tree.not());
     assert_eq!(negated(299).check(), Ok(()));
-    refused(&negated(300).check(), &message);
-    // Far deeper than the stack.
-    refused(&joined(300_000).check(), &message);
-    refused(&negated(300_000).check(), &message);
+    rejected(&negated(300).check(), &message);
+    // Far too deep for recursion.
+    rejected(&joined(300_000).check(), &message);
+    rejected(&negated(300_000).check(), &message);
     let sizes = vec![Operand::Size(path("a")); 100];
     let sizes = || Condition::In(1.into(), sizes.clone());
     assert_eq!(sizes().and(sizes()).check(), Ok(()));
-    refused(&sizes().and(sizes()).and(sizes()).check(), &message);
+    rejected(&sizes().and(sizes()).and(sizes()).check(), &message);
 }
 
 #[test]
-fn updates() {
+fn invalid_updates_are_rejected() {
     let b = || SetOperand::from(path("b"));
     for (update, detail) in [
         (
@@ -154,7 +154,7 @@ fn updates() {
             "List index is not within the allowable range; index: [2147483648]",
         ),
     ] {
-        refused(
+        rejected(
             &update.check(),
             &format!("Invalid UpdateExpression: {detail}"),
         );
@@ -166,21 +166,21 @@ fn updates() {
         Update::new().set("a", inner)
     };
     assert_eq!(nested(300).check(), Ok(()));
-    refused(&nested(301).check(), &message);
-    refused(&nested(300_000).check(), &message);
+    rejected(&nested(301).check(), &message);
+    rejected(&nested(300_000).check(), &message);
     assert_eq!(nested(299).set_sum("x", 1, 2).check(), Ok(()));
-    refused(&nested(300).set_sum("x", 1, 2).check(), &message);
+    rejected(&nested(300).set_sum("x", 1, 2).check(), &message);
 }
 
 #[test]
-fn projections_and_key_conditions() {
+fn invalid_projections_and_key_conditions_are_rejected() {
     let check = |paths: &[&str]| Paths(paths.iter().map(|text| path(text)).collect()).check();
     assert_eq!(check(&["a", "b.c", "b.d", "c[0]", "c[1].x"]), Ok(()));
-    refused(
+    rejected(
         &check(&[]),
         "Invalid ProjectionExpression: The expression can not be empty;",
     );
-    refused(
+    rejected(
         &check(&["a.b", "x", "a"]),
         "Invalid ProjectionExpression: Two document paths overlap with each other; must remove or \
          rewrite one of these paths; path one: [a, b], path two: [a]",
@@ -214,7 +214,7 @@ fn projections_and_key_conditions() {
         ),
         (KeyCondition::partition("", "p"), "Empty attribute name"),
     ] {
-        refused(
+        rejected(
             &condition.check(),
             &format!("Invalid KeyConditionExpression: {detail}"),
         );
@@ -222,14 +222,14 @@ fn projections_and_key_conditions() {
 }
 
 #[test]
-fn literals_are_not_nested_too_deep() {
+fn nesting_of_literals_is_limited() {
     let nested = |levels: usize| (1..levels).fold(Value::from(1), |value, _| Value::L(vec![value]));
     let message = "Nesting Levels have exceeded supported limits: \
                    Attributes in the item have nested levels beyond supported limit";
     assert_eq!(Condition::eq(path("a"), nested(33)).check(), Ok(()));
-    refused(&Condition::eq(path("a"), nested(34)).check(), message);
+    rejected(&Condition::eq(path("a"), nested(34)).check(), message);
     assert_eq!(Update::new().set("a", nested(33)).check(), Ok(()));
-    refused(
+    rejected(
         &Update::new()
             .set("a", SetOperand::if_not_exists("b", nested(34)))
             .check(),
@@ -237,7 +237,7 @@ fn literals_are_not_nested_too_deep() {
     );
 }
 
-/// Clashes found by comparing each path with each.
+/// Finds clashes by comparing all pairs of paths.
 fn clash_of_pairs(paths: &[Path]) -> bool {
     let steps = |path: &Path| -> Vec<String> {
         let root = format!(".{}", path.root());
@@ -259,12 +259,12 @@ fn clash_of_pairs(paths: &[Path]) -> bool {
 }
 
 #[test]
-fn clashes_are_found_among_any_paths() {
+fn clashing_paths_match_pairwise_comparison() {
     let mut random = Random::new(23);
     let mut clashes = 0;
     for _ in 0..20_000 {
         let paths: Vec<_> = (0..random.below(5)).map(|_| random.path()).collect();
-        let found = super::check_apart(paths.iter()).is_err();
+        let found = super::check_disjoint(paths.iter()).is_err();
         assert_eq!(found, clash_of_pairs(&paths), "paths={paths:?}");
         clashes += usize::from(found);
     }
@@ -272,7 +272,7 @@ fn clashes_are_found_among_any_paths() {
 }
 
 #[test]
-fn a_tree_passes_exactly_if_its_text_parses() {
+fn trees_pass_the_check_iff_their_text_parses() {
     let mut random = Random::new(29);
     let (mut passed, mut failed) = (0, 0);
     for _ in 0..4_000 {
@@ -300,7 +300,7 @@ fn a_tree_passes_exactly_if_its_text_parses() {
 }
 
 #[test]
-fn literals_have_no_empty_names_at_any_level() {
+fn empty_names_in_literals_are_rejected_on_every_level() {
     let empty = || Value::M(Item::new().with("", 1));
     let inside = || Value::L(vec![1.into(), Value::M(Item::new().with("m", empty()))]);
     let a = || path("a");
@@ -311,22 +311,22 @@ fn literals_have_no_empty_names_at_any_level() {
             Condition::is_in(a(), [1.into(), literal()]),
             Condition::contains(a(), literal()),
             Condition::attribute_exists("b").and(Condition::ne(literal(), a()).not()),
-            // The name is told before what is wrong with the tree.
+            // Empty names are reported before other faults of the tree.
             Condition::lt(a(), literal()),
         ] {
-            refused(&condition.check(), "Empty attribute name");
+            rejected(&condition.check(), "Empty attribute name");
             let filter = condition.check_as(ExpressionKind::Filter);
-            refused(&filter, "Empty attribute name");
+            rejected(&filter, "Empty attribute name");
         }
         for update in [
             Update::new().set("a", literal()),
             Update::new().set("a", SetOperand::if_not_exists("b", literal())),
             Update::new().add("a", literal()),
         ] {
-            refused(&update.check(), "Empty attribute name");
+            rejected(&update.check(), "Empty attribute name");
         }
         let key = KeyCondition::partition("p", literal());
-        refused(&key.check(), "Empty attribute name");
+        rejected(&key.check(), "Empty attribute name");
     }
     let named = Value::M(Item::new().with(" ", "").with("m", Value::M(Item::new())));
     assert_eq!(Condition::eq(a(), named.clone()).check(), Ok(()));
@@ -334,15 +334,15 @@ fn literals_have_no_empty_names_at_any_level() {
 }
 
 #[test]
-fn names_are_looked_for_as_deep_as_values_nest() {
+fn empty_names_are_detected_down_to_the_nesting_limit() {
     let lists = |levels: usize| {
         let innermost = Value::M(Item::new().with("", 1));
         (0..levels).fold(innermost, |inner, _| Value::L(vec![inner]))
     };
     let check = |levels: usize| Condition::eq(path("a"), lists(levels)).check();
-    refused(&check(31), "Empty attribute name");
-    refused(&check(32), "Empty attribute name");
-    refused(
+    rejected(&check(31), "Empty attribute name");
+    rejected(&check(32), "Empty attribute name");
+    rejected(
         &check(33),
         "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels \
          beyond supported limit",

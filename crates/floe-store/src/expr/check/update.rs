@@ -1,7 +1,7 @@
-//! The rules of updates.
+//! Rules for updates.
 
 use super::check_operators;
-use super::paths::{check_apart, check_path};
+use super::paths::{check_disjoint, check_path};
 use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::update::{SetOperand, SetValue, Update};
@@ -10,11 +10,11 @@ use crate::value::{Value, ValueType};
 /// Checks a whole tree.
 pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
     check_operators(count_operators(update))?;
-    // Most values are a literal or an attribute, of which there is nothing more to check.
+    // Most values are a literal or an attribute, which need no further checks.
     update.computed().try_for_each(check_placement)?;
     let mut paths = update.paths().chain(update.read_paths());
     paths.try_for_each(check_path)?;
-    check_apart(update.paths())?;
+    check_disjoint(update.paths())?;
     for (action, clause) in [("ADD", &update.add), ("DELETE", &update.delete)] {
         let mut values = clause.iter().map(|(_, value)| value);
         values.try_for_each(|value| check_action(action, value))?;
@@ -22,7 +22,7 @@ pub(super) fn check_tree(update: &Update) -> Result<(), Fault> {
     update.computed().try_for_each(check_set_types)
 }
 
-/// The literal values of a tree.
+/// Returns the literal values of a tree.
 pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
     let set = update.set_operands().filter_map(|operand| match operand {
         SetOperand::Value(value) => Some(value),
@@ -32,14 +32,14 @@ pub(super) fn literals(update: &Update) -> impl Iterator<Item = &Value> {
     set.chain(others.map(|(_, value)| value))
 }
 
-/// The operands with others in them, and all of those. Most operands have none.
+/// Returns the function calls among the operands, including nested ones. Most operands have none.
 fn functions(value: &SetValue) -> impl Iterator<Item = &SetOperand> {
     let is_function = |operand: &&SetOperand| operand.is_function();
     let outer = value.operands().filter(is_function);
     outer.flat_map(SetOperand::nested).filter(is_function)
 }
 
-/// How many operators and functions a tree has.
+/// Counts the operators and functions of a tree.
 fn count_operators(update: &Update) -> usize {
     let operators = update.computed().map(|value| {
         let is_sum = !matches!(value, SetValue::Operand(_));
@@ -48,7 +48,7 @@ fn count_operators(update: &Update) -> usize {
     operators.sum()
 }
 
-/// Refuses a `list_append` that is an operand of another.
+/// Rejects a `list_append` inside another.
 fn check_placement(value: &SetValue) -> Result<(), Fault> {
     let is_append = |operand: &SetOperand| matches!(operand, SetOperand::ListAppend(..));
     let misplaced = functions(value).any(|operand| match operand {
@@ -60,7 +60,7 @@ fn check_placement(value: &SetValue) -> Result<(), Fault> {
     })
 }
 
-/// Refuses the operand of an `ADD` or `DELETE` that is of a type which it cannot add or delete.
+/// Rejects operands of `ADD` or `DELETE` that have a wrong type.
 pub(in crate::expr) fn check_action(action: &'static str, value: &Value) -> Result<(), Fault> {
     let operand = match value {
         Value::Ss(_) | Value::Ns(_) | Value::Bs(_) => return Ok(()),
@@ -76,8 +76,7 @@ pub(in crate::expr) fn check_action(action: &'static str, value: &Value) -> Resu
     Err(Fault::ActionOperandType { action, operand })
 }
 
-/// Refuses operands of sums and of `list_append` whose type is known without an item and does not
-/// suit.
+/// Rejects operands of sums and of `list_append` whose static type is wrong.
 pub(in crate::expr) fn check_set_types(value: &SetValue) -> Result<(), Fault> {
     for operand in functions(value) {
         if let SetOperand::ListAppend(first, second) = operand {

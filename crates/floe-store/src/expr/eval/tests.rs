@@ -1,4 +1,4 @@
-//! Conditions and whether they hold.
+//! Tests of evaluating conditions.
 
 use crate::expr::condition::Condition;
 use crate::expr::parse::Parser;
@@ -39,7 +39,7 @@ fn item() -> Item {
         .with("bs", Set::new([vec![1], vec![2, 3]]).unwrap())
 }
 
-/// Whether the condition holds of the item above, where `values` are `:0`, `:1` and so on.
+/// Whether the condition holds for the item above; `values` are `:0`, `:1` and so on.
 #[track_caller]
 fn holds(text: &str, values: &[Value]) -> bool {
     let values = values.iter().enumerate();
@@ -49,7 +49,7 @@ fn holds(text: &str, values: &[Value]) -> bool {
     let mut parser = Parser::new(None, Some(&values));
     match parser.condition(text) {
         Ok(condition) => condition.evaluate(&item()),
-        Err(error) => panic!("the case does not parse: text={text} error={error}"),
+        Err(error) => panic!("the test case does not parse: text={text} error={error}"),
     }
 }
 
@@ -79,7 +79,7 @@ fn samples() -> Vec<Value> {
 }
 
 #[test]
-fn equality() {
+fn equality_compares_type_and_value() {
     let yes = true;
     let no = false;
     for (text, values, expected) in [
@@ -127,7 +127,7 @@ fn equality() {
 }
 
 #[test]
-fn values_of_two_types_are_never_equal_nor_in_order() {
+fn values_of_different_types_are_neither_equal_nor_ordered() {
     let samples = samples();
     for (n, one) in samples.iter().enumerate() {
         for (m, two) in samples.iter().enumerate() {
@@ -149,7 +149,7 @@ fn values_of_two_types_are_never_equal_nor_in_order() {
 }
 
 #[test]
-fn order() {
+fn values_of_one_type_are_ordered() {
     for (text, values, expected) in [
         ("n < :0", vec![43.into()], true),
         ("n < :0", vec![42.into()], false),
@@ -159,7 +159,7 @@ fn order() {
         ("s < :0", vec!["help".into()], true),
         ("s < :0", vec!["hell".into()], false),
         ("s > blank", vec![Value::Null], true),
-        // By code points: in UTF-16 the order would be the other way round.
+        // By code points: in UTF-16 the order would be reversed.
         (":0 < :1", vec!["\u{ff61}".into(), "\u{1f600}".into()], true),
         ("b2 > :0", vec![vec![0, 127].into()], true),
         ("b < :0", vec![vec![b'h', b'e'].into()], false),
@@ -177,7 +177,7 @@ fn order() {
 }
 
 #[test]
-fn nothing_is_equal_to_what_is_not_there() {
+fn comparisons_with_missing_values_are_false_except_ne() {
     for (text, expected) in [
         ("x = :0", false),
         ("x <> :0", true),
@@ -213,7 +213,7 @@ fn nothing_is_equal_to_what_is_not_there() {
 }
 
 #[test]
-fn membership() {
+fn in_contains_and_begins_with_evaluate() {
     for (text, values, expected) in [
         ("n IN (:0)", vec![42.into()], true),
         ("n IN (:0, :1)", vec!["42".into(), 43.into()], false),
@@ -258,7 +258,7 @@ fn membership() {
 }
 
 #[test]
-fn existence_types_and_sizes() {
+fn existence_type_and_size_functions_evaluate() {
     for name in ["s", "nul", "nay", "l0", "m.x", "l[2][1]"] {
         check(&format!("attribute_exists({name})"), &[Value::Null], true);
         check(
@@ -326,7 +326,7 @@ fn existence_types_and_sizes() {
 }
 
 #[test]
-fn logic() {
+fn logical_operators_follow_precedence() {
     let (yes, no) = ("attribute_exists(s)", "attribute_exists(x)");
     for (text, expected) in [
         (format!("{yes} AND {no}"), false),
@@ -343,7 +343,7 @@ fn logic() {
 }
 
 #[test]
-fn bytes_are_found_as_a_simple_search_finds_them() {
+fn byte_search_matches_naive_search() {
     let mut random = Random::new(3);
     let mut found = 0;
     for _ in 0..20_000 {
@@ -365,7 +365,7 @@ fn bytes_are_found_as_a_simple_search_finds_them() {
 }
 
 #[test]
-fn random_conditions_of_random_items_obey_the_laws_of_logic() {
+fn random_conditions_obey_the_laws_of_logic() {
     let mut random = Random::new(5);
     for _ in 0..5_000 {
         let item = random.item(3);

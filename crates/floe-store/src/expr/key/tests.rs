@@ -1,4 +1,4 @@
-//! Key conditions and the keys they are matched with.
+//! Tests of matching key conditions with key schemas.
 
 use super::{KeyCondition, KeyOp, KeyRange};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::expr::tests::strings;
 use crate::table::{KeyAttribute, KeyKind, KeySchema};
 use crate::value::Value;
 
-/// A key of `p…` and `s…` attributes: `"SN"` is two, a string and a number.
+/// A schema with attributes `p…` and `s…`: `"SN"` means two attributes, a string and a number.
 fn schema(partition: &str, sort: &str) -> KeySchema {
     let attributes = |sign: char, kinds: &str| {
         let attribute = |(n, kind): (usize, char)| {
@@ -63,13 +63,13 @@ fn check(
 }
 
 #[track_caller]
-fn refused(schema: &KeySchema, terms: &[(&str, KeyOp)], message: &str) {
+fn rejected(schema: &KeySchema, terms: &[(&str, KeyOp)], message: &str) {
     let result = condition(terms).resolve(schema);
     assert_eq!(result, Err(Error::validation(message)), "terms={terms:?}");
 }
 
 #[test]
-fn keys_of_one_and_two_attributes() {
+fn resolves_keys_of_one_and_two_attributes() {
     let hash = schema("S", "");
     check(&hash, &[("p0", eq("a"))], &["a"], &[], None);
     let both = schema("S", "S");
@@ -107,7 +107,7 @@ fn keys_of_one_and_two_attributes() {
 }
 
 #[test]
-fn keys_of_many_attributes() {
+fn resolves_keys_of_many_attributes() {
     let wide = schema("SSSS", "SSSS");
     let partition = || {
         ["p3", "p1", "p0", "p2"]
@@ -158,14 +158,14 @@ fn keys_of_many_attributes() {
     let unequal = |names: &str| {
         format!("HASH key attributes {names} must have equality conditions specified in the query")
     };
-    refused(&wide, &partition()[1..], &unequal("p3"));
-    refused(
+    rejected(&wide, &partition()[1..], &unequal("p3"));
+    rejected(
         &wide,
         &[("p1", eq("x")), ("p2", lt("x"))],
         &unequal("p0, p2, p3"),
     );
-    refused(&schema("S", "SS"), &[("s0", eq("x"))], &unequal("p0"));
-    refused(
+    rejected(&schema("S", "SS"), &[("s0", eq("x"))], &unequal("p0"));
+    rejected(
         &schema("SS", ""),
         &[("p0", lt("x")), ("p1", eq("x"))],
         &unequal("p0"),
@@ -177,23 +177,23 @@ fn keys_of_many_attributes() {
              because a condition is present on key attribute {last}"
         )
     };
-    refused(&wide, &with(&[("s1", eq("b"))]), &gap("s0", "s1"));
-    refused(
+    rejected(&wide, &with(&[("s1", eq("b"))]), &gap("s0", "s1"));
+    rejected(
         &wide,
         &with(&[("s3", lt("d")), ("s1", eq("b"))]),
         &gap("s0, s2", "s3"),
     );
-    refused(
+    rejected(
         &wide,
         &with(&[("s0", lt("a")), ("s1", eq("b"))]),
         &gap("s0", "s1"),
     );
-    refused(
+    rejected(
         &wide,
         &with(&[("s0", eq("a")), ("s1", lt("b")), ("s2", lt("c"))]),
         &gap("s1", "s2"),
     );
-    refused(
+    rejected(
         &wide,
         &with(&[("s0", eq("a")), ("other", eq("b"))]),
         "Query condition missed key schema element: s1",
@@ -201,7 +201,7 @@ fn keys_of_many_attributes() {
 }
 
 #[test]
-fn conditions_that_do_not_fit_the_key() {
+fn conditions_that_do_not_match_the_key_are_rejected() {
     let hash = schema("S", "");
     let both = schema("S", "N");
     let missed = |name: &str| format!("Query condition missed key schema element: {name}");
@@ -211,28 +211,28 @@ fn conditions_that_do_not_fit_the_key() {
              defined in the schema ({defined})"
         )
     };
-    refused(&hash, &[("x", eq("a"))], &missed("p0"));
-    refused(&hash, &[], &missed("p0"));
-    refused(
+    rejected(&hash, &[("x", eq("a"))], &missed("p0"));
+    rejected(&hash, &[], &missed("p0"));
+    rejected(
         &hash,
         &[("p0", lt("a"))],
         "Query key condition not supported",
     );
-    refused(&hash, &[("p0", eq("a")), ("x", eq("b"))], &count(2, 1));
-    refused(&both, &[("s0", eq(1))], &missed("p0"));
-    refused(&both, &[("s0", eq(1)), ("x", eq(1))], &missed("p0"));
-    refused(
+    rejected(&hash, &[("p0", eq("a")), ("x", eq("b"))], &count(2, 1));
+    rejected(&both, &[("s0", eq(1))], &missed("p0"));
+    rejected(&both, &[("s0", eq(1)), ("x", eq(1))], &missed("p0"));
+    rejected(
         &both,
         &[("p0", lt("a")), ("s0", eq(1))],
         "Query key condition not supported",
     );
-    refused(&both, &[("p0", eq("a")), ("x", eq(1))], &missed("s0"));
-    refused(
+    rejected(&both, &[("p0", eq("a")), ("x", eq(1))], &missed("s0"));
+    rejected(
         &both,
         &[("p0", eq("a")), ("s0", eq(1)), ("x", eq(1))],
         &count(3, 2),
     );
-    refused(
+    rejected(
         &both,
         &[("p0", eq("a")), ("p0", eq("b"))],
         "Invalid KeyConditionExpression: \
@@ -241,20 +241,20 @@ fn conditions_that_do_not_fit_the_key() {
 }
 
 #[test]
-fn values_that_do_not_fit_the_key() {
+fn values_that_do_not_match_the_key_are_rejected() {
     let mismatch = "One or more parameter values were invalid: \
                     Condition parameter type does not match schema type";
     let both = schema("S", "N");
-    refused(&both, &[("p0", eq(1))], mismatch);
-    refused(&both, &[("p0", eq(strings(["a"])))], mismatch);
-    refused(&both, &[("p0", eq("a")), ("s0", eq("1"))], mismatch);
-    refused(&both, &[("p0", eq("a")), ("s0", lt("1"))], mismatch);
-    refused(
+    rejected(&both, &[("p0", eq(1))], mismatch);
+    rejected(&both, &[("p0", eq(strings(["a"])))], mismatch);
+    rejected(&both, &[("p0", eq("a")), ("s0", eq("1"))], mismatch);
+    rejected(&both, &[("p0", eq("a")), ("s0", lt("1"))], mismatch);
+    rejected(
         &both,
         &[("p0", eq("a")), ("s0", KeyOp::BeginsWith("1".into()))],
         mismatch,
     );
-    refused(
+    rejected(
         &schema("S", "B"),
         &[
             ("p0", eq("a")),
@@ -269,19 +269,19 @@ fn values_that_do_not_fit_the_key() {
              cannot contain an empty {kind} value. Key: {name}"
         )
     };
-    refused(&both, &[("p0", eq(""))], &empty("string", "p0"));
+    rejected(&both, &[("p0", eq(""))], &empty("string", "p0"));
     let bytes = schema("B", "S");
-    refused(
+    rejected(
         &bytes,
         &[("p0", eq(Vec::<u8>::new()))],
         &empty("binary", "p0"),
     );
-    refused(
+    rejected(
         &bytes,
         &[("p0", eq(vec![1])), ("s0", lt(""))],
         &empty("string", "s0"),
     );
-    refused(
+    rejected(
         &bytes,
         &[
             ("p0", eq(vec![1])),
@@ -289,12 +289,12 @@ fn values_that_do_not_fit_the_key() {
         ],
         &empty("string", "s0"),
     );
-    // Types come before emptiness.
-    refused(&both, &[("p0", eq("")), ("s0", eq("x"))], mismatch);
+    // Types are checked before emptiness.
+    rejected(&both, &[("p0", eq("")), ("s0", eq("x"))], mismatch);
 }
 
 #[test]
-fn values_are_no_longer_than_keys() {
+fn length_of_key_values_is_limited() {
     const PARTITION: &str = "One or more parameter values were invalid: \
                              Size of hashkey has exceeded the maximum size limit of2048 bytes";
     const SORT: &str = "One or more parameter values were invalid: \
@@ -305,8 +305,8 @@ fn values_are_no_longer_than_keys() {
     };
     let both = schema("S", "S");
     fits(&both, &[("p0", eq(text(2048)))]);
-    refused(&both, &[("p0", eq(text(2049)))], PARTITION);
-    refused(&both, &[("p0", eq("é".repeat(1025)))], PARTITION);
+    rejected(&both, &[("p0", eq(text(2049)))], PARTITION);
+    rejected(&both, &[("p0", eq("é".repeat(1025)))], PARTITION);
     let ops: [fn(Value) -> KeyOp; 8] = [
         KeyOp::Eq,
         KeyOp::Lt,
@@ -319,14 +319,14 @@ fn values_are_no_longer_than_keys() {
     ];
     for op in ops {
         fits(&both, &[("p0", eq("a")), ("s0", op(text(1024)))]);
-        refused(&both, &[("p0", eq("a")), ("s0", op(text(1025)))], SORT);
+        rejected(&both, &[("p0", eq("a")), ("s0", op(text(1025)))], SORT);
     }
     let bytes = |count: usize| eq(vec![7u8; count]);
     let binary = schema("B", "B");
     fits(&binary, &[("p0", bytes(2048)), ("s0", bytes(1024))]);
-    refused(&binary, &[("p0", bytes(2049)), ("s0", bytes(1))], PARTITION);
-    refused(&binary, &[("p0", bytes(1)), ("s0", bytes(1025))], SORT);
-    // Attributes count together, the bounds of a range one by one, and numbers not at all.
+    rejected(&binary, &[("p0", bytes(2049)), ("s0", bytes(1))], PARTITION);
+    rejected(&binary, &[("p0", bytes(1)), ("s0", bytes(1025))], SORT);
+    // The attributes of a key count together, the bounds of a range separately, and numbers not at all.
     let many = schema("SS", "SNS");
     let query = |p1: usize, high: usize| {
         let between = KeyOp::Between(text(high), text(high));
@@ -339,6 +339,6 @@ fn values_are_no_longer_than_keys() {
         ]
     };
     fits(&many, &query(1048, 24));
-    refused(&many, &query(1049, 24), PARTITION);
-    refused(&many, &query(1048, 25), SORT);
+    rejected(&many, &query(1049, 24), PARTITION);
+    rejected(&many, &query(1048, 25), SORT);
 }

@@ -1,4 +1,4 @@
-//! Conditions and filters: postfix form to tree.
+//! Conditions and filters: from postfix form to tree.
 
 use super::grammar::{Node, read};
 use super::placeholders::{Placeholders, check_words};
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<C
     build(&read(text)?, placeholders)
 }
 
-/// The tree of a postfix form.
+/// Builds the tree of a postfix form.
 pub(super) fn build(
     nodes: &[Node<'_>],
     placeholders: &mut Placeholders<'_>,
@@ -30,8 +30,8 @@ pub(super) fn build(
     builder.condition()
 }
 
-/// Finds the faults that need neither placeholders nor types: each kind in the whole expression
-/// before the next.
+/// Reports faults that depend neither on placeholders nor on types: each kind in the whole expression before the next
+/// kind.
 fn check_text(nodes: &[Node<'_>]) -> Result<(), Fault> {
     nodes.iter().try_for_each(|node| match node {
         Node::Call { function, .. } => check_function(function),
@@ -60,10 +60,9 @@ fn check_function(function: &str) -> Result<(), Fault> {
     }
 }
 
-/// Refuses functions that stand for an operand where they are a condition, and `size` where it is the
-/// other way round.
+/// Rejects operand functions (`size`) in the place of a condition, and conditions in the place of an operand.
 fn check_placement(nodes: &[Node<'_>]) -> Result<(), Fault> {
-    // For each term that waits for what it belongs to: the function, if it is a call.
+    // For each term on the stack: the function, if it is a call.
     let mut terms: Vec<Option<&str>> = Vec::new();
     for node in nodes {
         let (count, of_operands, term) = match *node {
@@ -90,7 +89,7 @@ fn check_place(function: &str, is_operand: bool) -> Result<(), Fault> {
     ensure(fits, || Fault::MisplacedFunction(function.to_owned()))
 }
 
-/// Builds a tree from the postfix form.
+/// Builds a tree from its postfix form.
 struct Builder<'p, 'a> {
     placeholders: &'p mut Placeholders<'a>,
     operands: Vec<Operand>,
@@ -198,7 +197,7 @@ fn document_path(function: &'static str, operand: Operand) -> Result<Path, Fault
     }
 }
 
-/// The type that the second operand of `attribute_type` names.
+/// Returns the type named by the second operand of `attribute_type`.
 fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
     match operand {
         Operand::Value(Value::S(name)) => {
@@ -206,7 +205,7 @@ fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
         }
         _ => Err(Fault::OperandType {
             operator: "attribute_type",
-            // A path may lead to a value of any type.
+            // A path may have a value of any type.
             operand: operand
                 .known_type()
                 .map_or("{NS,SS,L,BS,N,M,B,BOOL,NULL,S}", ValueType::as_str),
@@ -214,7 +213,7 @@ fn type_of_name(operand: &Operand) -> Result<ValueType, Fault> {
     }
 }
 
-/// The size of an operand. That of a literal value is a literal value itself.
+/// Returns the size of an operand. The size of a literal is a literal.
 fn size_of(operand: Operand) -> Result<Operand, Fault> {
     match operand {
         Operand::Path(path) => Ok(Operand::Size(path)),

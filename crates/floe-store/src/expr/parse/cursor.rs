@@ -1,46 +1,46 @@
-//! A position in the tokens of a text, and what every grammar reads: paths.
+//! A cursor over the tokens of a text, and the path syntax that all grammars share.
 
 use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::lex::{Token, TokenKind, tokenize};
 
-/// A name as it is written.
+/// A name in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WrittenName<'t> {
+pub(super) enum NameToken<'t> {
     /// `name`
     Word(&'t str),
     /// `#name`
     Placeholder(&'t str),
 }
 
-/// A step of a path as it is written.
+/// A step of a path in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WrittenStep<'t> {
+pub(super) enum StepToken<'t> {
     /// `.name`
-    Name(WrittenName<'t>),
-    /// `[0]`, the digits
+    Name(NameToken<'t>),
+    /// The digits in `[0]`.
     Index(&'t str),
 }
 
-/// A path as it is written.
+/// A path in the text, with unresolved placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WrittenPath<'t> {
-    pub(super) root: WrittenName<'t>,
-    pub(super) rest: Vec<WrittenStep<'t>>,
+pub(super) struct UnresolvedPath<'t> {
+    pub(super) root: NameToken<'t>,
+    pub(super) rest: Vec<StepToken<'t>>,
 }
 
-/// A position in the tokens of a text.
+/// A cursor over the tokens of a text.
 #[derive(Debug)]
 pub(super) struct Cursor<'t> {
     text: &'t str,
     tokens: Vec<Token<'t>>,
     at: usize,
-    /// The words of the grammar, which cannot be names.
+    /// The keywords of the grammar, which cannot be names.
     keywords: &'static [&'static str],
 }
 
 impl<'t> Cursor<'t> {
-    /// Before the first token.
+    /// Creates a cursor at the first token.
     pub(super) fn new(text: &'t str, keywords: &'static [&'static str]) -> Self {
         Self {
             text,
@@ -50,12 +50,12 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The token at the position; at the end the end, however often one goes on.
+    /// Returns the current token; at the end, always the end token.
     pub(super) fn peek(&self) -> Token<'t> {
         self.token(self.at)
     }
 
-    /// The token after the one at the position.
+    /// Returns the token after the current one.
     pub(super) fn peek_second(&self) -> Token<'t> {
         self.token(self.at + 1)
     }
@@ -69,14 +69,14 @@ impl<'t> Cursor<'t> {
         self.tokens.get(at).copied().unwrap_or(end)
     }
 
-    /// Goes on by one token, and returns the one that it passes.
+    /// Consumes and returns the current token.
     pub(super) fn next(&mut self) -> Token<'t> {
         let token = self.peek();
         self.at += 1;
         token
     }
 
-    /// Passes a token of this kind if it is next.
+    /// Consumes the current token if it has this kind.
     pub(super) fn take(&mut self, kind: TokenKind) -> bool {
         self.take_if(|token| token.kind == kind)
     }
@@ -87,14 +87,14 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    /// Passes a token of this kind, which must be next.
+    /// Consumes the current token, which must have this kind.
     pub(super) fn expect(&mut self, kind: TokenKind) -> Result<Token<'t>, Fault> {
         ensure(self.peek().kind == kind, || self.syntax_error())?;
         Ok(self.next())
     }
 
-    /// The fault that the token at the position does not belong there. It quotes the text from the
-    /// token before to the token after, and of a text that ends too early its last token.
+    /// The fault for an unexpected token. Quotes the text from the previous to the next token, or the last token if the
+    /// text ends too early.
     pub(super) fn syntax_error(&self) -> Fault {
         let token = self.peek();
         let before = self.at.checked_sub(1).map(|at| self.token(at));
@@ -115,34 +115,34 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The keyword at the position, if there is one.
+    /// Returns the keyword at the cursor, if there is one.
     pub(super) fn keyword(&self) -> Option<&'static str> {
         let token = self.peek();
         let mut keywords = self.keywords.iter().copied();
         keywords.find(|keyword| token.is_keyword(keyword))
     }
 
-    /// Passes this keyword if it is next.
+    /// Consumes this keyword if it is next.
     pub(super) fn take_keyword(&mut self, keyword: &str) -> bool {
         self.take_if(|token| token.is_keyword(keyword))
     }
 
-    /// Reads a path.
-    pub(super) fn path(&mut self) -> Result<WrittenPath<'t>, Fault> {
+    /// Parses a path.
+    pub(super) fn path(&mut self) -> Result<UnresolvedPath<'t>, Fault> {
         let (root, rest) = (self.name()?, Vec::new());
-        let mut path = WrittenPath { root, rest };
+        let mut path = UnresolvedPath { root, rest };
         self.path_rest(&mut path)?;
         Ok(path)
     }
 
-    /// Reads what a path goes on with.
-    pub(super) fn path_rest(&mut self, path: &mut WrittenPath<'t>) -> Result<(), Fault> {
+    /// Parses the continuation of a path.
+    pub(super) fn path_rest(&mut self, path: &mut UnresolvedPath<'t>) -> Result<(), Fault> {
         loop {
             if self.take(TokenKind::Dot) {
-                path.rest.push(WrittenStep::Name(self.name()?));
+                path.rest.push(StepToken::Name(self.name()?));
             } else if self.take(TokenKind::OpenBracket) {
                 let digits = self.expect(TokenKind::Integer)?.text;
-                path.rest.push(WrittenStep::Index(digits));
+                path.rest.push(StepToken::Index(digits));
                 self.expect(TokenKind::CloseBracket)?;
             } else {
                 return Ok(());
@@ -150,11 +150,11 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    fn name(&mut self) -> Result<WrittenName<'t>, Fault> {
+    fn name(&mut self) -> Result<NameToken<'t>, Fault> {
         let token = self.peek();
         let name = match token.kind {
-            TokenKind::Word if self.keyword().is_none() => WrittenName::Word(token.text),
-            TokenKind::Name => WrittenName::Placeholder(token.text),
+            TokenKind::Word if self.keyword().is_none() => NameToken::Word(token.text),
+            TokenKind::Name => NameToken::Placeholder(token.text),
             _ => return Err(self.syntax_error()),
         };
         self.at += 1;

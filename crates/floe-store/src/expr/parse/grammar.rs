@@ -1,4 +1,4 @@
-//! The grammar of conditions: text to postfix form.
+//! The grammar of conditions: from text to postfix form.
 //!
 //! ```text
 //! condition = condition OR condition | condition AND condition | NOT condition
@@ -12,14 +12,13 @@
 //! call      = name ( operand , … )
 //! ```
 //!
-//! In postfix form what is applied stands behind what it is applied to: `a = :v AND b = :w` becomes
-//! `a :v = b :w = AND`. It is flat however deep the text nests. A parenthesis says nothing about
-//! whether a condition or an operand is inside, so one reader takes both: it keeps a stack of what is
-//! still [open](Open) and goes from one [term](Term) to the next.
+//! In postfix form an operator follows its operands: `a = :v AND b = :w` becomes `a :v = b :w = AND`. The form is flat
+//! however deep the text nests. A parenthesis does not reveal whether it contains a condition or an operand, so one
+//! reader handles both: it keeps a stack of [open](Open) constructs and reads one [term](Term) after another.
 
 use std::ops::ControlFlow;
 
-use super::cursor::{Cursor, WrittenPath};
+use super::cursor::{Cursor, UnresolvedPath};
 use crate::error::ensure;
 use crate::expr::condition::Comparator;
 use crate::expr::fault::Fault;
@@ -28,7 +27,7 @@ use crate::expr::lex::TokenKind;
 /// A node of the postfix form.
 #[derive(Debug)]
 pub(super) enum Node<'t> {
-    Path(WrittenPath<'t>),
+    Path(UnresolvedPath<'t>),
     Value(&'t str),
     Call { function: &'t str, count: usize },
     Compare(Comparator),
@@ -54,22 +53,22 @@ pub(super) fn read(text: &str) -> Result<Vec<Node<'_>>, Fault> {
     }
 }
 
-/// What has been begun and waits for a term.
+/// A construct that has been started and needs another term.
 #[derive(Debug)]
 enum Open<'t> {
-    /// `(`, and whether a condition may be inside.
-    Group { of_conditions: bool },
+    /// `(`, and whether it may contain a condition.
+    Group { allows_conditions: bool },
     /// `operand BETWEEN`
     BetweenLow,
-    /// Anything else, with the number of operands so far: the node that it becomes.
+    /// Any other construct: the node that it becomes, with the number of operands so far.
     Node(Node<'t>),
 }
 
-/// What has just been read; its nodes are the last ones.
+/// The term that was just read; its nodes are the last ones.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     kind: TermKind,
-    /// Whether it is a group, with nothing around it yet.
+    /// Whether the term is a group without anything around it yet.
     grouped: bool,
 }
 
@@ -77,7 +76,7 @@ struct Term {
 enum TermKind {
     Path,
     Value,
-    /// A call is a condition or an operand: which is right depends on the function.
+    /// A call is a condition or an operand, depending on the function.
     Call,
     Condition,
 }
@@ -97,7 +96,7 @@ impl Term {
     }
 }
 
-/// How reading goes on.
+/// What to read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Term,
@@ -111,27 +110,27 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// Whether a condition may stand here, not only an operand.
-    fn takes_conditions(&self) -> bool {
+    /// Whether a condition is allowed at this position, not only an operand.
+    fn allows_conditions(&self) -> bool {
         match self.open.last() {
             None | Some(Open::Node(Node::Not | Node::And | Node::Or)) => true,
-            Some(Open::Group { of_conditions }) => *of_conditions,
+            Some(Open::Group { allows_conditions }) => *allows_conditions,
             Some(_) => false,
         }
     }
 
-    /// Reads up to the end of the next path or value, opening what comes before it.
+    /// Reads up to the end of the next path or value, pushing the constructs that start before it.
     fn term(&mut self) -> Result<Term, Fault> {
         loop {
             let token = self.cursor.peek();
             let called = self.cursor.peek_second().kind == TokenKind::OpenParenthesis;
             match (token.kind, self.cursor.keyword()) {
                 (TokenKind::OpenParenthesis, _) => {
-                    let of_conditions = self.takes_conditions();
-                    self.open.push(Open::Group { of_conditions });
+                    let allows_conditions = self.allows_conditions();
+                    self.open.push(Open::Group { allows_conditions });
                     self.cursor.next();
                 }
-                (_, Some("NOT")) if self.takes_conditions() => {
+                (_, Some("NOT")) if self.allows_conditions() => {
                     self.open.push(Open::Node(Node::Not));
                     self.cursor.next();
                 }
@@ -155,7 +154,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Completes what the term completes, until another term is needed or the text ends.
+    /// Completes all constructs that the term completes, until another term is needed or the text ends.
     fn reduce(&mut self, mut term: Term) -> Result<Next, Fault> {
         loop {
             term = match self.open.last_mut() {
@@ -168,7 +167,7 @@ impl<'t> Reader<'t> {
                 }
                 Some(Open::Node(Node::Call { count, .. } | Node::In { count })) => {
                     *count += 1;
-                    if self.list_goes_on()? {
+                    if self.list_continues()? {
                         return Ok(Next::Term);
                     }
                     self.complete()
@@ -181,7 +180,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Closes the innermost construct, which makes a call or a condition.
+    /// Completes the innermost construct, which becomes a call or a condition.
     fn complete(&mut self) -> Term {
         let mut kind = TermKind::Condition;
         if let Some(Open::Node(node)) = self.open.pop() {
@@ -193,8 +192,8 @@ impl<'t> Reader<'t> {
         Term::new(kind)
     }
 
-    /// Passes a comma, or the parenthesis that ends a list of operands.
-    fn list_goes_on(&mut self) -> Result<bool, Fault> {
+    /// Consumes a comma, or the parenthesis that ends a list of operands.
+    fn list_continues(&mut self) -> Result<bool, Fault> {
         if self.cursor.take(TokenKind::Comma) {
             return Ok(true);
         }
@@ -202,11 +201,10 @@ impl<'t> Reader<'t> {
         Ok(false)
     }
 
-    /// Goes on after a term that is not an operand of something open: to a larger term, or else to
-    /// what comes next.
+    /// Continues after a term that is not an operand of an open construct: returns a larger term, or what to read next.
     fn after(&mut self, term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
         let token = self.cursor.peek().kind;
-        let conditions = self.takes_conditions();
+        let conditions = self.allows_conditions();
         if term.is_operand()
             && conditions
             && let Some(open) = self.operator()?
@@ -215,7 +213,7 @@ impl<'t> Reader<'t> {
             return Ok(ControlFlow::Break(Next::Term));
         }
         match (token, self.cursor.keyword()) {
-            (TokenKind::Dot | TokenKind::OpenBracket, _) => self.lengthen(term),
+            (TokenKind::Dot | TokenKind::OpenBracket, _) => self.extend_path(term),
             (TokenKind::CloseParenthesis, _) => self.close_group(term),
             (_, Some("AND")) if term.is_condition() && conditions => Ok(self.join(Node::And)),
             (_, Some("OR")) if term.is_condition() && conditions => Ok(self.join(Node::Or)),
@@ -228,7 +226,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Passes an operator that comes between operands, if one is next.
+    /// Consumes a binary operator on operands, if one is next.
     fn operator(&mut self) -> Result<Option<Open<'t>>, Fault> {
         let open = match (self.cursor.peek().kind, self.cursor.keyword()) {
             (TokenKind::Comparator(comparator), _) => Open::Node(Node::Compare(comparator)),
@@ -243,8 +241,8 @@ impl<'t> Reader<'t> {
         Ok(Some(open))
     }
 
-    /// Goes on with a path that was in parentheses: `(a.b)[0]`.
-    fn lengthen(&mut self, term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
+    /// Extends a path that was in parentheses: `(a.b)[0]`.
+    fn extend_path(&mut self, term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
         match self.nodes.last_mut() {
             Some(Node::Path(path)) if term.kind == TermKind::Path => {
                 self.cursor.path_rest(path)?;
@@ -254,8 +252,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Closes a group. One that holds nothing but another group is refused where it ends, even if
-    /// the text behind it is wrong as well.
+    /// Closes a group. A group that contains only another group is rejected at its end, even if the text after it has
+    /// faults as well.
     fn close_group(&mut self, mut term: Term) -> Result<ControlFlow<Next, Term>, Fault> {
         if let Some(Open::Node(Node::Not | Node::And | Node::Or)) = self.open.last() {
             ensure(term.is_condition(), || self.cursor.syntax_error())?;
@@ -271,7 +269,7 @@ impl<'t> Reader<'t> {
         Ok(ControlFlow::Continue(term))
     }
 
-    /// Opens the right side of `AND` or `OR`, after completing what binds at least as tightly.
+    /// Opens the right side of `AND` or `OR`, after completing operators that bind at least as tightly.
     fn join(&mut self, operator: Node<'t>) -> ControlFlow<Next, Term> {
         self.complete_joined(matches!(operator, Node::Or));
         self.open.push(Open::Node(operator));
@@ -279,7 +277,7 @@ impl<'t> Reader<'t> {
         ControlFlow::Break(Next::Term)
     }
 
-    /// Completes every `NOT` and `AND` up to the innermost group, and if asked every `OR`.
+    /// Completes all `NOT` and `AND`, and if requested `OR`, up to the innermost group.
     fn complete_joined(&mut self, with_or: bool) {
         let ends = |open: &Open<'_>| match open {
             Open::Node(Node::Not | Node::And) => true,

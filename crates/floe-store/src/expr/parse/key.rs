@@ -1,4 +1,4 @@
-//! Key conditions: a condition of which little is allowed.
+//! Key conditions: conditions with many restrictions.
 
 use super::grammar::{Node, read};
 use super::placeholders::Placeholders;
@@ -18,14 +18,14 @@ pub(super) fn parse(
     let nodes = read(text)?;
     let condition = super::condition::build(&nodes, placeholders)?;
     let key_condition = from_condition(&condition)?;
-    // The size of a literal is a literal in the tree, but was an operation in the text.
+    // In the tree the size of a literal is a literal, but in the text it was an operation.
     let is_size =
         |node: &Node<'_>| matches!(node, Node::Call { function, .. } if *function == "size");
     ensure(!nodes.iter().any(is_size), || Fault::KeyNesting)?;
     Ok(key_condition)
 }
 
-/// The terms of a condition that is a conjunction of conditions on key attributes.
+/// Returns the terms of a conjunction of conditions on key attributes.
 fn from_condition(condition: &Condition) -> Result<KeyCondition, Fault> {
     let mut terms: Vec<(Name, KeyOp)> = Vec::new();
     let mut pending = vec![condition];
@@ -43,9 +43,9 @@ fn from_condition(condition: &Condition) -> Result<KeyCondition, Fault> {
     Ok(KeyCondition { terms })
 }
 
-/// One condition on a key attribute.
+/// Converts one condition on a key attribute.
 fn term(condition: &Condition) -> Result<(Name, KeyOp), Fault> {
-    let refused = match condition {
+    let operator = match condition {
         Condition::Or(..) => "OR",
         Condition::Not(_) => "NOT",
         Condition::In(..) => "IN",
@@ -64,13 +64,13 @@ fn term(condition: &Condition) -> Result<(Name, KeyOp), Fault> {
             let name = first_name("begins_with", operand)?;
             return Ok((name, KeyOp::BeginsWith(literal(prefix)?)));
         }
-        // A conjunction is taken apart before.
+        // Unreachable: conjunctions were split before.
         Condition::And(..) => "AND",
     };
-    Err(Fault::KeyOperator(refused))
+    Err(Fault::KeyOperator(operator))
 }
 
-/// A comparison, turned round if the attribute stands on the right.
+/// Converts a comparison, mirroring it if the attribute is on the right.
 fn comparison(
     left: &Operand,
     comparator: Comparator,
@@ -105,7 +105,7 @@ const fn mirrored(comparator: Comparator) -> Comparator {
     }
 }
 
-/// The attribute that an operator must have as its first operand.
+/// Returns the attribute, which must be the first operand of the operator.
 fn first_name(operator: &'static str, operand: &Operand) -> Result<Name, Fault> {
     match operand {
         Operand::Path(path) => key_name(path),
@@ -119,7 +119,7 @@ fn key_name(path: &Path) -> Result<Name, Fault> {
     Ok(path.root().clone())
 }
 
-/// The value of an operand beside the attribute.
+/// Returns the value of the other operand.
 fn literal(operand: &Operand) -> Result<Value, Fault> {
     match operand {
         Operand::Value(value) => Ok(value.clone()),

@@ -1,12 +1,11 @@
-//! Text to trees.
+//! Parses text into expression trees.
 //!
-//! A [`Parser`] reads all expressions of one request, since they share their placeholders. Each text
-//! passes through the same steps: tokens (`lex.rs`), postfix form (`grammar.rs` for conditions,
-//! `update/` for updates), and then the tree, on the way to which faults are found in DynamoDB's order:
-//! what concerns the text alone first, then what placeholders stand for, then what the
-//! [rules](super::check) say of the tree.
+//! A [`Parser`] parses all expressions of one request, because they share their placeholders. Each text goes through
+//! the same steps: tokens (`lex.rs`), postfix form (`grammar.rs` for conditions, `update/` for updates), tree. Faults
+//! are reported in DynamoDB's order: first those of the text alone, then undefined placeholders, then violations of the
+//! [rules](super::check) for trees.
 //!
-//! Nothing here recurses, so no nesting of parentheses, `NOT` or functions can exhaust the stack.
+//! Nothing here recurses, so no nesting of parentheses, `NOT` or functions can overflow the stack.
 
 mod condition;
 mod cursor;
@@ -20,7 +19,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use super::check::check_apart;
+use super::check::check_disjoint;
 use super::condition::Condition;
 use super::fault::{ExpressionKind, Fault};
 use super::key::KeyCondition;
@@ -53,16 +52,15 @@ use placeholders::{Placeholders, check_words};
 #[derive(Debug)]
 pub struct Parser<'a> {
     placeholders: Placeholders<'a>,
-    /// Whether an expression was parsed, and whether one of those that can hold values was.
+    /// Whether any expression was parsed, and whether one that can contain values was.
     parsed: bool,
     parsed_operands: bool,
-    /// What to say of values without an expression that could hold them.
+    /// What to add to the error for values without an expression that can contain them.
     absent: Option<&'static str>,
 }
 
 impl<'a> Parser<'a> {
-    /// A parser with the `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request, as
-    /// it gives them.
+    /// Creates a parser with the `ExpressionAttributeNames` and `ExpressionAttributeValues` of a request.
     pub fn new(
         names: Option<&'a BTreeMap<String, Name>>,
         values: Option<&'a BTreeMap<String, Value>>,
@@ -75,8 +73,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What DynamoDB adds when a request gives values and no expression that could hold them, for
-    /// instance `ConditionExpression is null`: it depends on the operation.
+    /// Sets the text that DynamoDB adds if a request has values but no expression that can contain them, such as
+    /// `ConditionExpression is null`. It depends on the operation.
     #[must_use]
     pub const fn absent(mut self, expressions: &'static str) -> Self {
         self.absent = Some(expressions);
@@ -87,8 +85,7 @@ impl<'a> Parser<'a> {
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message: of the maps of placeholders if they are malformed, else of the first
-    /// fault of the expression.
+    /// Returns DynamoDB's error for malformed maps of placeholders, or else for the first fault of the expression.
     pub fn condition(&mut self, text: &str) -> Result<Condition> {
         self.parse(ExpressionKind::Condition, text, condition::parse)
     }
@@ -97,7 +94,7 @@ impl<'a> Parser<'a> {
     ///
     /// # Errors
     ///
-    /// As [`condition`](Parser::condition).
+    /// The errors of [`condition`](Parser::condition).
     pub fn filter(&mut self, text: &str) -> Result<Condition> {
         self.parse(ExpressionKind::Filter, text, condition::parse)
     }
@@ -106,7 +103,7 @@ impl<'a> Parser<'a> {
     ///
     /// # Errors
     ///
-    /// As [`condition`](Parser::condition).
+    /// The errors of [`condition`](Parser::condition).
     pub fn key_condition(&mut self, text: &str) -> Result<KeyCondition> {
         self.parse(ExpressionKind::KeyCondition, text, key::parse)
     }
@@ -115,7 +112,7 @@ impl<'a> Parser<'a> {
     ///
     /// # Errors
     ///
-    /// As [`condition`](Parser::condition).
+    /// The errors of [`condition`](Parser::condition).
     pub fn update(&mut self, text: &str) -> Result<Update> {
         self.parse(ExpressionKind::Update, text, update::parse)
     }
@@ -124,34 +121,34 @@ impl<'a> Parser<'a> {
     ///
     /// # Errors
     ///
-    /// As [`condition`](Parser::condition).
+    /// The errors of [`condition`](Parser::condition).
     pub fn projection(&mut self, text: &str) -> Result<Paths> {
         self.parse(ExpressionKind::Projection, text, projection)
     }
 
-    /// Checks the maps of placeholders alone, as the first expression does that is parsed.
+    /// Checks the maps of placeholders, as parsing the first expression does.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when a map is malformed.
+    /// Returns DynamoDB's error if a map is malformed.
     pub fn check_placeholders(&self) -> Result<()> {
         self.placeholders.check()
     }
 
-    /// Ends the parsing of a request: every placeholder must have been used.
+    /// Finishes the parsing of a request and checks that every placeholder was used.
     ///
     /// # Errors
     ///
-    /// With DynamoDB's message, when there are placeholders and no expression, when a map of
-    /// placeholders is malformed, or when one is not used.
+    /// Returns DynamoDB's error if there are placeholders but no expression, a map of placeholders is malformed, or a
+    /// placeholder is unused.
     pub fn finish(self) -> Result<()> {
         ensure(!self.placeholders.names.is_given() || self.parsed, || {
             Error::validation(
                 "ExpressionAttributeNames can only be specified when using expressions",
             )
         })?;
-        let has_place = !self.placeholders.values.is_given() || self.parsed_operands;
-        ensure(has_place, || {
+        let can_have_values = !self.placeholders.values.is_given() || self.parsed_operands;
+        ensure(can_have_values, || {
             let (colon, absent) = self.absent.map_or(("", ""), |absent| (": ", absent));
             Error::validation(format!(
                 "ExpressionAttributeValues can only be specified when using expressions{colon}{absent}"
@@ -177,11 +174,11 @@ impl<'a> Parser<'a> {
             len if len > limits::EXPRESSION_BYTES_MAX => Err(Fault::TooLong),
             _ => read(text, &mut self.placeholders),
         };
-        tree.map_err(|fault| kind.refuse(&fault))
+        tree.map_err(|fault| kind.error(&fault))
     }
 }
 
-/// Reads paths with commas between them.
+/// Parses comma-separated paths.
 fn projection(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Paths, Fault> {
     let mut cursor = Cursor::new(text, &[]);
     let mut written = vec![cursor.path()?];
@@ -193,6 +190,6 @@ fn projection(text: &str, placeholders: &mut Placeholders<'_>) -> Result<Paths, 
     written.iter().try_for_each(check_words)?;
     let paths = written.iter().map(|path| placeholders.path(path));
     let paths = Paths(paths.collect::<Result<_, Fault>>()?);
-    check_apart(paths.0.iter())?;
+    check_disjoint(paths.0.iter())?;
     Ok(paths)
 }

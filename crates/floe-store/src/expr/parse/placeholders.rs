@@ -1,8 +1,8 @@
-//! What `#name` and `:value` stand for, and which of them are used.
+//! Resolves `#name` and `:value`, and records which of them are used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cursor::{WrittenName, WrittenPath, WrittenStep};
+use super::cursor::{NameToken, StepToken, UnresolvedPath};
 use crate::error::{Error, Result, ensure, ensure_none};
 use crate::expr::check::{NESTING, check_names, check_path, is_too_deep};
 use crate::expr::fault::Fault;
@@ -21,7 +21,7 @@ pub(super) struct Placeholders<'a> {
     pub(super) values: Substitutes<'a, Value>,
 }
 
-/// One map of placeholders, and the keys that have been used.
+/// One map of placeholders, and the keys that were used.
 #[derive(Debug)]
 pub(super) struct Substitutes<'a, T> {
     given: Option<&'a BTreeMap<String, T>>,
@@ -39,10 +39,10 @@ impl<'a> Placeholders<'a> {
         }
     }
 
-    /// Checks the maps themselves.
+    /// Checks the maps.
     pub(super) fn check(&self) -> Result<()> {
         self.names.check("ExpressionAttributeNames", '#')?;
-        self.refuse_names(|bytes| bytes == 0, "Empty attribute name")?;
+        self.check_name_lengths(|bytes| bytes == 0, "Empty attribute name")?;
         self.values.check("ExpressionAttributeValues", ':')?;
         check_names(self.values.iter().map(|(_, value)| value))?;
         let too_deep = self.values.iter().find(|(_, value)| is_too_deep(value));
@@ -52,23 +52,23 @@ impl<'a> Placeholders<'a> {
             ))
         })?;
         self.check_size()?;
-        self.refuse_names(
+        self.check_name_lengths(
             |bytes| bytes > limits::ATTRIBUTE_NAME_BYTES_MAX,
             "Attribute name is too large, must be less than 65536 bytes",
         )
     }
 
-    /// Refuses names of which the length says that they are none.
-    fn refuse_names(&self, is_none: impl Fn(usize) -> bool, fault: &str) -> Result<()> {
-        let refused = self.names.iter().find(|(_, name)| is_none(name.len()));
-        ensure_none(refused, |(key, _)| {
+    /// Rejects names of invalid length.
+    fn check_name_lengths(&self, is_invalid: impl Fn(usize) -> bool, fault: &str) -> Result<()> {
+        let invalid = self.names.iter().find(|(_, name)| is_invalid(name.len()));
+        ensure_none(invalid, |(key, _)| {
             Error::validation(format!(
                 "ExpressionAttributeNames contains invalid value: {fault} for key {key}"
             ))
         })
     }
 
-    /// Checks how much the maps weigh, each by itself first.
+    /// Checks the size of the maps: each map first, then both together.
     fn check_size(&self) -> Result<()> {
         let names = self.names.bytes(|name| name.len());
         let values = self.values.bytes(value_size);
@@ -84,36 +84,36 @@ impl<'a> Placeholders<'a> {
         Err(Error::validation(too_large))
     }
 
-    /// Refuses placeholders that no expression has used.
+    /// Rejects placeholders that no expression used.
     pub(super) fn check_used(&self) -> Result<()> {
         self.names.check_used("ExpressionAttributeNames")?;
         self.values.check_used("ExpressionAttributeValues")
     }
 
-    /// The path that is written so.
-    pub(super) fn path(&mut self, written: &WrittenPath<'_>) -> Result<Path, Fault> {
+    /// Resolves a path.
+    pub(super) fn path(&mut self, written: &UnresolvedPath<'_>) -> Result<Path, Fault> {
         let root = Path::attribute(self.name(written.root)?);
         let path = written.rest.iter().try_fold(root, |path, step| {
             Ok(match step {
-                WrittenStep::Name(name) => path.field(self.name(*name)?),
-                WrittenStep::Index(digits) => path.index(index(digits)?),
+                StepToken::Name(name) => path.field(self.name(*name)?),
+                StepToken::Index(digits) => path.index(index(digits)?),
             })
         })?;
         check_path(&path)?;
         Ok(path)
     }
 
-    fn name(&mut self, written: WrittenName<'_>) -> Result<Name, Fault> {
+    fn name(&mut self, written: NameToken<'_>) -> Result<Name, Fault> {
         match written {
-            WrittenName::Word(word) => Ok(Name::from(word)),
-            WrittenName::Placeholder(placeholder) => {
+            NameToken::Word(word) => Ok(Name::from(word)),
+            NameToken::Placeholder(placeholder) => {
                 let name = self.names.get(placeholder).cloned();
                 name.ok_or_else(|| Fault::UndefinedName(placeholder.to_owned()))
             }
         }
     }
 
-    /// The value that this stands for.
+    /// Resolves a value.
     pub(super) fn value(&mut self, placeholder: &str) -> Result<&'a Value, Fault> {
         let value = self.values.get(placeholder);
         value.ok_or_else(|| Fault::UndefinedValue(placeholder.to_owned()))
@@ -126,7 +126,7 @@ impl<'a, T> Substitutes<'a, T> {
         Self { given, used }
     }
 
-    /// Whether the request has the map, be it empty.
+    /// Whether the request has the map, even if it is empty.
     pub(super) const fn is_given(&self) -> bool {
         self.given.is_some()
     }
@@ -135,7 +135,7 @@ impl<'a, T> Substitutes<'a, T> {
         self.given.into_iter().flatten()
     }
 
-    /// The size of the keys and of what they stand for.
+    /// Returns the size of the keys and of their substitutes.
     fn bytes(&self, size: impl Fn(&T) -> usize) -> usize {
         let bytes = |(key, substitute): (&String, _)| key.len() + size(substitute);
         self.iter().map(bytes).sum()
@@ -178,7 +178,7 @@ impl<'a, T> Substitutes<'a, T> {
     }
 }
 
-/// The words for a key that is too long. Of names alone DynamoDB tells how long it is.
+/// The message for an overlong key. DynamoDB includes the length only for names.
 fn too_long(key: &str, sign: char) -> String {
     const TOO_LONG: &str = "The expression attribute map contains a key that is too long;";
     match sign {
@@ -187,23 +187,23 @@ fn too_long(key: &str, sign: char) -> String {
     }
 }
 
-/// Refuses words of a path that are reserved, and positions that no list has.
-pub(super) fn check_words(path: &WrittenPath<'_>) -> Result<(), Fault> {
+/// Rejects reserved words and list indexes out of range in a path.
+pub(super) fn check_words(path: &UnresolvedPath<'_>) -> Result<(), Fault> {
     check_word(path.root)?;
     path.rest.iter().try_for_each(|step| match step {
-        WrittenStep::Name(name) => check_word(*name),
-        WrittenStep::Index(digits) => index(digits).map(drop),
+        StepToken::Name(name) => check_word(*name),
+        StepToken::Index(digits) => index(digits).map(drop),
     })
 }
 
-fn check_word(name: WrittenName<'_>) -> Result<(), Fault> {
+fn check_word(name: NameToken<'_>) -> Result<(), Fault> {
     match name {
-        WrittenName::Word(word) if is_reserved(word) => Err(Fault::ReservedWord(word.to_owned())),
-        WrittenName::Word(_) | WrittenName::Placeholder(_) => Ok(()),
+        NameToken::Word(word) if is_reserved(word) => Err(Fault::ReservedWord(word.to_owned())),
+        NameToken::Word(_) | NameToken::Placeholder(_) => Ok(()),
     }
 }
 
-/// The position that digits tell.
+/// Parses a list index.
 fn index(digits: &str) -> Result<usize, Fault> {
     match digits.parse() {
         Ok(at) if at <= limits::LIST_INDEX_MAX => Ok(at),

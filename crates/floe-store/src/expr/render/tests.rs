@@ -1,4 +1,4 @@
-//! Trees and their texts.
+//! Tests of rendering.
 
 use super::Renderer;
 use crate::expr::condition::{Condition, Operand};
@@ -10,7 +10,7 @@ use crate::expr::{KeyCondition, KeyOp};
 use crate::text::Name;
 use crate::value::{Value, ValueType};
 
-/// The condition is rendered so, and parses back.
+/// Asserts that the condition renders as this text, which parses back.
 #[track_caller]
 fn check(condition: &Condition, expected: &str) {
     let mut renderer = Renderer::new();
@@ -26,7 +26,7 @@ fn check(condition: &Condition, expected: &str) {
 }
 
 #[test]
-fn conditions() {
+fn conditions_render_and_parse_back() {
     let (a, b) = (|| path("a"), || path("b"));
     for (condition, text) in [
         (Condition::eq(a(), 1), "#n0 = :v0"),
@@ -54,7 +54,7 @@ fn conditions() {
 }
 
 #[test]
-fn parentheses_stand_where_the_tree_needs_them() {
+fn parentheses_are_rendered_only_where_needed() {
     let leaf = |name: &str| Condition::attribute_exists(name);
     let (a, b, c) = (|| leaf("a"), || leaf("b"), || leaf("c"));
     for (condition, expected) in [
@@ -86,7 +86,7 @@ fn parentheses_stand_where_the_tree_needs_them() {
 }
 
 #[test]
-fn updates() {
+fn updates_render_and_parse_back() {
     let b = || SetOperand::from(path("b"));
     for (update, expected) in [
         (Update::new(), ""),
@@ -137,7 +137,7 @@ fn updates() {
 }
 
 #[test]
-fn key_conditions_and_projections() {
+fn key_conditions_and_projections_render_and_parse_back() {
     for (op, text) in [
         (KeyOp::Eq(1.into()), "#n1 = :v1"),
         (KeyOp::Lt(1.into()), "#n1 < :v1"),
@@ -186,7 +186,7 @@ fn expressions_of_one_request_share_names() {
 }
 
 #[test]
-fn a_tree_deeper_than_the_stack_is_rendered() {
+fn very_deep_tree_is_rendered_without_recursion() {
     let leaf = || Condition::attribute_exists("a");
     let tree = (0..100_000).fold(leaf(), |tree, _| leaf().and(tree.not()));
     let text = Renderer::new().condition(&tree);
@@ -199,7 +199,7 @@ fn a_tree_deeper_than_the_stack_is_rendered() {
 }
 
 #[test]
-fn random_trees_come_back_as_they_were() {
+fn random_trees_round_trip_through_text() {
     let mut random = Random::new(31);
     let (mut conditions, mut updates) = (0, 0);
     for _ in 0..5_000 {

@@ -1,17 +1,17 @@
 //! The packed form of an item: the bytes in which an engine stores it.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | varint | number of attributes |
-//! | per attribute | name behind its length, value |
+//! | per attribute | name with its length in front, value |
 //!
-//! A value begins with a byte of which the low four bits are the type and the high four bits the
-//! length (of text or bytes) or count (of elements); 15 there means that a varint follows. Numbers
-//! follow in their own compact form. Attributes stand in the order of their names and elements of sets
-//! in ascending order, so that equal items have equal bytes and unpacking only ever appends.
+//! A value starts with a byte whose low four bits are the type and whose high four bits are the length (of text or
+//! bytes) or the count (of elements); 15 means that a varint with the length follows. Numbers have their own compact
+//! encoding. Attributes are sorted by name, and elements of sets in ascending order, so equal items have equal bytes,
+//! and unpacking only appends.
 //!
-//! Bytes are foreign until [`Packed::check`] has gone through all of them. What it lets through is
-//! what [`pack`] writes, nothing else, so that unpacking later cannot fail.
+//! Bytes are untrusted until [`Packed::check`] has validated all of them. It accepts exactly what [`pack`] writes, so
+//! unpacking cannot fail later.
 
 use std::sync::OnceLock;
 
@@ -21,9 +21,9 @@ use crate::number::Number;
 use crate::text::{Name, Text};
 use crate::value::{Set, Value};
 
-pub(crate) use change::Change;
-pub(crate) use measure::Measure;
+pub(crate) use change::AttributeChange;
 use slots::Slots;
+pub(crate) use stats::ItemStats;
 
 const NULL: u8 = 0;
 const FALSE: u8 = 1;
@@ -37,38 +37,38 @@ const STRING_SET: u8 = 8;
 const NUMBER_SET: u8 = 9;
 const BINARY_SET: u8 = 10;
 
-/// The length in the type byte that says that the length follows.
+/// The length in the type byte which means that the length follows.
 const LENGTH_FOLLOWS: usize = 15;
 
-/// Of how many attributes an item remembers where they begin. Most items have fewer; what comes after them is found by
-/// going through the last of them.
-const PLACES_MAX: usize = 16;
+/// Number of attributes whose offsets are recorded. Most items have fewer; later attributes are found by skipping from
+/// the last recorded one.
+const OFFSETS_MAX: usize = 16;
 
-/// Bytes that are known to be an item, and its attributes once someone has asked for them.
+/// Bytes that were validated as an item, and its attributes once they were accessed.
 pub(super) struct Packed {
     bytes: Box<[u8]>,
-    /// Where the first attributes begin. Each takes at least a byte, so that 0 is none.
-    places: [u32; PLACES_MAX],
+    /// The offsets of the first attributes. 0 means none: the first byte is the count.
+    offsets: [u32; OFFSETS_MAX],
     slots: OnceLock<Slots>,
-    measure: OnceLock<Measure>,
+    stats: OnceLock<ItemStats>,
     attributes: OnceLock<Vec<(Name, Value)>>,
 }
 
 impl Packed {
-    /// Goes through the bytes; `None` if [`pack`] never writes them.
+    /// Validates the bytes. Returns `None` if [`pack`] never writes them.
     pub(super) fn check(bytes: &[u8]) -> Option<Self> {
-        let mut places = [0; PLACES_MAX];
-        Input(bytes).check_item(&mut places)?;
-        Some(Self::new(bytes.into(), places))
+        let mut offsets = [0; OFFSETS_MAX];
+        PackedReader(bytes).check_item(&mut offsets)?;
+        Some(Self::new(bytes.into(), offsets))
     }
 
-    /// Bytes that are an item, of whose first attributes each begins at its place.
-    const fn new(bytes: Box<[u8]>, places: [u32; PLACES_MAX]) -> Self {
+    /// Wraps valid bytes with the offsets of their first attributes.
+    const fn new(bytes: Box<[u8]>, offsets: [u32; OFFSETS_MAX]) -> Self {
         Self {
             bytes,
-            places,
+            offsets,
             slots: OnceLock::new(),
-            measure: OnceLock::new(),
+            stats: OnceLock::new(),
             attributes: OnceLock::new(),
         }
     }
@@ -78,53 +78,53 @@ impl Packed {
     }
 
     pub(super) fn attributes(&self) -> &[(Name, Value)] {
-        self.attributes.get_or_init(|| checked(self.unpack()))
+        self.attributes.get_or_init(|| expect_valid(self.unpack()))
     }
 
     pub(super) fn into_attributes(mut self) -> Vec<(Name, Value)> {
-        let made = self.attributes.take();
-        made.unwrap_or_else(|| checked(self.unpack()))
+        let unpacked = self.attributes.take();
+        unpacked.unwrap_or_else(|| expect_valid(self.unpack()))
     }
 
     /// The number of attributes.
     pub(super) fn len(&self) -> usize {
-        checked(Input(&self.bytes).count())
+        expect_valid(PackedReader(&self.bytes).count())
     }
 
-    /// Tells a visitor of everything, without unpacking.
+    /// Calls a visitor for everything, without unpacking.
     pub(super) fn visit(&self, visitor: &mut impl ItemVisitor) {
-        let (mut input, count) = self.attributes_input();
-        checked(input.visit_attributes(count, visitor));
+        let (mut reader, count) = self.attributes_reader();
+        expect_valid(reader.visit_attributes(count, visitor));
     }
 
-    /// The attributes, to be taken from the front, and how many there are.
-    pub(super) fn attributes_input(&self) -> (Input<'_>, usize) {
-        let mut input = Input(&self.bytes);
-        let count = checked(input.count());
-        (input, count)
+    /// Returns a reader at the first attribute, and the number of attributes.
+    pub(super) fn attributes_reader(&self) -> (PackedReader<'_>, usize) {
+        let mut reader = PackedReader(&self.bytes);
+        let count = expect_valid(reader.count());
+        (reader, count)
     }
 
-    /// What begins with the attribute of this place, if it is remembered where that is.
+    /// Returns a reader at the attribute with this index, if its offset is recorded.
     #[inline]
-    pub(super) fn input_at(&self, place: usize) -> Option<Input<'_>> {
-        let start = self.places.get(place).filter(|start| **start > 0)?;
-        self.bytes.get(*start as usize..).map(Input)
+    pub(super) fn reader_at(&self, index: usize) -> Option<PackedReader<'_>> {
+        let start = self.offsets.get(index).filter(|start| **start > 0)?;
+        self.bytes.get(*start as usize..).map(PackedReader)
     }
 
     fn unpack(&self) -> Option<Vec<(Name, Value)>> {
-        let (mut input, count) = self.attributes_input();
-        let attributes = input.attributes::<Make>(count, 0)?;
-        input.0.is_empty().then_some(attributes)
+        let (mut reader, count) = self.attributes_reader();
+        let attributes = reader.attributes::<Unpack>(count, 0)?;
+        reader.0.is_empty().then_some(attributes)
     }
 }
 
-/// What was read of bytes that [`Packed::check`] has let through.
+/// Unwraps a result of reading bytes that [`Packed::check`] has accepted.
 #[expect(
     clippy::expect_used,
-    reason = "the same code has read the same bytes before"
+    reason = "the same code has already read these bytes"
 )]
-fn checked<T>(read: Option<T>) -> T {
-    read.expect("checked bytes are an item")
+fn expect_valid<T>(read: Option<T>) -> T {
+    read.expect("validated bytes decode")
 }
 
 /// Appends the packed form of an item.
@@ -194,7 +194,7 @@ fn push_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a number in seven bits per byte, lowest first.
+/// Appends a number with seven bits per byte, least significant first.
 fn push_varint(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -203,60 +203,59 @@ fn push_varint(out: &mut Vec<u8>, mut number: usize) {
     out.push(number as u8);
 }
 
-/// What is made of packed bytes while they are read. It is one code that reads, so that what passes
-/// the check can be unpacked.
+/// What is built while packed bytes are read. Validation and unpacking share the reading code, so that everything that
+/// passes validation can be unpacked.
 trait Build {
-    type Made<T>;
+    type Output<T>;
 
-    /// The text of these bytes, if they are text.
+    /// Returns the text of these bytes, if they are UTF-8.
     fn text(bytes: &[u8]) -> Option<&str>;
-    fn make<T>(make: impl FnOnce() -> T) -> Self::Made<T>;
-    fn attribute(name: &str, value: Self::Made<Value>) -> Self::Made<(Name, Value)>;
-    /// A whole of these parts.
-    fn join<T, W>(parts: Vec<Self::Made<T>>, make: impl FnOnce(Vec<T>) -> W) -> Self::Made<W>;
+    fn build<T>(build: impl FnOnce() -> T) -> Self::Output<T>;
+    fn attribute(name: &str, value: Self::Output<Value>) -> Self::Output<(Name, Value)>;
+    /// Builds a whole from its parts.
+    fn join<T, W>(parts: Vec<Self::Output<T>>, build: impl FnOnce(Vec<T>) -> W) -> Self::Output<W>;
 }
 
-/// Makes nothing, and allocates nothing: vectors of nothing only count.
-enum Check {}
+/// Builds nothing and does not allocate: a vector of units only counts.
+enum Validate {}
 
-impl Build for Check {
-    type Made<T> = ();
+impl Build for Validate {
+    type Output<T> = ();
 
     #[inline(always)]
     fn text(bytes: &[u8]) -> Option<&str> {
-        // Most text is short and ASCII, which is told much faster than that it is UTF-8. Nobody looks
-        // at the text.
+        // Most text is short and ASCII, which is checked much faster than UTF-8. The returned text is unused.
         if is_ascii(bytes) {
             return Some("");
         }
         std::str::from_utf8(bytes).ok()
     }
-    fn make<T>(_: impl FnOnce() -> T) {}
+    fn build<T>(_: impl FnOnce() -> T) {}
     fn attribute(_: &str, (): ()) {}
     fn join<T, W>(_: Vec<()>, _: impl FnOnce(Vec<T>) -> W) {}
 }
 
-/// Makes the values.
-enum Make {}
+/// Builds the values.
+enum Unpack {}
 
-impl Build for Make {
-    type Made<T> = T;
+impl Build for Unpack {
+    type Output<T> = T;
 
     fn text(bytes: &[u8]) -> Option<&str> {
         std::str::from_utf8(bytes).ok()
     }
-    fn make<T>(make: impl FnOnce() -> T) -> T {
-        make()
+    fn build<T>(build: impl FnOnce() -> T) -> T {
+        build()
     }
     fn attribute(name: &str, value: Value) -> (Name, Value) {
         (Name::from(name), value)
     }
-    fn join<T, W>(parts: Vec<T>, make: impl FnOnce(Vec<T>) -> W) -> W {
-        make(parts)
+    fn join<T, W>(parts: Vec<T>, build: impl FnOnce(Vec<T>) -> W) -> W {
+        build(parts)
     }
 }
 
-/// Whether one name comes before another. Mostly their first letters tell.
+/// Whether one name sorts before another. The first bytes usually decide.
 #[inline]
 fn precedes(one: &[u8], other: &[u8]) -> bool {
     match (one.first(), other.first()) {
@@ -265,8 +264,8 @@ fn precedes(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Whether all bytes are ASCII. Words are read whole; where they do not come out even, the first and
-/// the last overlap.
+/// Whether all bytes are ASCII. Reads whole words; if the length is not a multiple, the first and the last word
+/// overlap.
 #[inline(always)]
 fn is_ascii(bytes: &[u8]) -> bool {
     let all = if let Some(last) = bytes.last_chunk::<8>() {
@@ -277,17 +276,17 @@ fn is_ascii(bytes: &[u8]) -> bool {
     } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last))
     } else {
-        let at = |place: usize| bytes.get(place).copied().unwrap_or(0);
+        let at = |offset: usize| bytes.get(offset).copied().unwrap_or(0);
         u64::from(at(0) | at(1) | at(2))
     };
     all & 0x8080_8080_8080_8080 == 0
 }
 
-/// Packed bytes, read from the front. Every read gives `None` for what [`pack`] never writes.
+/// Reads packed bytes front to back. Every method returns `None` for bytes that [`pack`] never writes.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a>(&'a [u8]);
+pub(super) struct PackedReader<'a>(&'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> PackedReader<'a> {
     #[inline]
     fn byte(&mut self) -> Option<u8> {
         let (byte, rest) = self.0.split_first()?;
@@ -308,8 +307,8 @@ impl<'a> Input<'a> {
         self.bytes(count)
     }
 
-    /// A number of bytes or elements to come. Each element takes at least a byte, so that it is never
-    /// more than what is left.
+    /// Reads the number of following bytes or elements. An element takes at least a byte, so more than the remaining
+    /// bytes is invalid.
     #[inline]
     fn count(&mut self) -> Option<usize> {
         let count = match self.byte()? {
@@ -321,19 +320,19 @@ impl<'a> Input<'a> {
 
     fn long_varint(&mut self, first: u8) -> Option<usize> {
         let mut number = usize::from(first & 0x7f);
-        // No item comes near four bytes of length.
+        // No length in an item needs more than four bytes.
         for shift in [7, 14, 21] {
             let byte = self.byte()?;
             number |= usize::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                // A last byte of zero says nothing: there is a shorter form.
+                // A last byte of zero is invalid: a shorter encoding exists.
                 return (byte > 0).then_some(number);
             }
         }
         None
     }
 
-    /// The length or count in a type byte, or behind it.
+    /// The length or count in a type byte, or in the varint after it.
     #[inline]
     fn length(&mut self, head: u8) -> Option<usize> {
         match usize::from(head >> 4) {
@@ -342,33 +341,33 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Goes through an item, and tells where its first attributes begin.
-    fn check_item(mut self, places: &mut [u32; PLACES_MAX]) -> Option<()> {
+    /// Validates an item and records the offsets of its first attributes.
+    fn check_item(mut self, offsets: &mut [u32; OFFSETS_MAX]) -> Option<()> {
         let whole = self.0.len();
         let count = self.count()?;
-        let mut places = places.iter_mut();
+        let mut offsets = offsets.iter_mut();
         let mut before: Option<&[u8]> = None;
         for _ in 0..count {
-            if let Some(place) = places.next() {
-                *place = u32::try_from(whole - self.0.len()).ok()?;
+            if let Some(offset) = offsets.next() {
+                *offset = u32::try_from(whole - self.0.len()).ok()?;
             }
             let name = self.prefixed()?;
             if before.is_some_and(|before| !precedes(before, name)) {
                 return None;
             }
             before = Some(name);
-            Check::text(name)?;
-            self.value::<Check>(0)?;
+            Validate::text(name)?;
+            self.value::<Validate>(0)?;
         }
         self.0.is_empty().then_some(())
     }
 
-    /// All attributes of an item, and nothing behind them.
+    /// Reads the attributes of an item or of a map.
     fn attributes<B: Build>(
         &mut self,
         count: usize,
         depth: usize,
-    ) -> Option<Vec<B::Made<(Name, Value)>>> {
+    ) -> Option<Vec<B::Output<(Name, Value)>>> {
         let mut attributes = Vec::with_capacity(count);
         let mut before: Option<&[u8]> = None;
         for _ in 0..count {
@@ -383,42 +382,42 @@ impl<'a> Input<'a> {
         Some(attributes)
     }
 
-    /// A value. What holds no others is read where it is called for, without a call for each.
+    /// Reads a value. Strings and binaries are inlined into the caller.
     #[inline(always)]
-    fn value<B: Build>(&mut self, depth: usize) -> Option<B::Made<Value>> {
+    fn value<B: Build>(&mut self, depth: usize) -> Option<B::Output<Value>> {
         let head = self.byte()?;
         match head & 0x0f {
             STRING => {
                 let length = self.length(head)?;
                 let text = B::text(self.bytes(length)?)?;
-                Some(B::make(|| Value::S(text.into())))
+                Some(B::build(|| Value::S(text.into())))
             }
             BINARY => {
                 let length = self.length(head)?;
                 let bytes = self.bytes(length)?;
-                Some(B::make(|| Value::B(bytes.to_vec())))
+                Some(B::build(|| Value::B(bytes.to_vec())))
             }
             _ => self.other_value::<B>(head, depth),
         }
     }
 
-    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Made<Value>> {
+    fn other_value<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Output<Value>> {
         match head {
-            NULL => Some(B::make(|| Value::Null)),
-            FALSE => Some(B::make(|| Value::Bool(false))),
-            TRUE => Some(B::make(|| Value::Bool(true))),
-            NUMBER => self.number().map(|number| B::make(|| Value::N(number))),
+            NULL => Some(B::build(|| Value::Null)),
+            FALSE => Some(B::build(|| Value::Bool(false))),
+            TRUE => Some(B::build(|| Value::Bool(true))),
+            NUMBER => self.number().map(|number| B::build(|| Value::N(number))),
             _ => self.container::<B>(head, depth),
         }
     }
-    fn container<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Made<Value>> {
+    fn container<B: Build>(&mut self, head: u8, depth: usize) -> Option<B::Output<Value>> {
         let length = self.length(head)?;
         match head & 0x0f {
-            // A container is one level deeper than what it stands in, and its elements deeper again.
+            // A container is one level deeper than its parent, and its elements are one level deeper still.
             MAP | LIST if depth + 1 >= NESTING_LEVELS_MAX && length > 0 => None,
             MAP => {
                 let attributes = self.attributes::<B>(length, depth + 1)?;
-                Some(B::join(attributes, |a| Value::M(Item::of_sorted(a))))
+                Some(B::join(attributes, |a| Value::M(Item::from_sorted(a))))
             }
             LIST => {
                 let mut elements = Vec::with_capacity(length);
@@ -437,33 +436,33 @@ impl<'a> Input<'a> {
         Some(number)
     }
 
-    fn set<B: Build>(&mut self, kind: u8, count: usize) -> Option<B::Made<Value>> {
+    fn set<B: Build>(&mut self, kind: u8, count: usize) -> Option<B::Output<Value>> {
         match kind {
             STRING_SET => {
-                let text = |bytes| B::text(bytes).map(|text| B::make(|| Text::from(text)));
+                let text = |bytes| B::text(bytes).map(|text| B::build(|| Text::from(text)));
                 let elements = self.ascending(count, Self::prefixed, text)?;
-                Some(B::join(elements, |e| Value::Ss(Set::of_sorted(e))))
+                Some(B::join(elements, |e| Value::Ss(Set::from_sorted(e))))
             }
             NUMBER_SET => {
-                let number = |number| Some(B::make(|| number));
+                let number = |number| Some(B::build(|| number));
                 let elements = self.ascending(count, Self::number, number)?;
-                Some(B::join(elements, |e| Value::Ns(Set::of_sorted(e))))
+                Some(B::join(elements, |e| Value::Ns(Set::from_sorted(e))))
             }
             BINARY_SET => {
-                let bytes = |bytes: &[u8]| Some(B::make(|| bytes.to_vec()));
+                let bytes = |bytes: &[u8]| Some(B::build(|| bytes.to_vec()));
                 let elements = self.ascending(count, Self::prefixed, bytes)?;
-                Some(B::join(elements, |e| Value::Bs(Set::of_sorted(e))))
+                Some(B::join(elements, |e| Value::Bs(Set::from_sorted(e))))
             }
             _ => None,
         }
     }
 
-    /// The elements of a set: at least one, each greater than the one before.
+    /// Reads the elements of a set: at least one, strictly ascending.
     fn ascending<R: Ord + Copy, T>(
         &mut self,
         count: usize,
         read: impl Fn(&mut Self) -> Option<R>,
-        make: impl Fn(R) -> Option<T>,
+        build: impl Fn(R) -> Option<T>,
     ) -> Option<Vec<T>> {
         let mut elements = Vec::with_capacity(count);
         let mut before: Option<R> = None;
@@ -473,7 +472,7 @@ impl<'a> Input<'a> {
                 return None;
             }
             before = Some(element);
-            elements.push(make(element)?);
+            elements.push(build(element)?);
         }
         (count > 0).then_some(elements)
     }
@@ -495,7 +494,7 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// Tells a visitor of a value of bytes that have been checked, for instance as to their depth.
+    /// Calls a visitor for a value. The bytes have been validated, including their nesting.
     fn visit_value(&mut self, visitor: &mut impl ItemVisitor) -> Option<()> {
         let head = self.byte()?;
         match head {
@@ -557,8 +556,8 @@ impl<'a> Input<'a> {
 }
 
 mod change;
-mod measure;
 mod peek;
 mod slots;
+mod stats;
 #[cfg(test)]
 mod tests;

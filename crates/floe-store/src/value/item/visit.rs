@@ -1,18 +1,18 @@
-//! Walks over an item from front to back, without making values of what is packed.
+//! Visits an item front to back, without creating values for packed attributes.
 //!
-//! Who passes an item on in another form, as text for instance, needs every value once and none of them for long.
+//! For conversions to another form, such as text, which need every value once and only briefly.
 
 use super::{Form, Item};
 use crate::number::Number;
 use crate::value::Value;
 
-/// Is told of everything in an item, in the order of the names of its attributes.
+/// Receives the contents of an item, in the order of attribute names.
 ///
 /// ```
 /// use floe_store::Item;
 /// use floe_store::item::{Container, ItemVisitor, Scalar};
 ///
-/// /// Adds up the lengths of all strings.
+/// Sums the lengths of all strings.
 /// struct Letters(usize);
 ///
 /// impl ItemVisitor for Letters {
@@ -34,13 +34,13 @@ use crate::value::Value;
 /// assert_eq!(letters.0, 3);
 /// ```
 pub trait ItemVisitor {
-    /// The name of an attribute, of the item or of a map in it. Its value follows.
+    /// The name of an attribute of the item or of a map in it. Its value follows.
     fn name(&mut self, name: &str);
 
-    /// A value that is neither container nor set.
+    /// A scalar value.
     fn scalar(&mut self, scalar: Scalar<'_>);
 
-    /// The beginning of a map, a list or a set.
+    /// The start of a map, a list or a set.
     fn begin(&mut self, container: Container);
 
     /// An element of a set.
@@ -50,7 +50,7 @@ pub trait ItemVisitor {
     fn end(&mut self, container: Container);
 }
 
-/// A value that is neither container nor set, or an element of a set.
+/// A scalar value, or an element of a set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// A string.
@@ -65,12 +65,12 @@ pub enum Scalar<'a> {
     Null,
 }
 
-/// A value that holds others.
+/// A value with elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
-    /// Named values.
+    /// A map.
     M,
-    /// Values.
+    /// A list.
     L,
     /// A set of strings.
     Ss,
@@ -81,11 +81,11 @@ pub enum Container {
 }
 
 impl Item {
-    /// Tells a visitor of everything in the item. The item itself is no map to begin and end.
+    /// Calls the visitor for everything in the item. There is no `begin` and `end` for the item itself.
     pub fn visit(&self, visitor: &mut impl ItemVisitor) {
         match &self.form {
             Form::Packed(packed) => packed.visit(visitor),
-            Form::Open(attributes) => {
+            Form::Unpacked(attributes) => {
                 for (name, value) in attributes {
                     visitor.name(name);
                     visit_value(value, visitor);

@@ -95,7 +95,7 @@ impl Generator {
                 return_capacity,
                 return_collection,
                 token,
-                weigh_request: true,
+                check_request_size: true,
             }),
             _ => WriteItem::Delete(DeleteItem {
                 table_name,

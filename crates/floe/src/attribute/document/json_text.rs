@@ -1,6 +1,6 @@
-//! Values as JSON text, for the components of keys.
+//! Values as JSON text, for key components.
 //!
-//! Not through `serde_json::Value`, whose numbers have fewer digits than those of the store.
+//! This does not use `serde_json::Value`, whose numbers have fewer digits than the store's.
 
 use floe_store::json::{Reader, Token};
 use floe_store::{Item, Value};
@@ -8,12 +8,12 @@ use floe_store::{Item, Value};
 use super::super::{Invalid, in_list, in_map};
 use super::deeper;
 
-/// The value as JSON without blanks: numbers in plain decimal, maps sorted by name, so that equal values
-/// have equal texts.
+/// Writes a value as JSON without whitespace: numbers in plain decimal, maps sorted by name, so that equal values have
+/// equal texts.
 ///
 /// # Errors
 ///
-/// When the value holds bytes or sets, which JSON does not have, or nests too deep.
+/// If the value contains bytes or sets, which JSON does not have, or is nested too deeply.
 pub fn to_json_text(value: &Value) -> Result<String, Invalid> {
     let mut out = String::new();
     write(value, 1, &mut out)?;
@@ -62,12 +62,12 @@ fn separate(at: usize, out: &mut String) {
 }
 
 fn write_text(text: &str, out: &mut String) {
-    // Of a string this is the JSON form, and nothing else.
+    // The `Display` of a JSON string is its escaped form.
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 
-/// The value of a JSON text; nothing if it is none, or one that the store cannot hold: a number beyond 38
-/// digits or out of range, a name twice in an object, more than 32 levels.
+/// Reads a JSON text. Returns `None` if it is not JSON, or not storable: a number of more than 38 digits or out of
+/// range, a duplicate name in an object, more than 32 levels.
 pub fn from_json_text(text: &str) -> Option<Value> {
     let mut reader = Reader::new(text);
     let value = read(&mut reader, 1)?;

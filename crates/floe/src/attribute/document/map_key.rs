@@ -1,4 +1,4 @@
-//! The keys of maps, which are text in the store: how other types become text, and are read from it.
+//! Map keys, which are stored as text: conversion of other types to text and back.
 
 use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -6,15 +6,13 @@ use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::super::Invalid;
 
-/// Writes the key of a map, which is text whatever its type.
+/// Writes the key of a map as text.
 pub(super) struct KeyWriter;
 
-type Nothing = Impossible<String, Invalid>;
+type Unsupported = Impossible<String, Invalid>;
 
 fn not_text<T>() -> Result<T, Invalid> {
-    Err(Invalid::new(
-        "a key of a map is neither text nor a whole number",
-    ))
+    Err(Invalid::new("a map key is neither text nor an integer"))
 }
 
 macro_rules! text_keys {
@@ -25,7 +23,7 @@ macro_rules! text_keys {
     )*};
 }
 
-/// The types that no key of a map can have.
+/// Types that cannot be keys of a map.
 macro_rules! other_keys {
     ($($method:ident($($part:ty),*) -> $written:ty;)*) => {$(
         fn $method(self, $(_: $part),*) -> Result<$written, Invalid> {
@@ -37,13 +35,13 @@ macro_rules! other_keys {
 impl Serializer for KeyWriter {
     type Ok = String;
     type Error = Invalid;
-    type SerializeSeq = Nothing;
-    type SerializeTuple = Nothing;
-    type SerializeTupleStruct = Nothing;
-    type SerializeTupleVariant = Nothing;
-    type SerializeMap = Nothing;
-    type SerializeStruct = Nothing;
-    type SerializeStructVariant = Nothing;
+    type SerializeSeq = Unsupported;
+    type SerializeTuple = Unsupported;
+    type SerializeTupleStruct = Unsupported;
+    type SerializeTupleVariant = Unsupported;
+    type SerializeMap = Unsupported;
+    type SerializeStruct = Unsupported;
+    type SerializeStructVariant = Unsupported;
 
     text_keys! {
         serialize_bool: bool;
@@ -99,17 +97,17 @@ impl Serializer for KeyWriter {
         serialize_none() -> String;
         serialize_unit() -> String;
         serialize_unit_struct(&'static str) -> String;
-        serialize_seq(Option<usize>) -> Nothing;
-        serialize_tuple(usize) -> Nothing;
-        serialize_tuple_struct(&'static str, usize) -> Nothing;
-        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Nothing;
-        serialize_map(Option<usize>) -> Nothing;
-        serialize_struct(&'static str, usize) -> Nothing;
-        serialize_struct_variant(&'static str, u32, &'static str, usize) -> Nothing;
+        serialize_seq(Option<usize>) -> Unsupported;
+        serialize_tuple(usize) -> Unsupported;
+        serialize_tuple_struct(&'static str, usize) -> Unsupported;
+        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Unsupported;
+        serialize_map(Option<usize>) -> Unsupported;
+        serialize_struct(&'static str, usize) -> Unsupported;
+        serialize_struct_variant(&'static str, u32, &'static str, usize) -> Unsupported;
     }
 }
 
-/// The key of a map: text, from which other types are read.
+/// Reads the key of a map from its text.
 pub(super) struct KeyReader<'de>(pub(super) &'de str);
 
 macro_rules! parsed_keys {

@@ -1,4 +1,4 @@
-//! The deserializer whose input is a value of the store.
+//! A serde deserializer that reads stored values.
 
 use std::fmt;
 use std::iter::Enumerate;
@@ -39,7 +39,7 @@ impl de::Error for Invalid {
     }
 }
 
-/// What was found, without the text or bytes, which may be long and nobody else's business.
+/// The unexpected value without its text or bytes, which may be long or confidential.
 struct Brief<'a>(Unexpected<'a>);
 
 impl fmt::Display for Brief<'_> {
@@ -53,9 +53,9 @@ impl fmt::Display for Brief<'_> {
     }
 }
 
-/// A value as it is seen where it stands: by itself or as an element of a set.
+/// A borrowed value: a stored value, or an element of a set.
 #[derive(Clone, Copy)]
-enum Seen<'de> {
+enum ValueRef<'de> {
     Text(&'de str),
     Number(Number),
     Bytes(&'de [u8]),
@@ -68,7 +68,7 @@ enum Seen<'de> {
     Binaries(&'de Set<Vec<u8>>),
 }
 
-impl<'de> From<&'de Value> for Seen<'de> {
+impl<'de> From<&'de Value> for ValueRef<'de> {
     fn from(value: &'de Value) -> Self {
         match value {
             Value::S(text) => Self::Text(text),
@@ -88,36 +88,36 @@ impl<'de> From<&'de Value> for Seen<'de> {
 /// Reads one value, or the absence of the whole attribute.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'de> {
-    seen: Option<Seen<'de>>,
+    value: Option<ValueRef<'de>>,
     level: usize,
 }
 
 impl<'de> Reader<'de> {
-    /// For the value of an attribute.
+    /// Returns a reader for the value of an attribute.
     pub(super) fn top(value: Option<&'de Value>) -> Self {
         Self {
-            seen: value.map(Seen::from),
+            value: value.map(ValueRef::from),
             level: 1,
         }
     }
 
-    /// For a part of the value.
-    fn part(self, seen: impl Into<Seen<'de>>) -> Result<Self, Invalid> {
+    /// Returns a reader for a part of the value.
+    fn part(self, value: impl Into<ValueRef<'de>>) -> Result<Self, Invalid> {
         Ok(Self {
-            seen: Some(seen.into()),
+            value: Some(value.into()),
             level: deeper(self.level)?,
         })
     }
 
-    fn seen(self) -> Result<Seen<'de>, Invalid> {
-        self.seen.ok_or_else(missing)
+    fn value(self) -> Result<ValueRef<'de>, Invalid> {
+        self.value.ok_or_else(missing)
     }
 
     fn list<V, I, S>(self, elements: I, visitor: V) -> Result<V::Value, Invalid>
     where
         V: Visitor<'de>,
         I: ExactSizeIterator<Item = S>,
-        S: Into<Seen<'de>>,
+        S: Into<ValueRef<'de>>,
     {
         let count = elements.len();
         let mut elements = Elements {
@@ -125,9 +125,9 @@ impl<'de> Reader<'de> {
             elements: elements.enumerate(),
         };
         let value = visitor.visit_seq(&mut elements)?;
-        let left = elements.elements.len();
-        if left > 0 {
-            let read = count - left;
+        let unread = elements.elements.len();
+        if unread > 0 {
+            let read = count - unread;
             let reason = format!("the stored list is too long: expected={read} actual={count}");
             return Err(Invalid::new(reason));
         }
@@ -147,7 +147,7 @@ impl<'de> Reader<'de> {
     }
 }
 
-/// Hands a number to a visitor that has not asked for a type, by the narrowest that holds it exactly.
+/// Passes a number to a visitor without a type hint, as the narrowest type that represents it exactly.
 fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
     if let Some(natural) = number.to_u64() {
         return visitor.visit_u64(natural);
@@ -165,7 +165,7 @@ fn visit_number<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::V
     }
 }
 
-/// Hands a number to a visitor that expects an integer.
+/// Passes a number to a visitor that expects an integer.
 fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
     let Some(wide) = number.to_i128() else {
         return match number.to_string().parse::<u128>() {
@@ -180,7 +180,7 @@ fn visit_integer<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::
     }
 }
 
-/// Hands a number to a visitor that expects a float of 32 bits, rounded once.
+/// Passes a number to a visitor that expects an `f32`, rounded once.
 fn visit_f32<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Value, Invalid> {
     match number.to_string().parse::<f32>() {
         Ok(float) if float.is_finite() => visitor.visit_f32(float),
@@ -195,8 +195,8 @@ fn visit_f64<'de, V: Visitor<'de>>(number: Number, visitor: V) -> Result<V::Valu
 macro_rules! numbers {
     ($($visit:ident: $($method:ident)*;)*) => {$($(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
-            match self.seen()? {
-                Seen::Number(number) => $visit(number, visitor),
+            match self.value()? {
+                ValueRef::Number(number) => $visit(number, visitor),
                 _ => self.deserialize_any(visitor),
             }
         }
@@ -207,19 +207,21 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     type Error = Invalid;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
-        match self.seen()? {
-            Seen::Text(text) => visitor.visit_borrowed_str(text),
-            Seen::Number(number) => visit_number(number, visitor),
-            Seen::Bytes(bytes) => visitor.visit_borrowed_bytes(bytes),
-            Seen::Bool(flag) => visitor.visit_bool(flag),
-            Seen::Null => visitor.visit_unit(),
-            Seen::Map(map) => visitor.visit_map(self.entries(map)),
-            Seen::List(list) => self.list(list.iter(), visitor),
-            Seen::Texts(set) => self.list(set.iter().map(|text| Seen::Text(text)), visitor),
-            Seen::Numbers(set) => {
-                self.list(set.iter().map(|number| Seen::Number(*number)), visitor)
+        match self.value()? {
+            ValueRef::Text(text) => visitor.visit_borrowed_str(text),
+            ValueRef::Number(number) => visit_number(number, visitor),
+            ValueRef::Bytes(bytes) => visitor.visit_borrowed_bytes(bytes),
+            ValueRef::Bool(flag) => visitor.visit_bool(flag),
+            ValueRef::Null => visitor.visit_unit(),
+            ValueRef::Map(map) => visitor.visit_map(self.entries(map)),
+            ValueRef::List(list) => self.list(list.iter(), visitor),
+            ValueRef::Texts(set) => self.list(set.iter().map(|text| ValueRef::Text(text)), visitor),
+            ValueRef::Numbers(set) => {
+                self.list(set.iter().map(|number| ValueRef::Number(*number)), visitor)
             }
-            Seen::Binaries(set) => self.list(set.iter().map(|bytes| Seen::Bytes(bytes)), visitor),
+            ValueRef::Binaries(set) => {
+                self.list(set.iter().map(|bytes| ValueRef::Bytes(bytes)), visitor)
+            }
         }
     }
 
@@ -230,10 +232,12 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visit_f64: deserialize_f64;
     }
 
-    // Visitors of text take bytes that are UTF-8, and some of bytes take text.
+    // Visitors of text accept UTF-8 bytes, and some visitors of bytes accept text.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
-        match self.seen()? {
-            Seen::Bytes(bytes) => Err(de::Error::invalid_type(Unexpected::Bytes(bytes), &visitor)),
+        match self.value()? {
+            ValueRef::Bytes(bytes) => {
+                Err(de::Error::invalid_type(Unexpected::Bytes(bytes), &visitor))
+            }
             _ => self.deserialize_any(visitor),
         }
     }
@@ -243,8 +247,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
-        match self.seen()? {
-            Seen::Text(text) => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
+        match self.value()? {
+            ValueRef::Text(text) => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -254,8 +258,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Invalid> {
-        match self.seen {
-            None | Some(Seen::Null) => visitor.visit_none(),
+        match self.value {
+            None | Some(ValueRef::Null) => visitor.visit_none(),
             Some(_) => visitor.visit_some(self),
         }
     }
@@ -274,16 +278,16 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Invalid> {
-        match self.seen()? {
-            Seen::Text(text) => visitor.visit_enum(text.into_deserializer()),
-            Seen::Map(map) if map.len() == 1 => {
+        match self.value()? {
+            ValueRef::Text(text) => visitor.visit_enum(text.into_deserializer()),
+            ValueRef::Map(map) if map.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(Entries {
                     is_variant: true,
                     ..self.entries(map)
                 }))
             }
-            Seen::Map(map) => {
-                let reason = "the stored map is no variant: expected=1 entry";
+            ValueRef::Map(map) => {
+                let reason = "the stored map is not an enum variant: expected=1 entry";
                 Err(Invalid::new(format!("{reason} actual={}", map.len())))
             }
             _ => self.deserialize_any(visitor),
@@ -308,7 +312,7 @@ struct Elements<'de, I> {
 impl<'de, I, S> SeqAccess<'de> for &mut Elements<'de, I>
 where
     I: ExactSizeIterator<Item = S>,
-    S: Into<Seen<'de>>,
+    S: Into<ValueRef<'de>>,
 {
     type Error = Invalid;
 
@@ -333,9 +337,9 @@ where
 struct Entries<'de, I> {
     reader: Reader<'de>,
     entries: I,
-    /// The entry of which only the name has been read.
+    /// The entry whose name was read and whose value comes next.
     value: Option<(&'de Name, &'de Value)>,
-    /// The map is a variant: its only name is no place in it.
+    /// Whether the map is an enum variant, whose name is not part of the path.
     is_variant: bool,
 }
 
@@ -361,8 +365,8 @@ where
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Invalid> {
-        let asked = "a value of a map was read before its key";
-        let (name, value) = self.value.take().ok_or_else(|| Invalid::new(asked))?;
+        let message = "a value of a map was read before its key";
+        let (name, value) = self.value.take().ok_or_else(|| Invalid::new(message))?;
         let value = self.reader.part(value);
         value
             .and_then(|value| seed.deserialize(value))

@@ -557,7 +557,10 @@ fn depth_ends_where_the_store_ends() {
 
     let (too_deep, value) = nested(NESTING_LEVELS_MAX + 1);
     let invalid = to_value(&too_deep).unwrap_err();
-    assert_eq!(invalid.reason(), "the value nests too deep: levels_max=32");
+    assert_eq!(
+        invalid.reason(),
+        "the value is nested too deeply: levels_max=32"
+    );
     assert_eq!(invalid.path().len(), "[0]".len() * NESTING_LEVELS_MAX);
     assert!(from_value::<Nested>(Some(&value)).is_err());
     assert!(to_json_text(&value).is_err());

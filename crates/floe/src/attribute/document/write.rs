@@ -1,4 +1,4 @@
-//! The serializer whose output is a value of the store.
+//! A serde serializer that writes stored values.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::super::{Invalid, check_name, in_list, in_map};
 use super::map_key::KeyWriter;
 use super::{deeper, stored_number};
 
-/// What serde_json calls a number when it hands over its text, which it does when a program switches on its
+/// The struct name under which serde_json serializes a number as text, if a program enables its
 /// `arbitrary_precision`.
 const JSON_NUMBER: &str = "$serde_json::private::Number";
 
@@ -19,8 +19,8 @@ impl ser::Error for Invalid {
     }
 }
 
-/// Writes one value, at this level of an attribute. It yields nothing for `None`: what that means depends on
-/// where the value stands.
+/// Writes one value at a nesting level of an attribute. Returns `None` for serde's `None`, whose meaning depends on the
+/// container.
 #[derive(Clone, Copy)]
 pub(super) struct Writer {
     pub(super) level: usize,
@@ -34,14 +34,14 @@ impl Writer {
         Ok(Self { level })
     }
 
-    /// Writes a part of a container in which there is no absence.
+    /// Writes an element of a container that has no absent elements.
     fn part<T: Serialize + ?Sized>(self, value: &T) -> Result<Value, Invalid> {
         let written = value.serialize(self.below()?)?;
         Ok(written.unwrap_or(Value::Null))
     }
 }
 
-/// What a variant holds, in a map under its name; what belongs to none stands alone.
+/// Wraps the content of an enum variant in a map under its name. Other values are unchanged.
 fn of_variant(variant: Option<&'static str>, value: Value) -> Written {
     Ok(Some(match variant {
         Some(name) => Value::M(Item::with_capacity(1).with(name, value)),
@@ -190,14 +190,14 @@ impl Serializer for Writer {
     }
 }
 
-/// Writes the elements of a list, which may be what a variant holds.
+/// Writes the elements of a list, which may be the content of an enum variant.
 pub(super) struct ListWriter {
     writer: Writer,
     variant: Option<&'static str>,
     list: Vec<Value>,
 }
 
-/// The most elements for which room is made in advance: the length that a type announces is only a hint.
+/// Maximum preallocated elements: the length that a type announces is only a hint.
 const ELEMENTS_HINT_MAX: usize = 1024;
 
 impl ListWriter {
@@ -252,12 +252,12 @@ list_writer! {
     SerializeTupleVariant serialize_field;
 }
 
-/// Writes the fields of a struct, which may be what a variant holds.
+/// Writes the fields of a struct, which may be the content of an enum variant.
 pub(super) struct StructWriter {
     writer: Writer,
     variant: Option<&'static str>,
     map: Item,
-    /// The struct stands for a number, of which its only field is the text.
+    /// Whether the struct represents a number by its text, as [`JSON_NUMBER`] does.
     is_json_number: bool,
 }
 
@@ -277,7 +277,7 @@ impl StructWriter {
         value: &T,
     ) -> Result<(), Invalid> {
         let written = if self.is_json_number {
-            // The text of the number is no level of its own.
+            // The text of the number does not count as a nesting level.
             value.serialize(self.writer)
         } else {
             let inner = self.writer.below();
@@ -299,11 +299,11 @@ impl StructWriter {
     }
 }
 
-/// Refuses a name that is there: one of the two values would be lost.
+/// Inserts an entry. Rejects a duplicate name, because one of the two values would be lost.
 fn insert(map: &mut Item, name: &str, value: Value) -> Result<(), Invalid> {
     if map.insert(name, value).is_some() {
-        let twice = Invalid::new("two entries of the map have the same name");
-        return Err(in_map(name)(twice));
+        let duplicate = Invalid::new("two entries of the map have the same name");
+        return Err(in_map(name)(duplicate));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Who delivers: of all processes of a consumer's name, one.
+//! The lease of a consumer: one process of its name is active.
 //!
-//! A consumer is a group with one partition, whose lease is one item. Processes that wait for their turn only read it.
+//! A consumer is a group with one partition, whose lease is one item. Waiting processes only read it.
 
 use super::stored::ConsumerLease;
 use crate::db::Db;
-use crate::delivery::{Beat, Lease, Members, Standing};
+use crate::delivery::{GroupState, Heartbeat, Lease, Members};
 use crate::error::{Error, Result};
 
-/// A lease that nobody has held.
+/// A lease that was never held.
 fn unheld(consumer: &str) -> ConsumerLease {
     ConsumerLease {
         consumer: consumer.to_owned(),
@@ -18,35 +18,35 @@ fn unheld(consumer: &str) -> ConsumerLease {
     }
 }
 
-/// Says that a process is alive, and takes the lease if it is free.
-pub(super) async fn beat(db: &Db, consumer: &str, beat: &Beat) -> Result<Standing> {
+/// Stores a heartbeat, and acquires the lease if it is free.
+pub(super) async fn beat(db: &Db, consumer: &str, beat: &Heartbeat) -> Result<GroupState> {
     db.transact(async |tx| {
         let mut lease = tx.get_or_create(unheld(consumer)).await?;
         let (holder, term) = (lease.holder.clone(), *lease.term);
         let beats = holder.iter().map(|holder| (holder.clone(), *lease.beats));
         let stored = Members {
-            beats: beats.collect(),
+            heartbeats: beats.collect(),
             leases: [(0, Lease { holder, term })].into(),
         };
-        let mut members = stored.after(beat, Some(1));
+        let mut members = stored.after_heartbeat(beat, Some(1));
         if let Some(term) = members.held(&beat.member).get(&0) {
             lease.holder.set(Some(beat.member.clone()))?;
             lease.term.set(*term)?;
             lease.beats += 1;
         } else {
-            // It is no member before it holds the lease.
+            // Only the lease holder is stored as a member.
             members = members.without(&beat.member);
         }
-        Ok::<_, Error>(Standing {
+        Ok::<_, Error>(GroupState {
             members,
             partitions: Some(1),
-            asked: *lease.asked.peek(),
+            replay_requests: *lease.asked.peek(),
         })
     })
     .await
 }
 
-/// Gives the lease back, so that nobody has to wait for its end.
+/// Releases the lease, so that the next process need not wait for it to expire.
 pub(super) async fn leave(db: &Db, consumer: &str, member: &str) -> Result<()> {
     db.transact(async |tx| {
         if let Some(mut lease) = tx.get::<ConsumerLease>(consumer).await?
@@ -59,8 +59,8 @@ pub(super) async fn leave(db: &Db, consumer: &str, member: &str) -> Result<()> {
     .await
 }
 
-/// Asks whoever delivers to look at what is parked.
-pub(super) async fn ask(db: &Db, consumer: &str) -> Result<()> {
+/// Asks the active process to read the dead letters.
+pub(super) async fn request_replay(db: &Db, consumer: &str) -> Result<()> {
     db.transact(async |tx| {
         let mut lease = tx.get_or_create(unheld(consumer)).await?;
         lease.asked.increment_by(1)
@@ -77,13 +77,13 @@ mod tests {
 
     use super::*;
     use crate::changes::Change;
-    use crate::changes::consumer::parked::{ParkedChanges, Written};
+    use crate::changes::consumer::dead_letters::{DeadLetters, WriteOutcome};
     use crate::changes::consumer::{SCHEMAS, position};
-    use crate::delivery::{Place, Positions, Token};
+    use crate::delivery::{ShardPosition, ShardPositions, Token};
 
-    fn at(sequence: &str) -> Positions {
-        let place = Place::After(sequence.to_owned());
-        Positions([("s/1".to_owned(), place)].into())
+    fn at(sequence: &str) -> ShardPositions {
+        let place = ShardPosition::After(sequence.to_owned());
+        ShardPositions([("s/1".to_owned(), place)].into())
     }
 
     fn change() -> Change {
@@ -102,43 +102,43 @@ mod tests {
         Change::new("t", record)
     }
 
-    async fn beaten(db: &Db, member: &str, gone: Option<(&str, u64)>) -> Standing {
+    async fn beaten(db: &Db, member: &str, gone: Option<(&str, u64)>) -> GroupState {
         let gone = gone.map(|(member, beats)| (member.to_owned(), beats));
-        let sent = Beat {
+        let sent = Heartbeat {
             member: member.to_owned(),
-            gone: gone.into_iter().collect(),
-            ..Beat::default()
+            suspects: gone.into_iter().collect(),
+            ..Heartbeat::default()
         };
         beat(db, "c", &sent).await.unwrap()
     }
 
-    fn token(standing: &Standing, member: &str) -> Option<Token> {
-        let term = *standing.members.held(member).get(&0)?;
+    fn token(state: &GroupState, member: &str) -> Option<Token> {
+        let term = *state.members.held(member).get(&0)?;
         let member = member.to_owned();
         Some(Token { member, term })
     }
 
-    /// A process that has lost the lease stores nothing any more: no position, nothing parked, and it gives nothing back.
+    /// A process that lost the lease can store neither positions nor dead letters, and cannot release the lease.
     #[tokio::test]
     async fn stale_lease_holder_is_fenced() {
         let db = Db::memory().unwrap();
         db.ensure_tables(&SCHEMAS).await.unwrap();
         let old = token(&beaten(&db, "old", None).await, "old").unwrap();
         let claimed = position::claim(&db, "c", "t", &old).await.unwrap();
-        assert_eq!(claimed, Some(Positions::default()));
+        assert_eq!(claimed, Some(ShardPositions::default()));
         assert!(
             position::store(&db, "c", "t", &old, &at("5"))
                 .await
                 .unwrap()
         );
         let seen = beaten(&db, "new", None).await;
-        assert_eq!(seen.members.beats, [("old".to_owned(), 1)].into());
+        assert_eq!(seen.members.heartbeats, [("old".to_owned(), 1)].into());
         let again = beaten(&db, "old", None).await;
         assert_eq!(token(&again, "old"), Some(old.clone()));
-        // It has beaten since, so it is not gone.
+        // Its heartbeat count has changed since, so it keeps the lease.
         let seen = beaten(&db, "new", Some(("old", 1))).await;
         assert_eq!(token(&seen, "new"), None);
-        assert_eq!(seen.members.beats, [("old".to_owned(), 2)].into());
+        assert_eq!(seen.members.heartbeats, [("old".to_owned(), 2)].into());
         let taken = beaten(&db, "new", Some(("old", 2))).await;
         let new = token(&taken, "new").unwrap();
         assert_eq!(new.term, 2);
@@ -158,20 +158,20 @@ mod tests {
             Some(at("5"))
         );
 
-        let parked = ParkedChanges::of(&db, "c");
-        let by_old = parked.park(&old, &change(), &[], 1).await.unwrap();
+        let dead_letters = DeadLetters::of(&db, "c");
+        let by_old = dead_letters.add(&old, &change(), &[], 1).await.unwrap();
         assert_eq!(
-            (by_old, parked.list().await.unwrap().len()),
-            (Written::Fenced, 0)
+            (by_old, dead_letters.list().await.unwrap().len()),
+            (WriteOutcome::Fenced, 0)
         );
-        let by_new = parked.park(&new, &change(), &[], 1).await.unwrap();
-        assert_eq!(by_new, Written::Done);
-        let again = parked.park(&new, &change(), &[], 1).await.unwrap();
-        assert_eq!(again, Written::Unchanged);
-        let id = parked.list().await.unwrap().remove(0).id;
+        let by_new = dead_letters.add(&new, &change(), &[], 1).await.unwrap();
+        assert_eq!(by_new, WriteOutcome::Applied);
+        let again = dead_letters.add(&new, &change(), &[], 1).await.unwrap();
+        assert_eq!(again, WriteOutcome::Unchanged);
+        let id = dead_letters.list().await.unwrap().remove(0).id;
         assert_eq!(
-            parked.remove(&id, Some(&old)).await.unwrap(),
-            Written::Fenced
+            dead_letters.remove(&id, Some(&old)).await.unwrap(),
+            WriteOutcome::Fenced
         );
         leave(&db, "c", "old").await.unwrap();
         let held = beaten(&db, "new", None).await;
@@ -179,11 +179,11 @@ mod tests {
         leave(&db, "c", "new").await.unwrap();
         let third = beaten(&db, "third", None).await;
         assert_eq!(token(&third, "third").map(|token| token.term), Some(3));
-        // A process that cannot know whether it still holds the lease gives it back, and takes it anew.
-        let sent = Beat {
+        // A process that cannot know whether it still holds the lease releases it, and acquires it again.
+        let sent = Heartbeat {
             member: "third".to_owned(),
-            given_back: [0].into(),
-            ..Beat::default()
+            released: [0].into(),
+            ..Heartbeat::default()
         };
         let anew = beat(&db, "c", &sent).await.unwrap();
         assert_eq!(token(&anew, "third").map(|token| token.term), Some(4));

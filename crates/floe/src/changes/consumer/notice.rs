@@ -1,83 +1,83 @@
-//! What a consumer tells while it runs, and what it has done in the end.
+//! Notices of a running consumer, and the summary of a run.
 
 use std::time::Duration;
 
 use super::super::change::Change;
 use super::super::handler::Failure;
-use super::parked::Parked;
+use super::dead_letters::DeadLetter;
 use crate::error::Error;
 
-/// What happens while a consumer runs: see [`Consumer::on_notice`](super::Consumer::on_notice).
+/// An event in a running consumer: see [`ChangeConsumer::on_notice`](super::ChangeConsumer::on_notice).
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Notice<'a> {
-    /// This process delivers from now on.
-    Leads,
-    /// Another process delivers, or may do so: this one waits.
-    Waits,
-    /// Everything up to some change is done, and this is stored.
-    Stored(&'a Progress),
-    /// A handler has failed. It is tried again after the pause.
+pub enum ConsumerNotice<'a> {
+    /// This process acquired the lease and delivers.
+    LeaseAcquired,
+    /// Another process delivers or may deliver; this one waits.
+    Waiting,
+    /// Checkpoints were stored.
+    Stored(&'a ConsumerProgress),
+    /// A handler failed and will be retried after the pause.
     Retried {
         /// The change.
         change: &'a Change,
         /// The handler that failed first.
         handler: &'a str,
-        /// Why.
+        /// The reason.
         failure: &'a Failure,
-        /// How often it was tried.
+        /// Number of failed attempts.
         attempts: u32,
-        /// How long it waits.
+        /// The pause before the next attempt.
         pause: Duration,
     },
-    /// A change was parked.
-    Parked(&'a Change, &'a str),
-    /// The changes of an item that were parked are done.
-    Replayed(&'a Parked),
-    /// The store could not answer. The same is tried again after a pause.
+    /// A change became a dead letter, with the error of its first failed handler.
+    DeadLetter(&'a Change, &'a str),
+    /// A dead letter was replayed successfully.
+    Replayed(&'a DeadLetter),
+    /// The store failed. The request is retried after the pause.
     Failed {
-        /// What the store said.
+        /// The error of the store.
         error: &'a Error,
-        /// How long it waits.
+        /// The pause before the next attempt.
         pause: Duration,
     },
 }
 
-/// How a consumer gets on.
+/// The progress of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Progress {
-    /// What it has done since it was started.
-    pub ran: Ran,
-    /// How many changes were done in a second since the last time.
+pub struct ConsumerProgress {
+    /// Totals since the consumer started.
+    pub summary: ConsumerSummary,
+    /// Changes processed per second since the previous notice.
     pub per_second: f64,
-    /// How old the last change is that is done, about to the second. Zero if there is nothing to be done.
+    /// The age of the last processed change, to about a second. Zero if nothing is waiting.
     pub lag: Duration,
-    /// How many changes are read and not done.
+    /// Number of changes that were read but not processed.
     pub waiting: usize,
 }
 
-/// What a consumer has done.
+/// Totals of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Ran {
-    /// How many changes it has read.
+pub struct ConsumerSummary {
+    /// Number of changes read.
     pub records: u64,
-    /// How many of them all handlers that wanted them are done with.
+    /// Number of changes completed by all their handlers.
     pub handled: u64,
-    /// How many nobody wanted.
-    pub unwanted: u64,
-    /// How many had come before.
-    pub repeated: u64,
-    /// How many were parked.
-    pub parked: u64,
-    /// How many that were parked are done now.
+    /// Number of changes without a handler.
+    pub unmatched: u64,
+    /// Number of duplicates.
+    pub duplicates: u64,
+    /// Number of changes that became dead letters.
+    pub dead_letters: u64,
+    /// Number of dead letters replayed successfully.
     pub replayed: u64,
 }
 
-impl Ran {
-    /// How many changes are done.
+impl ConsumerSummary {
+    /// Number of processed changes.
     pub(super) const fn done(&self) -> u64 {
-        self.handled + self.parked + self.unwanted + self.repeated
+        self.handled + self.dead_letters + self.unmatched + self.duplicates
     }
 }

@@ -1,18 +1,18 @@
-//! How far the changes of a table are done, under the term of the lease.
+//! The stored positions of a consumer in the change streams of a table, fenced by the term of the lease.
 
 use super::stored::ConsumerPosition;
 use crate::attribute::document::Json;
 use crate::db::Db;
-use crate::delivery::{Positions, Token};
+use crate::delivery::{ShardPositions, Token};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Makes the position one's own, and reads it. `None` if somebody has taken the lease since.
+/// Stores the term in the position and returns the position. `None` if another process has a newer term.
 pub(super) async fn claim(
     db: &Db,
     consumer: &str,
     table: &str,
     token: &Token,
-) -> Result<Option<Positions>> {
+) -> Result<Option<ShardPositions>> {
     let claimed = db
         .transact(async |tx| {
             let mut position = tx
@@ -31,9 +31,9 @@ pub(super) async fn claim(
         })
         .await?;
     let read = |shards| {
-        Positions::from_json(&shards).ok_or_else(|| {
+        ShardPositions::from_json(&shards).ok_or_else(|| {
             let message = format!(
-                "the position of a consumer cannot be read: consumer={consumer} table={table} shards={shards}"
+                "cannot read the position of a consumer: consumer={consumer} table={table} shards={shards}"
             );
             Error::new(ErrorKind::InvalidField, message)
         })
@@ -41,13 +41,13 @@ pub(super) async fn claim(
     claimed.map(read).transpose()
 }
 
-/// Stores how far everything is done. `false` if somebody has taken the lease since.
+/// Stores a position. Returns `false` if another process has a newer term.
 pub(super) async fn store(
     db: &Db,
     consumer: &str,
     table: &str,
     token: &Token,
-    positions: &Positions,
+    positions: &ShardPositions,
 ) -> Result<bool> {
     let shards = positions.to_json();
     db.transact(async |tx| {

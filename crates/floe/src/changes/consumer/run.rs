@@ -1,6 +1,7 @@
-//! What a consumer does in the run of the process that delivers: see [`delivery`](crate::delivery).
+//! The run of the active process of a consumer: see [`delivery`](crate::delivery).
 //!
-//! The tables are the sources, and the items the keys. What is stored is up to where the changes of a table are done.
+//! Tables are the sources, items the keys. A checkpoint is the position up to which the changes of a table are
+//! processed.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -11,35 +12,35 @@ use floe_store::{BoxFuture, Item, Timestamp};
 use tracing::Instrument;
 
 use super::super::limits::{
-    BYTES_AHEAD, CHANGES_PER_TURN, EMPTY_LOOKS, LOOK_RECORDS, LOOKS_AHEAD, RECORDS_AHEAD,
+    BYTES_AHEAD, CHANGES_PER_TURN, EMPTY_READS, READS_AHEAD, RECORDS_AHEAD, RECORDS_PER_READ,
     REMEMBERED,
 };
-use super::notice::{Notice, Progress, Ran};
-use super::source::{Mark, Source};
-use super::tables::{Known, Table, Tables};
+use super::notice::{ConsumerNotice, ConsumerProgress, ConsumerSummary};
+use super::source::{Source, TableCheckpoint};
+use super::tables::{RunState, Table, Tables};
 use super::turn::Task;
-use super::{Consumer, lease, position, telemetry};
+use super::{ChangeConsumer, lease, position, telemetry};
 use crate::delivery::{
-    Batch, BatchOf, Beat, Consume, End, Entry, Group, Host, Limits, Load, Notice as LeaseNotice,
-    Orders, Recent, Replays, Run, Size, Standing, Token, outlast,
+    BacklogLimits, BacklogSize, Batch, BatchOf, Consume, Entry, Group, GroupState, Heartbeat, Host,
+    LeaseNotice, RecentIds, Replays, Run, RunContext, RunOutcome, Size, Token, retry_store,
 };
 use crate::error::Result;
 use crate::lock::lock;
 
-/// The processes of a consumer, of which one delivers.
-pub(super) struct Processes<'c> {
-    consumer: &'c Consumer,
-    /// What this process has done.
-    pub(super) ran: Mutex<Ran>,
+/// The processes of a consumer, one of which is active.
+pub(super) struct ProcessGroup<'c> {
+    consumer: &'c ChangeConsumer,
+    /// Totals of this process.
+    pub(super) summary: Mutex<ConsumerSummary>,
 }
 
-impl<'c> Processes<'c> {
-    pub(super) fn new(consumer: &'c Consumer) -> Self {
-        let ran = Mutex::default();
-        Self { consumer, ran }
+impl<'c> ProcessGroup<'c> {
+    pub(super) fn new(consumer: &'c ChangeConsumer) -> Self {
+        let summary = Mutex::default();
+        Self { consumer, summary }
     }
 
-    /// Makes everything ready; `None` if somebody else delivers by now.
+    /// Opens the tables; `None` if another process has taken over.
     async fn begin(&self, token: &Token) -> Result<Option<(Tables<'_>, Sources)>> {
         let consumer = self.consumer;
         let (mut names, mut tables, mut sources) = (Vec::new(), Vec::new(), Vec::new());
@@ -51,26 +52,26 @@ impl<'c> Processes<'c> {
             let accepts = consumer.options.accepts_trimmed;
             let source = Source::open(&consumer.db, &name, before.clone(), accepts).await?;
             source.check(consumer.needs(&name))?;
-            let mark = source.mark(&consumer.hold_name());
-            let read = mark.positions.clone();
-            // Shards are noted when they are found: one that is gone before it was read is missed then.
-            let mark = (read != before).then_some(mark);
-            sources.push((Box::new(source), mark));
+            let checkpoint = source.checkpoint(&consumer.hold_name());
+            let read = checkpoint.positions.clone();
+            // Newly found shards are stored at once, so that a shard that disappears unread is noticed.
+            let checkpoint = (read != before).then_some(checkpoint);
+            sources.push((Box::new(source), checkpoint));
             let holds = Vec::new();
             tables.push(Table { read, holds });
             names.push(name);
         }
         let tables = Tables {
             consumer,
-            ran: &self.ran,
+            summary: &self.summary,
             token: token.clone(),
             names,
-            parked_count: AtomicUsize::new(0),
-            known: Mutex::new(Known {
+            dead_letter_count: AtomicUsize::new(0),
+            state: Mutex::new(RunState {
                 tables,
-                recent: Recent::new(REMEMBERED),
-                parked: HashSet::new(),
-                told: (consumer.db.engine().now(), lock(&self.ran).done()),
+                recent: RecentIds::new(REMEMBERED),
+                dead_letters: HashSet::new(),
+                last_report: (consumer.db.engine().now(), lock(&self.summary).done()),
                 last_created: Timestamp::default(),
             }),
         };
@@ -78,58 +79,60 @@ impl<'c> Processes<'c> {
     }
 }
 
-impl Group for Processes<'_> {
+impl Group for ProcessGroup<'_> {
     fn host(&self) -> &dyn Host {
         self.consumer
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Standing> {
-        lease::beat(&self.consumer.db, &self.consumer.name, &beat).await
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<GroupState> {
+        lease::beat(&self.consumer.db, &self.consumer.name, &heartbeat).await
     }
 
     async fn leave(&self, member: &str) -> Result<()> {
         lease::leave(&self.consumer.db, &self.consumer.name, member).await
     }
 
-    async fn run(&self, orders: Orders) -> Result<End> {
-        let Some(token) = orders.lease.clone() else {
-            return Ok(End::Fenced);
+    async fn run(&self, context: RunContext) -> Result<RunOutcome> {
+        let Some(token) = context.lease.clone() else {
+            return Ok(RunOutcome::Fenced);
         };
         let begin = || Box::pin(self.begin(&token)) as BoxFuture<'_, _>;
-        let begun = outlast(self.consumer, true, begin);
-        let Some(begun) = orders.unless_stopped(begun).await else {
-            return Ok(End::Done);
+        let begun = retry_store(self.consumer, true, begin);
+        let Some(begun) = context.unless_stopped(begun).await else {
+            return Ok(RunOutcome::Completed);
         };
         let Some((tables, sources)) = begun? else {
-            return Ok(End::Fenced);
+            return Ok(RunOutcome::Fenced);
         };
-        Run::new(&tables, orders, sources).finish().await
+        Run::new(&tables, context, sources).finish().await
     }
 
     fn noticed(&self, notice: LeaseNotice) {
         match notice {
-            LeaseNotice::Taken(_) => self.consumer.tell(&Notice::Leads),
-            LeaseNotice::Lost(_) | LeaseNotice::Waits => self.consumer.tell(&Notice::Waits),
-            LeaseNotice::GivenBack(_) => {}
+            LeaseNotice::Acquired(_) => self.consumer.notify(&ConsumerNotice::LeaseAcquired),
+            LeaseNotice::Lost(_) | LeaseNotice::Waiting => {
+                self.consumer.notify(&ConsumerNotice::Waiting)
+            }
+            LeaseNotice::Released(_) => {}
         }
     }
 }
 
-/// The tables, each with how far it is if that is new.
-type Sources = Vec<(Box<Source>, Option<Mark>)>;
+/// The sources, each with its checkpoint if that is new.
+type Sources = Vec<(Box<Source>, Option<TableCheckpoint>)>;
 
 impl Consume for Tables<'_> {
     type Source = Box<Source>;
     type Key = Item;
     type Work = Task;
-    type Mark = Mark;
+    type Checkpoint = TableCheckpoint;
 
-    const LIMITS: Limits = Limits {
-        batches_max: LOOKS_AHEAD,
+    const LIMITS: BacklogLimits = BacklogLimits {
+        batches_max: READS_AHEAD,
         records_max: RECORDS_AHEAD,
         bytes_max: BYTES_AHEAD,
     };
-    const EMPTY_READS: u32 = EMPTY_LOOKS;
+    const EMPTY_READS: u32 = EMPTY_READS;
 
     fn host(&self) -> &dyn Host {
         self.consumer
@@ -141,22 +144,22 @@ impl Consume for Tables<'_> {
 
     async fn read(&self, number: usize, source: &mut Box<Source>) -> Result<BatchOf<Self>> {
         let hold = self.consumer.hold_name();
-        let look = source.look(&hold, LOOK_RECORDS).await?;
-        let (mut known, mut ran) = (lock(&self.known), lock(self.ran));
-        ran.records += look.changes.len() as u64;
-        let mut entries = Vec::with_capacity(look.changes.len());
-        for change in look.changes {
-            known.last_created = known.last_created.max(change.time());
+        let batch = source.read_batch(&hold, RECORDS_PER_READ).await?;
+        let (mut state, mut summary) = (lock(&self.state), lock(self.summary));
+        summary.records += batch.changes.len() as u64;
+        let mut entries = Vec::with_capacity(batch.changes.len());
+        for change in batch.changes {
+            state.last_created = state.last_created.max(change.time());
             let id = match change.event_id() {
                 "" => change.sequence(),
                 id => id,
             };
-            if !known.recent.note(id, ()) {
-                ran.repeated += 1;
+            if !state.recent.insert(id, ()) {
+                summary.duplicates += 1;
                 continue;
             }
             let Some(work) = self.consumer.router.work(&change) else {
-                ran.unwanted += 1;
+                summary.unmatched += 1;
                 continue;
             };
             entries.push(Entry {
@@ -168,82 +171,83 @@ impl Consume for Tables<'_> {
                 },
             });
         }
-        let table = known.tables.get_mut(number);
-        let mark = table.filter(|table| table.read != look.mark.positions);
-        let mark = mark.map(|table| {
-            table.read = look.mark.positions.clone();
-            look.mark
+        let table = state.tables.get_mut(number);
+        let checkpoint = table.filter(|table| table.read != batch.checkpoint.positions);
+        let checkpoint = checkpoint.map(|table| {
+            table.read = batch.checkpoint.positions.clone();
+            batch.checkpoint
         });
         Ok(Batch {
             entries,
-            mark,
-            is_idle: look.is_idle,
+            checkpoint,
+            is_idle: batch.is_idle,
         })
     }
 
-    async fn turn(&self, number: usize, keys: &Item, tasks: Vec<Task>) -> Result<End> {
-        let place = (number, keys.clone());
-        let mut is_parked = lock(&self.known).parked.contains(&place);
+    async fn turn(&self, number: usize, keys: &Item, tasks: Vec<Task>) -> Result<RunOutcome> {
+        let item = (number, keys.clone());
+        let mut has_dead_letters = lock(&self.state).dead_letters.contains(&item);
         let table = self.names.get(number).map_or("", |name| name);
         let span = telemetry::turn(&self.consumer.name, table, tasks.len());
-        let turn = self.take_turn(table, keys, tasks, &mut is_parked);
+        let turn = self.take_turn(table, keys, tasks, &mut has_dead_letters);
         let end = turn.instrument(span).await?;
-        let mut known = lock(&self.known);
-        if is_parked {
-            known.parked.insert(place);
+        let mut state = lock(&self.state);
+        if has_dead_letters {
+            state.dead_letters.insert(item);
         } else {
-            known.parked.remove(&place);
+            state.dead_letters.remove(&item);
         }
         Ok(end)
     }
 
-    async fn store(&self, marks: &[(usize, Mark)]) -> Result<End> {
+    async fn store(&self, checkpoints: &[(usize, TableCheckpoint)]) -> Result<RunOutcome> {
         self.consumer.flush().await;
-        for (number, mark) in marks {
+        for (number, checkpoint) in checkpoints {
             let table = self.names.get(*number).map_or("", |name| name);
-            if !self.store_table(*number, table, mark).await? {
-                return Ok(End::Fenced);
+            if !self.store_table(*number, table, checkpoint).await? {
+                return Ok(RunOutcome::Fenced);
             }
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
-    fn stored(&self, load: Load) {
-        let (consumer, ran) = (self.consumer, *lock(self.ran));
-        let mut known = lock(&self.known);
+    fn stored(&self, load: BacklogSize) {
+        let (consumer, summary) = (self.consumer, *lock(self.summary));
+        let mut state = lock(&self.state);
         let now = consumer.db.engine().now();
-        let seconds = now.since(known.told.0).as_secs_f64();
+        let seconds = now.since(state.last_report.0).as_secs_f64();
         let waiting = usize::try_from(load.size.records).unwrap_or(usize::MAX);
-        let progress = Progress {
-            ran,
+        let progress = ConsumerProgress {
+            summary,
             per_second: if seconds > 0.0 {
-                (ran.done() - known.told.1) as f64 / seconds
+                (summary.done() - state.last_report.1) as f64 / seconds
             } else {
                 0.0
             },
-            lag: match waiting {
-                0 => Duration::ZERO,
-                _ => now.since(known.last_created),
+            lag: if waiting == 0 {
+                Duration::ZERO
+            } else {
+                now.since(state.last_created)
             },
             waiting,
         };
-        known.told = (now, ran.done());
-        drop(known);
-        consumer.tell(&Notice::Stored(&progress));
+        state.last_report = (now, summary.done());
+        drop(state);
+        consumer.notify(&ConsumerNotice::Stored(&progress));
     }
 
-    /// Learns what is parked, and what of it somebody has asked to try again. What it knows to be parked stays so: whether
-    /// it still is, is looked at when it matters.
+    /// Reads the dead letters and the requested replays. Items already known to have dead letters stay in the set;
+    /// their turn checks it.
     async fn replays(&self) -> Result<Replays<Self>> {
-        let items = self.consumer.parked().items().await?;
-        self.parked_count.store(items.count, Ordering::Relaxed);
-        let (mut known, mut replays) = (lock(&self.known), Vec::new());
-        for (table, keys, is_asked) in items.items {
+        let items = self.consumer.dead_letters().items().await?;
+        self.dead_letter_count.store(items.count, Ordering::Relaxed);
+        let (mut state, mut replays) = (lock(&self.state), Vec::new());
+        for (table, keys, replay_requested) in items.items {
             let number = self.names.iter().position(|name| **name == *table);
-            // It is parked for a table that is not asked for any more.
+            // The dead letter belongs to a table that is no longer consumed.
             let Some(number) = number else { continue };
-            known.parked.insert((number, keys.clone()));
-            if is_asked {
+            state.dead_letters.insert((number, keys.clone()));
+            if replay_requested {
                 replays.push((number, keys, Task::Replay));
             }
         }

@@ -1,4 +1,4 @@
-//! Reading the changes of one table, look by look.
+//! Reads the changes of one table in batches.
 
 use std::sync::Arc;
 
@@ -6,48 +6,48 @@ use floe_store::op::{ChangeRecord, HoldChanges, KeyRole, KeySchemaElement};
 use floe_store::table::StreamView;
 
 use super::super::change::{Change, KeyNames};
-use super::super::limits::LOOKS_PER_SEARCH;
+use super::super::limits::EMPTY_READS_PER_SEARCH;
 use super::super::router::Needs;
 use crate::db::Db;
-use crate::delivery::{Positions, Round, Shards};
+use crate::delivery::{ShardPositions, ShardRecords, Shards};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A table whose changes are read.
+/// The changes of a table.
 pub(super) struct Source {
     db: Db,
     pub(super) table: Arc<str>,
     accepts_trimmed: bool,
     shards: Shards,
-    /// How far it has come. What a look that failed has read is not in it.
-    known: Positions,
+    /// The current positions. A failed read does not advance them.
+    current: ShardPositions,
     key_names: Option<Arc<KeyNames>>,
-    /// How many looks in a row have brought nothing.
-    empty_looks: u32,
-    /// Whether the last look has failed, or was dropped.
+    /// Consecutive empty reads.
+    empty_reads: u32,
+    /// Whether the last read failed or was dropped.
     is_stale: bool,
 }
 
-/// What a look has brought.
-pub(super) struct Look {
+/// The result of one read.
+pub(super) struct SourceBatch {
     pub(super) changes: Vec<Change>,
-    pub(super) mark: Mark,
-    /// Whether there was nothing to do.
+    pub(super) checkpoint: TableCheckpoint,
+    /// Whether nothing was found.
     pub(super) is_idle: bool,
 }
 
-/// How far a table is read, and what is held of its changes when all of that is done.
+/// Positions in a table, and the holds to store when everything before them is processed.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mark {
-    pub(super) positions: Positions,
+pub(super) struct TableCheckpoint {
+    pub(super) positions: ShardPositions,
     pub(super) holds: Vec<HoldChanges>,
 }
 
 impl Source {
-    /// The changes of a table from these positions on.
+    /// Opens the changes of a table at the given positions.
     pub(super) async fn open(
         db: &Db,
         table: &Arc<str>,
-        known: Positions,
+        current: ShardPositions,
         accepts_trimmed: bool,
     ) -> Result<Self> {
         let mut source = Self {
@@ -55,23 +55,23 @@ impl Source {
             table: table.clone(),
             accepts_trimmed,
             shards: Shards::new(db.clone(), table, accepts_trimmed),
-            known,
+            current,
             key_names: None,
-            empty_looks: 0,
+            empty_reads: 0,
             is_stale: false,
         };
-        source.find().await?;
+        source.refresh().await?;
         Ok(source)
     }
 
-    async fn find(&mut self) -> Result<()> {
-        self.shards.find(&self.known).await?;
-        self.known = self.shards.positions();
+    async fn refresh(&mut self) -> Result<()> {
+        self.shards.find(&self.current).await?;
+        self.current = self.shards.positions();
         self.key_names = key_names(self.shards.shape().0).map(Arc::new);
         Ok(())
     }
 
-    /// Sees that the change stream holds the images that handlers need.
+    /// Checks that the change stream contains the images that handlers require.
     pub(super) fn check(&self, needs: Needs) -> Result<()> {
         let Some(view) = self.shards.shape().1 else {
             return Ok(());
@@ -82,52 +82,56 @@ impl Source {
             return Ok(());
         }
         let message = format!(
-            "the change stream holds no images that handlers need: table={} view={}",
+            "the change stream lacks images that handlers need: table={} view={}",
             self.table,
             view.as_str()
         );
         Err(Error::new(ErrorKind::Table, message))
     }
 
-    /// Where it stands.
-    pub(super) fn mark(&self, consumer: &str) -> Mark {
-        Mark {
-            holds: self.shards.holds(consumer, &self.known),
-            positions: self.known.clone(),
+    /// The current checkpoint.
+    pub(super) fn checkpoint(&self, consumer: &str) -> TableCheckpoint {
+        TableCheckpoint {
+            holds: self.shards.holds(consumer, &self.current),
+            positions: self.current.clone(),
         }
     }
 
-    /// Reads about so many records. If this fails, the next look begins where this one did.
-    pub(super) async fn look(&mut self, consumer: &str, records_max: usize) -> Result<Look> {
+    /// Reads about `records_max` records. After a failure, the next read starts at the same position.
+    pub(super) async fn read_batch(
+        &mut self,
+        consumer: &str,
+        records_max: usize,
+    ) -> Result<SourceBatch> {
         if self.is_stale {
-            // Some shards may have gone on, and their records are lost with the others'.
+            // Some shards may have advanced before the read failed, so all start again at the known positions.
             self.shards = Shards::new(self.db.clone(), &self.table, self.accepts_trimmed);
-            self.find().await?;
+            self.refresh().await?;
         }
         self.is_stale = true;
-        let Round { records, has_ended } = self.read(records_max).await?;
+        let ShardRecords { records, has_ended } = self.read(records_max).await?;
         self.is_stale = false;
         let is_idle = records.is_empty() && !has_ended;
-        Ok(Look {
+        Ok(SourceBatch {
             changes: records
                 .into_iter()
                 .map(|record| self.change(record))
                 .collect(),
-            mark: self.mark(consumer),
+            checkpoint: self.checkpoint(consumer),
             is_idle,
         })
     }
 
-    async fn read(&mut self, records_max: usize) -> Result<Round> {
+    async fn read(&mut self, records_max: usize) -> Result<ShardRecords> {
         let round = self.shards.read(records_max).await?;
         let is_empty = round.records.is_empty();
-        self.empty_looks = if is_empty { self.empty_looks + 1 } else { 0 };
+        self.empty_reads = if is_empty { self.empty_reads + 1 } else { 0 };
         let read = self.shards.positions();
-        // New shards come where one has ended, and now and then where nobody looks.
-        if round.has_ended || is_empty && self.empty_looks.is_multiple_of(LOOKS_PER_SEARCH) {
+        // New shards appear after the end of a shard, and otherwise now and then.
+        if round.has_ended || is_empty && self.empty_reads.is_multiple_of(EMPTY_READS_PER_SEARCH) {
             self.shards.find(&read).await?;
         }
-        self.known = self.shards.positions();
+        self.current = self.shards.positions();
         Ok(round)
     }
 

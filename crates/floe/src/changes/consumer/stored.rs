@@ -1,11 +1,11 @@
-//! What consumers keep, in the table `floe_changes`: who delivers, how far it has come, and what is parked.
+//! The items of consumers in the table `floe_changes`: leases, positions and dead letters.
 //!
-//! | `_id` | `_sk` | what it is |
+//! | `_id` | `_sk` | contents |
 //! |---|---|---|
-//! | the consumer | `lease` | who delivers: see [`ConsumerLease`] |
-//! | the consumer | `position` NUL table | how far a table's changes are done: see [`ConsumerPosition`] |
-//! | the consumer | `parked` NUL table NUL item NUL sequence | a change that is parked: see [`ParkedRecord`] |
-//! | the consumer | `parked_part` NUL table NUL item NUL sequence NUL number | what of it did not fit: [`ParkedPart`] |
+//! | the consumer | `lease` | the lease: see [`ConsumerLease`] |
+//! | the consumer | `position` NUL table | the position in a table's changes: see [`ConsumerPosition`] |
+//! | the consumer | `parked` NUL table NUL item NUL sequence | a dead letter: see [`DeadLetterRecord`] |
+//! | the consumer | `parked_part` NUL table NUL item NUL sequence NUL number | the rest of a large one: [`DeadLetterPart`] |
 
 use floe_store::json::{Reader, RecordForm, Writer, read_record, write_record};
 use floe_store::{Item, Timestamp};
@@ -18,32 +18,32 @@ use crate::attribute::document::Json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Schema;
 
-/// The schemas of what consumers keep, for [`Db::ensure_tables`](crate::Db::ensure_tables).
+/// The schemas of the items of consumers, for [`Db::ensure_tables`](crate::Db::ensure_tables).
 pub const SCHEMAS: [&Schema; 4] = [
     <ConsumerLease as crate::Model>::SCHEMA,
     <ConsumerPosition as crate::Model>::SCHEMA,
-    <ParkedRecord as crate::Model>::SCHEMA,
-    <ParkedPart as crate::Model>::SCHEMA,
+    <DeadLetterRecord as crate::Model>::SCHEMA,
+    <DeadLetterPart as crate::Model>::SCHEMA,
 ];
 
-/// Who delivers for a consumer.
+/// The lease of a consumer.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "floe_changes", sort_key = "lease")]
 pub struct ConsumerLease {
     /// The name of the consumer.
     #[model(key)]
     pub consumer: String,
-    /// The process that delivers, if one does.
+    /// The process that holds the lease, if any.
     pub holder: Option<String>,
-    /// How often holders have said that they are alive.
+    /// Number of heartbeats of all holders.
     pub beats: u64,
-    /// How often the lease was taken.
+    /// How often the lease was acquired.
     pub term: u64,
-    /// How often somebody has asked to look at what is parked.
+    /// How often a replay was requested.
     pub asked: u64,
 }
 
-/// How far the changes of a table are done.
+/// The position up to which the changes of a table are processed.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "floe_changes", sort_key = "position")]
 pub struct ConsumerPosition {
@@ -60,42 +60,42 @@ pub struct ConsumerPosition {
     pub shards: Json,
 }
 
-/// A change that is parked.
+/// A stored dead letter.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "floe_changes", sort_key = "parked")]
-pub struct ParkedRecord {
+pub struct DeadLetterRecord {
     /// The name of the consumer.
     #[model(key)]
     pub consumer: String,
     /// The table.
     #[model(sort_key)]
     pub table: String,
-    /// The item: a digest of its key, which may be too long for this one.
+    /// A digest of the item's key, which may be too long for this key.
     #[model(sort_key)]
     pub item: String,
-    /// The sequence number of the change, with zeros before it, so that the order of the text is that of changes.
+    /// The sequence number of the change, padded with zeros so that text order is the order of changes.
     #[model(sort_key)]
     pub sequence: String,
-    /// The change as AWS Lambda is told of it, in JSON; as much of it as fits.
+    /// The change in the JSON of AWS Lambda events, as much of it as fits.
     pub record: String,
-    /// How many items hold the rest.
+    /// Number of items with the rest.
     pub parts: u32,
-    /// The handlers that are not done with it.
+    /// The handlers that have not completed it.
     pub handlers: Vec<String>,
-    /// What the first of them said last.
+    /// The last error of the first of them.
     pub error: String,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// When it was parked, or tried last.
+    /// When it became a dead letter, or was last replayed.
     pub parked: Timestamp,
-    /// Whether somebody has asked to try it again. It stands on the first change of an item.
+    /// Whether a replay was requested. Set on the first dead letter of an item.
     pub asked: bool,
 }
 
-/// A further part of the record of a change that is parked.
+/// A further part of the record of a dead letter.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "floe_changes", sort_key = "parked_part")]
-pub struct ParkedPart {
+pub struct DeadLetterPart {
     /// The name of the consumer.
     #[model(key)]
     pub consumer: String,
@@ -108,14 +108,14 @@ pub struct ParkedPart {
     /// The sequence number.
     #[model(sort_key)]
     pub sequence: String,
-    /// Its place among the parts, from 1 on.
+    /// The number of the part, starting at 1.
     #[model(sort_key)]
     pub number: u32,
     /// The text.
     pub text: String,
 }
 
-/// The name of an item in the keys of what is parked.
+/// The name of an item in the keys of dead letters.
 pub(super) fn item_name(keys: &Item) -> String {
     let mut packed = Vec::new();
     keys.pack_into(&mut packed);
@@ -127,15 +127,15 @@ pub(super) fn item_name(keys: &Item) -> String {
 /// Sequence numbers of DynamoDB have up to 40 digits.
 const SEQUENCE_DIGITS: usize = 40;
 
-impl ParkedRecord {
-    /// What is stored of a change, and the parts that do not fit into one item.
+impl DeadLetterRecord {
+    /// Creates the record of a change, with the parts that do not fit into one item.
     pub(super) fn new(
         consumer: &str,
         change: &Change,
         pending: &[Pending],
         attempts: u32,
         now: Timestamp,
-    ) -> (Self, Vec<ParkedPart>) {
+    ) -> (Self, Vec<DeadLetterPart>) {
         let mut text = Writer::with_capacity(512);
         write_record(&mut text, change.record(), &RecordForm::LAMBDA);
         let text = text.into_text();
@@ -155,7 +155,7 @@ impl ParkedRecord {
             parked: now,
             asked: false,
         };
-        let parts: Vec<ParkedPart> = (1..)
+        let parts: Vec<DeadLetterPart> = (1..)
             .zip(chunks)
             .map(|(number, text)| record.part(number, text))
             .collect();
@@ -163,8 +163,8 @@ impl ParkedRecord {
         (record, parts)
     }
 
-    fn part(&self, number: u32, text: &str) -> ParkedPart {
-        ParkedPart {
+    fn part(&self, number: u32, text: &str) -> DeadLetterPart {
+        DeadLetterPart {
             consumer: self.consumer.clone(),
             table: self.table.clone(),
             item: self.item.clone(),
@@ -174,7 +174,7 @@ impl ParkedRecord {
         }
     }
 
-    /// The change, with the text of the parts behind that of the record.
+    /// Decodes the change from the record and its parts.
     pub(super) fn change(&self, parts: &str) -> Result<Change> {
         let text = format!("{}{parts}", self.record);
         let reason = match read_record(&mut Reader::new(&text)) {
@@ -182,14 +182,14 @@ impl ParkedRecord {
             Err(reason) => reason,
         };
         let message = format!(
-            "a parked change cannot be read, {reason}: consumer={} table={} sequence={}",
+            "cannot read a dead letter, {reason}: consumer={} table={} sequence={}",
             self.consumer, self.table, self.sequence
         );
         Err(Error::new(ErrorKind::InvalidField, message))
     }
 }
 
-/// The text in parts of at most so many bytes.
+/// Splits text into chunks of at most `bytes_max` bytes.
 fn chunks(text: &str, bytes_max: usize) -> Vec<&str> {
     let (mut chunks, mut rest) = (Vec::new(), text);
     while rest.len() > bytes_max {
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_between_characters() {
+    fn chunks_split_between_characters() {
         assert_eq!(chunks("", 3), [""]);
         assert_eq!(chunks("abc", 3), ["abc"]);
         assert_eq!(chunks("abcde", 3), ["abc", "de"]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn items_have_names_of_one_length_and_their_own() {
+    fn item_names_are_unique_and_of_fixed_length() {
         let keys = |id: &str| Item::new().with("id", id);
         let name = item_name(&keys("a"));
         assert_eq!(name.len(), 32);

@@ -1,4 +1,4 @@
-//! The tables of a run: what is known of them while their changes are delivered.
+//! The state of the tables in a run.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
@@ -7,66 +7,66 @@ use std::sync::{Arc, Mutex};
 use floe_store::op::HoldChanges;
 use floe_store::{Item, Timestamp};
 
-use super::notice::Ran;
-use super::source::Mark;
-use super::{Consumer, position};
-use crate::delivery::{Positions, Recent, Token, hold};
+use super::notice::ConsumerSummary;
+use super::source::TableCheckpoint;
+use super::{ChangeConsumer, position};
+use crate::delivery::{RecentIds, ShardPositions, Token, hold_changes};
 use crate::error::Result;
 use crate::lock::lock;
 
 /// The tables whose changes are delivered in a run.
 pub(super) struct Tables<'c> {
-    pub(super) consumer: &'c Consumer,
-    pub(super) ran: &'c Mutex<Ran>,
+    pub(super) consumer: &'c ChangeConsumer,
+    pub(super) summary: &'c Mutex<ConsumerSummary>,
     pub(super) token: Token,
     pub(super) names: Vec<Arc<str>>,
-    /// How many changes are parked.
-    pub(super) parked_count: AtomicUsize,
-    pub(super) known: Mutex<Known>,
+    /// Number of dead letters.
+    pub(super) dead_letter_count: AtomicUsize,
+    pub(super) state: Mutex<RunState>,
 }
 
-/// What is known in a run.
-pub(super) struct Known {
+/// The state of a run.
+pub(super) struct RunState {
     pub(super) tables: Vec<Table>,
-    pub(super) recent: Recent<()>,
-    /// The items of which something is parked, by the number of their table.
-    pub(super) parked: HashSet<(usize, Item)>,
-    /// When it was last told how it gets on, and how many changes were done by then.
-    pub(super) told: (Timestamp, u64),
+    pub(super) recent: RecentIds<()>,
+    /// The items with dead letters, by the index of their table.
+    pub(super) dead_letters: HashSet<(usize, Item)>,
+    /// Time of the last progress notice, and the changes processed by then.
+    pub(super) last_report: (Timestamp, u64),
     pub(super) last_created: Timestamp,
 }
 
-/// How far a table is.
+/// The state of a table.
 pub(super) struct Table {
-    /// Up to where it was read.
-    pub(super) read: Positions,
-    /// What is held.
+    /// The positions read so far.
+    pub(super) read: ShardPositions,
+    /// The current holds.
     pub(super) holds: Vec<HoldChanges>,
 }
 
 impl Tables<'_> {
-    pub(super) fn count(&self, count: impl FnOnce(&mut Ran)) {
-        count(&mut lock(self.ran));
+    pub(super) fn count(&self, count: impl FnOnce(&mut ConsumerSummary)) {
+        count(&mut lock(self.summary));
     }
 
-    /// Stores how far everything of a table is done, and holds what is not; `false` if somebody else delivers by now.
+    /// Stores the checkpoint of a table and updates its holds. Returns `false` if another process has taken over.
     pub(super) async fn store_table(
         &self,
         number: usize,
         table: &str,
-        mark: &Mark,
+        checkpoint: &TableCheckpoint,
     ) -> Result<bool> {
         let (db, name) = (&self.consumer.db, &self.consumer.name);
-        if !position::store(db, name, table, &self.token, &mark.positions).await? {
+        if !position::store(db, name, table, &self.token, &checkpoint.positions).await? {
             return Ok(false);
         }
-        let known = lock(&self.known)
+        let held = lock(&self.state)
             .tables
             .get(number)
             .map(|t| t.holds.clone());
-        hold(db, &mark.holds, &known.unwrap_or_default()).await?;
-        if let Some(table) = lock(&self.known).tables.get_mut(number) {
-            table.holds.clone_from(&mark.holds);
+        hold_changes(db, &checkpoint.holds, &held.unwrap_or_default()).await?;
+        if let Some(table) = lock(&self.state).tables.get_mut(number) {
+            table.holds.clone_from(&checkpoint.holds);
         }
         Ok(true)
     }

@@ -1,17 +1,17 @@
-//! Telemetry of the change router. Items are named by their table alone.
+//! Telemetry of the change router. Items are identified by their table only.
 
 use tracing::{Level, Span};
 
-use super::notice::{Notice, Progress};
+use super::notice::{ConsumerNotice, ConsumerProgress};
 use crate::telemetry::{debug_span, measure};
 
-macro_rules! tell {
+macro_rules! emit {
     ($level:ident, $($fields:tt)*) => {
         tracing::event!(target: "floe::changes", Level::$level, $($fields)*)
     };
 }
 
-/// Around the turn of an item.
+/// The span of an item's turn.
 pub(super) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
     debug_span!(
         target: "floe::changes",
@@ -22,17 +22,17 @@ pub(super) fn turn(consumer: &str, table: &str, changes: usize) -> Span {
     )
 }
 
-/// What happens while a consumer runs.
-pub(super) fn noticed(consumer: &str, notice: &Notice<'_>) {
-    let note = |what: &str| tell!(INFO, floe.changes.consumer = consumer, "{what}");
+/// Emits a notice as telemetry.
+pub(super) fn emit_notice(consumer: &str, notice: &ConsumerNotice<'_>) {
+    let note = |what: &str| emit!(INFO, floe.changes.consumer = consumer, "{what}");
     match notice {
-        Notice::Stored(progress) => measured(consumer, progress),
-        Notice::Parked(change, _) => {
-            tell!(
+        ConsumerNotice::Stored(progress) => record_progress(consumer, progress),
+        ConsumerNotice::DeadLetter(change, _) => {
+            emit!(
                 WARN,
                 floe.changes.consumer = consumer,
                 db.collection.name = change.table(),
-                "a change was parked"
+                "a change became a dead letter"
             );
             measure!(
                 monotonic_counter.floe.changes.parked = 1_u64,
@@ -40,29 +40,29 @@ pub(super) fn noticed(consumer: &str, notice: &Notice<'_>) {
                 db.collection.name = change.table(),
             );
         }
-        Notice::Retried {
+        ConsumerNotice::Retried {
             change, attempts, ..
-        } => tell!(
+        } => emit!(
             DEBUG,
             floe.changes.consumer = consumer,
             db.collection.name = change.table(),
             floe.changes.attempt = attempts,
             "a handler has failed"
         ),
-        Notice::Failed { error, .. } => tell!(
+        ConsumerNotice::Failed { error, .. } => emit!(
             WARN,
             floe.changes.consumer = consumer,
             "error.type" = debug(error.kind()),
-            "the consumer could not go on"
+            "the consumer failed; it retries"
         ),
-        Notice::Leads => note("this process delivers"),
-        Notice::Waits => note("another process delivers"),
-        Notice::Replayed(_) => note("parked changes of an item are done"),
+        ConsumerNotice::LeaseAcquired => note("this process delivers"),
+        ConsumerNotice::Waiting => note("another process delivers"),
+        ConsumerNotice::Replayed(_) => note("a dead letter was replayed"),
     }
 }
 
-/// Progress of a consumer.
-fn measured(consumer: &str, progress: &Progress) {
+/// Records the progress of a consumer.
+fn record_progress(consumer: &str, progress: &ConsumerProgress) {
     measure!(
         gauge.floe.changes.lag = progress.lag.as_secs_f64(),
         gauge.floe.changes.waiting = progress.waiting as u64,

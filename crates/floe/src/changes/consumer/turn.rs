@@ -1,134 +1,153 @@
-//! One turn of an item: its next changes, one after the other, until they are done or parked.
+//! The turn of an item: its next changes, one at a time, until they are handled or dead letters.
 
 use std::sync::atomic::Ordering;
 
 use floe_store::Item;
 
 use super::super::handler::Failure;
-use super::super::work::Work;
-use super::Consumer;
-use super::notice::Notice;
-use super::parked::{Parked, Written};
+use super::super::work::ChangeWork;
+use super::ChangeConsumer;
+use super::dead_letters::{DeadLetter, WriteOutcome};
+use super::notice::ConsumerNotice;
 use super::tables::Tables;
-use crate::delivery::{Attempts, End, StoreRetry, Timeout, outlast};
+use crate::delivery::{Attempts, RunOutcome, StoreRetry, Timeout, retry_store};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What is to be done in a turn of an item.
+/// A task in the turn of an item.
 pub(super) enum Task {
-    /// Its next change.
-    Handle(Work),
-    /// What is parked of it is tried again.
+    /// Handle the next change.
+    Handle(ChangeWork),
+    /// Replay the dead letters of the item.
     Replay,
 }
 
 impl Tables<'_> {
-    /// Does what is to be done about an item, in its order. From the first change on that does not get on, they are
-    /// parked.
+    /// Runs the tasks of an item in order. After the first failed change, all later ones become dead letters.
     pub(super) async fn take_turn(
         &self,
         table: &str,
         keys: &Item,
         tasks: Vec<Task>,
-        is_parked: &mut bool,
-    ) -> Result<End> {
-        // Somebody may have taken away what it waits behind.
-        *is_parked = *is_parked && self.consumer.first_parked(table, keys).await?.is_some();
+        has_dead_letters: &mut bool,
+    ) -> Result<RunOutcome> {
+        // The dead letters that it waits behind may have been discarded.
+        *has_dead_letters = *has_dead_letters
+            && self
+                .consumer
+                .first_dead_letter(table, keys)
+                .await?
+                .is_some();
         for task in tasks {
             let end = match task {
-                Task::Replay => self.replay(table, keys, is_parked).await?,
-                Task::Handle(work) => self.handle(work, is_parked).await?,
+                Task::Replay => self.replay(table, keys, has_dead_letters).await?,
+                Task::Handle(work) => self.handle(work, has_dead_letters).await?,
             };
-            if end == End::Fenced {
+            if end == RunOutcome::Fenced {
                 return Ok(end);
             }
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
-    /// Handles a change, or parks it.
-    async fn handle(&self, mut work: Work, is_parked: &mut bool) -> Result<End> {
+    /// Handles a change, or makes it a dead letter.
+    async fn handle(
+        &self,
+        mut work: ChangeWork,
+        has_dead_letters: &mut bool,
+    ) -> Result<RunOutcome> {
         let (consumer, mut attempts) = (self.consumer, 0);
-        if !*is_parked {
+        if !*has_dead_letters {
             attempts = consumer.attempt(&mut work).await;
             if work.is_done() {
-                self.count(|ran| ran.handled += 1);
-                return Ok(End::Done);
+                self.count(|summary| summary.handled += 1);
+                return Ok(RunOutcome::Completed);
             }
         }
-        *is_parked = true;
-        let parked_max = consumer.options.parked_max;
-        if self.parked_count.load(Ordering::Relaxed) >= parked_max {
+        *has_dead_letters = true;
+        let dead_letters_max = consumer.options.dead_letters_max;
+        if self.dead_letter_count.load(Ordering::Relaxed) >= dead_letters_max {
             let message = format!(
-                "too many changes are parked: consumer={} parked_max={parked_max}",
+                "too many dead letters: consumer={} dead_letters_max={dead_letters_max}",
                 consumer.name
             );
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
         let mut pending = work.pending(&consumer.router);
         if attempts == 0 {
-            let failure = Failure::new("an earlier change of the item is parked");
+            let failure = Failure::new("an earlier change of the item is a dead letter");
             pending.iter_mut().for_each(|p| p.failure = failure.clone());
         }
-        let (all, token) = (consumer.parked(), &self.token);
-        let park = || all.park(token, work.change(), &pending, attempts);
-        match outlast(consumer, true, || Box::pin(park())).await? {
-            Written::Fenced => return Ok(End::Fenced),
-            Written::Unchanged => {}
-            Written::Done => {
-                self.count(|ran| ran.parked += 1);
-                self.parked_count.fetch_add(1, Ordering::Relaxed);
+        let (all, token) = (consumer.dead_letters(), &self.token);
+        let park = || all.add(token, work.change(), &pending, attempts);
+        match retry_store(consumer, true, || Box::pin(park())).await? {
+            WriteOutcome::Fenced => return Ok(RunOutcome::Fenced),
+            WriteOutcome::Unchanged => {}
+            WriteOutcome::Applied => {
+                self.count(|summary| summary.dead_letters += 1);
+                self.dead_letter_count.fetch_add(1, Ordering::Relaxed);
                 let error = pending.first().map(|p| p.failure.to_string());
                 let error = error.unwrap_or_default();
-                consumer.tell(&Notice::Parked(work.change(), &error));
+                consumer.notify(&ConsumerNotice::DeadLetter(work.change(), &error));
             }
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
-    /// Tries the parked changes of an item in their order, up to the first that does not get on.
-    async fn replay(&self, table: &str, keys: &Item, is_parked: &mut bool) -> Result<End> {
-        let (consumer, all, token) = (self.consumer, self.consumer.parked(), &self.token);
-        while let Some(parked) = consumer.first_parked(table, keys).await? {
-            let left = consumer.router.work_left(&parked.change, &parked.handlers);
+    /// Replays the dead letters of an item in order, up to the first failure.
+    async fn replay(
+        &self,
+        table: &str,
+        keys: &Item,
+        has_dead_letters: &mut bool,
+    ) -> Result<RunOutcome> {
+        let (consumer, all, token) = (self.consumer, self.consumer.dead_letters(), &self.token);
+        while let Some(dead_letter) = consumer.first_dead_letter(table, keys).await? {
+            let left = consumer
+                .router
+                .remaining_work(&dead_letter.change, &dead_letter.handlers);
             if let Some(mut work) = left {
                 let attempts = consumer.attempt(&mut work).await;
                 if !work.is_done() {
-                    *is_parked = true;
+                    *has_dead_letters = true;
                     let pending = work.pending(&consumer.router);
-                    let noted = || all.tried(token, &parked, &pending, attempts);
-                    let is_noted = outlast(consumer, true, || Box::pin(noted())).await?;
-                    return Ok(if is_noted { End::Done } else { End::Fenced });
+                    let record = || all.record_attempts(token, &dead_letter, &pending, attempts);
+                    let is_recorded = retry_store(consumer, true, || Box::pin(record())).await?;
+                    return Ok(if is_recorded {
+                        RunOutcome::Completed
+                    } else {
+                        RunOutcome::Fenced
+                    });
                 }
             }
-            // A sink must have it for good before it is forgotten.
+            // Sinks must have stored the change before the dead letter is removed.
             consumer.flush().await;
-            let removed = || all.remove(&parked.id, Some(token));
-            match outlast(consumer, true, || Box::pin(removed())).await? {
-                Written::Fenced => return Ok(End::Fenced),
-                Written::Unchanged => {}
-                Written::Done => {
-                    self.count(|ran| ran.replayed += 1);
-                    self.parked_count.fetch_sub(1, Ordering::Relaxed);
+            let removed = || all.remove(&dead_letter.id, Some(token));
+            match retry_store(consumer, true, || Box::pin(removed())).await? {
+                WriteOutcome::Fenced => return Ok(RunOutcome::Fenced),
+                WriteOutcome::Unchanged => {}
+                WriteOutcome::Applied => {
+                    self.count(|summary| summary.replayed += 1);
+                    self.dead_letter_count.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            consumer.tell(&Notice::Replayed(&parked));
+            consumer.notify(&ConsumerNotice::Replayed(&dead_letter));
         }
-        *is_parked = false;
-        Ok(End::Done)
+        *has_dead_letters = false;
+        Ok(RunOutcome::Completed)
     }
 }
 
-impl Consumer {
-    /// Tries a change until it is done, or has to be parked. Tells how often it has failed.
-    async fn attempt(&self, work: &mut Work) -> u32 {
+impl ChangeConsumer {
+    /// Attempts a change until it is completed or must become a dead letter. Returns the number of failed attempts.
+    async fn attempt(&self, work: &mut ChangeWork) -> u32 {
         let (mut attempts, timeout) = (Attempts::new(self), Some(Timeout::of(self)));
         while !work.attempt(&self.router, Some(&self.db), timeout).await {
             let pause = attempts.fail(work.pause().unwrap_or_default());
-            let Some(pause) = pause.filter(|_| !work.is_stuck()) else {
+            let Some(pause) = pause.filter(|_| !work.is_permanent()) else {
                 break;
             };
             if let Some(first) = work.pending(&self.router).first() {
-                self.tell(&Notice::Retried {
+                self.notify(&ConsumerNotice::Retried {
                     change: work.change(),
                     handler: &first.name,
                     failure: &first.failure,
@@ -141,16 +160,19 @@ impl Consumer {
         attempts.failed()
     }
 
-    async fn first_parked(&self, table: &str, keys: &Item) -> Result<Option<Parked>> {
-        let all = self.parked();
-        outlast(self, true, || Box::pin(all.first(table, keys))).await
+    async fn first_dead_letter(&self, table: &str, keys: &Item) -> Result<Option<DeadLetter>> {
+        let all = self.dead_letters();
+        retry_store(self, true, || Box::pin(all.first(table, keys))).await
     }
 
-    /// Makes lasting what sinks have taken, however often it has to be tried.
+    /// Flushes sinks, and retries until it succeeds.
     pub(super) async fn flush(&self) {
         let mut retry = StoreRetry::new(self, true);
         while let Err(failure) = self.router.flush(Some(Timeout::of(self))).await {
-            let error = Error::new(ErrorKind::Store, format!("a sink cannot keep: {failure}"));
+            let error = Error::new(
+                ErrorKind::Store,
+                format!("a sink failed to flush: {failure}"),
+            );
             retry.wait(&error).await;
         }
     }

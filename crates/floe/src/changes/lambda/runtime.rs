@@ -1,7 +1,7 @@
-//! The runtime of a function of AWS Lambda: asks for events, has them handled, and answers.
+//! The runtime of an AWS Lambda function: polls for events, handles them and responds.
 //!
-//! A program that runs it is a function of the kind `provided.al2023`: deploy it as `bootstrap`. Lambda and the program speak
-//! HTTP on the loopback, version 2018-06-01 of the runtime API; `api.rs` speaks it.
+//! A program with this runtime is a function of the runtime `provided.al2023`: deploy it as `bootstrap`. Lambda and
+//! the program use HTTP on the loopback interface, version 2018-06-01 of the runtime API (`api.rs`).
 
 mod api;
 
@@ -9,21 +9,21 @@ use std::io::Write;
 
 use self::api::{Api, Invocation};
 use super::Receiver;
-use crate::changes::deliver::Delivery;
+use crate::changes::deliver::BatchDelivery;
 use crate::changes::router::Router;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where Lambda tells a runtime to ask for events.
+/// The environment variable with the address of the runtime API.
 const ADDRESS: &str = "AWS_LAMBDA_RUNTIME_API";
 
-/// What errors are called, unless something else is said.
+/// Default error type.
 const ERROR_NAME: &str = "Floe.EventFailed";
 
-/// How many changes that failed are told one by one in the log; of the others, how many there are.
-const TOLD_MAX: usize = 10;
+/// Maximum number of failed changes logged individually. Only the number of further ones is logged.
+const LOGGED_FAILURES_MAX: usize = 10;
 
-/// Runs a router as a function of AWS Lambda, until Lambda ends the process. Changes that a handler has failed are reported
-/// as such, and Lambda sends them again; why is told on the standard error, which is the log of the function.
+/// Runs a router as an AWS Lambda function, until Lambda ends the process. Failed changes are reported to Lambda,
+/// which resends them; the reasons are logged to standard error, which is the log of the function.
 ///
 /// ```no_run
 /// use floe::changes::{Pattern, Router, lambda};
@@ -38,28 +38,28 @@ const TOLD_MAX: usize = 10;
 /// }
 /// ```
 ///
-/// A router that needs more, such as a database for its outbox, is given to a [`Receiver`], which has a
-/// [`run`](Receiver::run) too. The mapping of the function must have `ReportBatchItemFailures`.
+/// For a router with further settings, such as a database for its outbox, create a [`Receiver`], which also has a
+/// [`run`](Receiver::run) method. The event source mapping must have `ReportBatchItemFailures`.
 ///
 /// # Errors
 ///
-/// [`InvalidUse`](ErrorKind::InvalidUse) when Lambda has not started this process, and [`Store`](ErrorKind::Store) when it
-/// cannot be asked for events any more.
+/// [`InvalidUse`](ErrorKind::InvalidUse) if this process was not started by Lambda, and [`Store`](ErrorKind::Store)
+/// if the runtime API fails.
 pub async fn run(router: Router) -> Result<()> {
     Receiver::new(router).run().await
 }
 
 impl Receiver {
-    /// Answers the events of AWS Lambda until it ends the process; see [`run`].
+    /// Handles AWS Lambda events until Lambda ends the process; see [`run`].
     ///
     /// # Errors
     ///
     /// As for [`run`].
     pub async fn run(&self) -> Result<()> {
-        self.run_in(&Runtime::here()?).await
+        self.run_in(&Runtime::from_env()?).await
     }
 
-    /// Answers the events of this runtime until it cannot be asked any more.
+    /// Handles the events of this runtime until the runtime API fails.
     ///
     /// # Errors
     ///
@@ -74,27 +74,28 @@ impl Receiver {
                     message
                 })?;
                 failures(&delivery).iter().for_each(|line| log(line));
-                Ok(delivery.answer())
+                Ok(delivery.response())
             })
             .await
     }
 }
 
-/// Where the events of a function come from.
+/// The source of a function's events.
 ///
-/// [`run`] and [`Receiver::run`] are made of it. By itself it is for functions that make something else of an event.
+/// Used by [`run`] and [`Receiver::run`]. Use it directly for functions that handle other events.
 #[derive(Clone, Debug)]
 pub struct Runtime(Api);
 
 impl Runtime {
-    /// The runtime of this process.
+    /// The runtime of this process, from the environment.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when Lambda has not started this process.
-    pub fn here() -> Result<Self> {
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if this process was not started by Lambda.
+    pub fn from_env() -> Result<Self> {
         let address = std::env::var(ADDRESS).map_err(|_| {
-            let message = format!("AWS Lambda has not started this process: {ADDRESS} is not set");
+            let message =
+                format!("this process was not started by AWS Lambda: {ADDRESS} is not set");
             Error::new(ErrorKind::InvalidUse, message)
         })?;
         Ok(Self::at(address))
@@ -102,26 +103,26 @@ impl Runtime {
 
     /// Whether this process was started by Lambda.
     #[must_use]
-    pub fn is_here() -> bool {
+    pub fn is_lambda() -> bool {
         std::env::var_os(ADDRESS).is_some()
     }
 
-    /// The runtime that is asked at this address: a host and a port.
+    /// A runtime API at this address: host and port.
     pub fn at(address: impl Into<String>) -> Self {
         Self(Api::new(address.into(), ERROR_NAME))
     }
 
     setters! {
-        /// What errors are called in Lambda's own log: a name of one word.
+        /// The error type in Lambda's log: one word.
         pub fn error_name(name: &'static str) => 0.error_name = name;
     }
 
-    /// Has events handled one after the other, until the runtime cannot be asked any more. What the function gives is the
-    /// answer to the event; the error it gives is why Lambda is to send the event again.
+    /// Handles events one at a time, until the runtime API fails. The function's result is the response to the event;
+    /// its error makes Lambda resend the event.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when Lambda does not answer, or answers nothing that is an event.
+    /// [`Store`](ErrorKind::Store) if Lambda does not respond, or the response is not an event.
     pub async fn serve(
         &self,
         mut handle: impl AsyncFnMut(Vec<u8>) -> Result<String, String>,
@@ -129,43 +130,43 @@ impl Runtime {
         loop {
             let Invocation { id, event } = self.0.next().await?;
             match handle(event).await {
-                Ok(answer) => self.0.respond(&id, answer).await?,
+                Ok(response) => self.0.respond(&id, response).await?,
                 Err(message) => self.0.fail(&id, &message).await?,
             }
         }
     }
 
-    /// Tells Lambda that this process can handle no event. It is to end after that.
+    /// Reports to Lambda that this process cannot handle events. It should exit afterwards.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when Lambda does not answer.
+    /// [`Store`](ErrorKind::Store) if Lambda does not respond.
     pub async fn fail_init(&self, message: &str) -> Result<()> {
         self.0.fail_init(message).await
     }
 }
 
-/// What is told of the changes that are not done: one line each, up to a limit.
-fn failures(delivery: &Delivery) -> Vec<String> {
+/// Log lines about failed changes: one per change, up to a limit.
+fn failures(delivery: &BatchDelivery) -> Vec<String> {
     let failed = delivery.failures.iter();
-    // Those behind another of their item were not tried.
-    let tried: Vec<_> = failed.filter(|one| !one.handlers.is_empty()).collect();
-    let mut lines: Vec<String> = tried
+    // Changes behind a failed one of their item were not attempted.
+    let attempted: Vec<_> = failed.filter(|one| !one.handlers.is_empty()).collect();
+    let mut lines: Vec<String> = attempted
         .iter()
-        .take(TOLD_MAX)
+        .take(LOGGED_FAILURES_MAX)
         .map(|one| one.to_string())
         .collect();
-    let untold = delivery.failures.len() - lines.len();
-    if untold > 0 {
+    let remaining = delivery.failures.len() - lines.len();
+    if remaining > 0 {
         lines.push(format!(
-            "more changes are to be sent again: changes={untold}"
+            "further changes must be resent: changes={remaining}"
         ));
     }
     lines
 }
 
-/// Writes a line into the log of the function, which is what it writes on its standard error.
+/// Writes a line to standard error, which is the log of the function.
 fn log(line: &str) {
-    // Nobody could be told that the log is gone.
+    // A failure to log cannot be reported anywhere.
     drop(writeln!(std::io::stderr().lock(), "floe: {line}"));
 }

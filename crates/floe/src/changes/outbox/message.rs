@@ -1,4 +1,4 @@
-//! Messages of the outbox as handlers get them, and the topics that they ask for.
+//! Outbox messages as passed to handlers, and topic filters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use serde::de::DeserializeOwned;
 use super::{OutboxMessage, OutboxRecord};
 use crate::error::Result;
 
-/// A message of the outbox, on its way to a handler.
+/// A message of the outbox, as passed to a handler.
 ///
-/// It may come twice. Who must not act twice remembers the [id](Message::id).
+/// It may be delivered twice. Handlers that must not act twice store the [id](Message::id).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Message {
-    /// The id of the commit that has written it.
+    /// The id of the commit that wrote it.
     pub commit: Arc<str>,
-    /// Its place among the messages of the commit.
-    pub place: usize,
-    /// What it is about.
+    /// The index of the message in the commit.
+    pub index: usize,
+    /// The topic.
     pub topic: String,
     /// When the commit was sent.
     pub created: Timestamp,
@@ -27,21 +27,21 @@ pub struct Message {
 }
 
 impl Message {
-    /// An id that no other message has, and that stays the same when the message comes again.
+    /// The unique id of the message. It stays the same on repeated delivery.
     pub fn id(&self) -> String {
-        format!("{}-{}", self.commit, self.place)
+        format!("{}-{}", self.commit, self.index)
     }
 
-    /// What it says, as the type that was written, or one that is read from the same document.
+    /// Deserializes the content, as the written type or a compatible one.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when the message is of another form.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the content does not match the type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
         self.message.read()
     }
 
-    /// What it says, as it is stored.
+    /// The content as stored.
     pub fn body(&self) -> &floe_store::Value {
         &self.message.body
     }
@@ -51,9 +51,9 @@ impl Message {
         let commit: Arc<str> = record.id.into();
         let messages = record.messages.into_iter().enumerate();
         messages
-            .map(|(place, message)| Self {
+            .map(|(index, message)| Self {
                 commit: commit.clone(),
-                place,
+                index,
                 topic: message.topic.clone(),
                 created: record.created,
                 message: Arc::new(message),
@@ -62,39 +62,39 @@ impl Message {
     }
 }
 
-/// Which topics of the outbox are meant.
+/// A filter of outbox topics.
 ///
-/// From text: one topic, or all that begin so if it ends in `*`.
+/// Converts from text: one topic, or all with a prefix if it ends in `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Topics(Form);
+pub struct Topics(TopicMatch);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Form {
-    One(String),
+enum TopicMatch {
+    Exact(String),
     Prefix(String),
 }
 
 impl Topics {
-    /// This topic, whatever it ends in.
+    /// Matches exactly this topic, even if it ends in `*`.
     pub fn one(topic: impl Into<String>) -> Self {
-        Self(Form::One(topic.into()))
+        Self(TopicMatch::Exact(topic.into()))
     }
 
-    /// All topics that begin so.
+    /// Matches all topics with this prefix.
     pub fn prefix(prefix: impl Into<String>) -> Self {
-        Self(Form::Prefix(prefix.into()))
+        Self(TopicMatch::Prefix(prefix.into()))
     }
 
-    /// Every topic.
+    /// Matches every topic.
     pub fn all() -> Self {
         Self::prefix("")
     }
 
-    /// Whether the topic is meant.
+    /// Whether the filter matches the topic.
     pub fn has(&self, topic: &str) -> bool {
         match &self.0 {
-            Form::One(one) => one == topic,
-            Form::Prefix(prefix) => topic.starts_with(prefix.as_str()),
+            TopicMatch::Exact(one) => one == topic,
+            TopicMatch::Prefix(prefix) => topic.starts_with(prefix.as_str()),
         }
     }
 }
@@ -111,8 +111,8 @@ impl From<&str> for Topics {
 impl fmt::Display for Topics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Form::One(topic) => f.write_str(topic),
-            Form::Prefix(prefix) => write!(f, "{prefix}*"),
+            TopicMatch::Exact(topic) => f.write_str(topic),
+            TopicMatch::Prefix(prefix) => write!(f, "{prefix}*"),
         }
     }
 }

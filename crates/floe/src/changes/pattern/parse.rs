@@ -1,9 +1,9 @@
-//! Reading patterns from JSON, and checking them.
+//! Parses patterns from JSON and validates them.
 
 use floe_store::Number;
 use serde_json::{Map, Value as Json};
 
-use super::rule::{Bound, Form, Plain, Text};
+use super::rule::{Bound, Condition, Scalar, Text};
 use super::{DETAIL, DETAIL_TYPE, Fields, Node, PK_TYPE, Pattern, RECORD, Rule, SK_TYPE, SOURCE};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -17,25 +17,25 @@ const FIELDS: [&str; 7] = [
     "version",
     "resources",
 ];
-/// The fields of what an envelope tells.
+/// The fields of an envelope's detail.
 const DETAIL_FIELDS: [&str; 3] = [PK_TYPE, SK_TYPE, RECORD];
 
 const OR: &str = "$or";
 
 pub(super) fn pattern(json: &str) -> Result<Pattern> {
     let json: Json = serde_json::from_str(json).map_err(|error| {
-        let message = format!("a pattern is JSON: {error}");
+        let message = format!("the pattern is not JSON: {error}");
         Error::new(ErrorKind::InvalidUse, message)
     })?;
     let Json::Object(object) = &json else {
-        return Err(refused("a pattern is an object", "", ""));
+        return Err(invalid("a pattern must be an object", "", ""));
     };
     let root = Node::Object(fields(object, "")?);
     check_fields(&root, &mut Vec::new())?;
     Ok(Pattern { root })
 }
 
-/// Sees that an envelope has a field of this path.
+/// Checks that envelopes have a field with this path.
 pub(super) fn check_path(names: &[&str], path: &str) -> Result<()> {
     let is_known = match names {
         [DETAIL] | [] => false,
@@ -47,17 +47,17 @@ pub(super) fn check_path(names: &[&str], path: &str) -> Result<()> {
     if is_known && !names.contains(&"") {
         return Ok(());
     }
-    Err(refused("no envelope has such a field", "", path))
+    Err(invalid("unknown envelope field", "", path))
 }
 
 pub(super) fn check_rules(rules: &[Rule], path: &str) -> Result<()> {
     if rules.is_empty() {
-        return Err(refused("a field needs at least one rule", "", path));
+        return Err(invalid("a field needs at least one rule", "", path));
     }
     Ok(())
 }
 
-/// Sees that an envelope has every field of which something is said.
+/// Checks that envelopes have every field of the pattern.
 fn check_fields<'n>(node: &'n Node, path: &mut Vec<&'n str>) -> Result<()> {
     match node {
         Node::Leaf(_) => check_path(path, &path.join(".")),
@@ -75,7 +75,7 @@ fn check_fields<'n>(node: &'n Node, path: &mut Vec<&'n str>) -> Result<()> {
 
 fn fields(object: &Map<String, Json>, at: &str) -> Result<Fields> {
     if object.is_empty() {
-        return Err(refused("an object in a pattern has fields", "", at));
+        return Err(invalid("an object in a pattern must have fields", "", at));
     }
     let mut fields = Fields::default();
     for (name, json) in object {
@@ -90,8 +90,10 @@ fn fields(object: &Map<String, Json>, at: &str) -> Result<Fields> {
         }
         let node = match json {
             Json::Object(object) => Node::Object(self::fields(object, &at)?),
-            Json::Array(list) => Node::Leaf(each(list, &at, |json, at| form(json, at).map(Rule))?),
-            _ => return Err(refused("a value stands in a list", "", &at)),
+            Json::Array(list) => {
+                Node::Leaf(each(list, &at, |json, at| condition(json, at).map(Rule))?)
+            }
+            _ => return Err(invalid("values must be in a list", "", &at)),
         };
         fields.fields.push((name.clone(), node));
     }
@@ -100,37 +102,39 @@ fn fields(object: &Map<String, Json>, at: &str) -> Result<Fields> {
 
 fn choice(json: &Json, at: &str) -> Result<Vec<Node>> {
     let list = json.as_array().filter(|list| list.len() > 1);
-    let list = list.ok_or_else(|| refused("$or is a list of two patterns or more", "", at))?;
-    let pattern = |(place, json): (usize, &Json)| match json {
-        Json::Object(object) => fields(object, &format!("{at}[{place}]")).map(Node::Object),
-        _ => Err(refused("$or is a list of objects", "", at)),
+    let list = list.ok_or_else(|| invalid("$or needs a list of at least two patterns", "", at))?;
+    let pattern = |(index, json): (usize, &Json)| match json {
+        Json::Object(object) => fields(object, &format!("{at}[{index}]")).map(Node::Object),
+        _ => Err(invalid("$or needs a list of objects", "", at)),
     };
     list.iter().enumerate().map(pattern).collect()
 }
 
 fn each<T>(list: &[Json], at: &str, read: impl Fn(&Json, &str) -> Result<T>) -> Result<Vec<T>> {
     if list.is_empty() {
-        return Err(refused("a list in a pattern has values", "", at));
+        return Err(invalid("a list in a pattern must not be empty", "", at));
     }
-    let places = list.iter().enumerate();
-    places
-        .map(|(place, json)| read(json, &format!("{at}[{place}]")))
+    let entries = list.iter().enumerate();
+    entries
+        .map(|(index, json)| read(json, &format!("{at}[{index}]")))
         .collect()
 }
 
-fn form(json: &Json, at: &str) -> Result<Form> {
+fn condition(json: &Json, at: &str) -> Result<Condition> {
     let Json::Object(object) = json else {
-        return plain(json, at).map(Form::Is);
+        return scalar(json, at).map(Condition::Is);
     };
     let (name, json) = only(object, at)?;
     Ok(match name {
         "exists" => {
             let exists = json.as_bool();
-            Form::Exists(exists.ok_or_else(|| refused("exists is true or false", "", at))?)
+            Condition::Exists(
+                exists.ok_or_else(|| invalid("exists must be true or false", "", at))?,
+            )
         }
-        "numeric" => Form::Numeric(bounds(json, at)?),
-        "anything-but" => Form::AnythingBut(excluded(json, at)?),
-        _ => Form::Text(comparison(name, json, at)?),
+        "numeric" => Condition::Numeric(bounds(json, at)?),
+        "anything-but" => Condition::AnythingBut(anything_but(json, at)?),
+        _ => Condition::Text(comparison(name, json, at)?),
     })
 }
 
@@ -139,17 +143,23 @@ fn only<'j>(object: &'j Map<String, Json>, at: &str) -> Result<(&'j str, &'j Jso
     let mut fields = object.iter();
     match (fields.next(), fields.next()) {
         (Some((name, json)), None) => Ok((name, json)),
-        _ => Err(refused("a comparison has one field", "", at)),
+        _ => Err(invalid("a comparison must have one field", "", at)),
     }
 }
 
-fn plain(json: &Json, at: &str) -> Result<Plain> {
+fn scalar(json: &Json, at: &str) -> Result<Scalar> {
     Ok(match json {
-        Json::String(text) => Plain::Text(text.clone()),
-        Json::Bool(flag) => Plain::Bool(*flag),
-        Json::Null => Plain::Null,
-        Json::Number(_) => Plain::Number(number(json, at)?),
-        _ => return Err(refused("a list holds values and comparisons", "", at)),
+        Json::String(text) => Scalar::Text(text.clone()),
+        Json::Bool(flag) => Scalar::Bool(*flag),
+        Json::Null => Scalar::Null,
+        Json::Number(_) => Scalar::Number(number(json, at)?),
+        _ => {
+            return Err(invalid(
+                "a list may contain values and comparisons only",
+                "",
+                at,
+            ));
+        }
     })
 }
 
@@ -168,11 +178,11 @@ fn comparison(name: &str, json: &Json, at: &str) -> Result<Text> {
         "anything-but",
         "exists",
     ];
-    let refused = |reason: &str| refused(reason, &format!("comparison={name}"), at);
+    let invalid = |reason: &str| invalid(reason, &format!("comparison={name}"), at);
     if !known.contains(&name) {
-        return Err(refused("no such comparison"));
+        return Err(invalid("unknown comparison"));
     }
-    let text = text.ok_or_else(|| refused("it compares with text"))?;
+    let text = text.ok_or_else(|| invalid("the comparison needs text"))?;
     let text = text.to_owned();
     Ok(match (name, ignores_case) {
         ("prefix", false) => Text::Prefix(text),
@@ -181,24 +191,24 @@ fn comparison(name: &str, json: &Json, at: &str) -> Result<Text> {
         ("suffix", true) => Text::SuffixIgnoreCase(text),
         ("equals-ignore-case", false) => Text::EqualsIgnoreCase(text),
         ("wildcard", false) => Text::Wildcard(parts(&text, at)?),
-        _ => return Err(refused("it cannot stand here")),
+        _ => return Err(invalid("the comparison is not allowed here")),
     })
 }
 
-/// What anything may be but.
-fn excluded(json: &Json, at: &str) -> Result<Vec<Form>> {
+/// The conditions of an `anything-but`.
+fn anything_but(json: &Json, at: &str) -> Result<Vec<Condition>> {
     let at = format!("{at}.anything-but");
     match json {
         Json::Object(object) => {
             let (name, json) = only(object, &at)?;
-            let text = |json: &Json, at: &str| comparison(name, json, at).map(Form::Text);
+            let text = |json: &Json, at: &str| comparison(name, json, at).map(Condition::Text);
             match json {
                 Json::Array(list) => each(list, &at, text),
                 json => Ok(vec![text(json, &at)?]),
             }
         }
-        Json::Array(list) => each(list, &at, |json, at| plain(json, at).map(Form::Is)),
-        json => Ok(vec![Form::Is(plain(json, &at)?)]),
+        Json::Array(list) => each(list, &at, |json, at| scalar(json, at).map(Condition::Is)),
+        json => Ok(vec![Condition::Is(scalar(json, &at)?)]),
     }
 }
 
@@ -206,8 +216,8 @@ fn excluded(json: &Json, at: &str) -> Result<Vec<Form>> {
 fn bounds(json: &Json, at: &str) -> Result<Vec<(Bound, Number)>> {
     let list = json.as_array().map(Vec::as_slice).unwrap_or_default();
     let malformed = || {
-        let reason = "numeric is `=` or a bound with a number, or a lower and an upper one";
-        refused(reason, "", at)
+        let reason = "numeric must be `=` or a bound with a number, or a lower and an upper bound";
+        invalid(reason, "", at)
     };
     if list.is_empty() || !list.len().is_multiple_of(2) {
         return Err(malformed());
@@ -240,25 +250,25 @@ fn bounds(json: &Json, at: &str) -> Result<Vec<(Bound, Number)>> {
 fn number(json: &Json, at: &str) -> Result<Number> {
     let text = match json {
         Json::Number(number) => number.to_string(),
-        _ => return Err(refused("a bound is a number", "", at)),
+        _ => return Err(invalid("a bound must be a number", "", at)),
     };
     let number = text.parse();
-    number.map_err(|_| refused("the number cannot be stored", &format!("value={text}"), at))
+    number.map_err(|_| invalid("the number cannot be stored", &format!("value={text}"), at))
 }
 
-/// The parts of a text between its `*`.
+/// Splits a wildcard at each `*`.
 fn parts(text: &str, at: &str) -> Result<Vec<String>> {
     let (mut parts, mut part) = (Vec::new(), String::new());
-    let mut signs = text.chars().peekable();
-    while let Some(sign) = signs.next() {
+    let mut chars = text.chars().peekable();
+    while let Some(sign) = chars.next() {
         match sign {
-            '*' if signs.peek() == Some(&'*') => {
-                return Err(refused("a wildcard has no `*` beside another", "", at));
+            '*' if chars.peek() == Some(&'*') => {
+                return Err(invalid("a wildcard must not contain `**`", "", at));
             }
             '*' => parts.push(std::mem::take(&mut part)),
-            '\\' => match signs.next() {
+            '\\' => match chars.next() {
                 Some(sign @ ('*' | '\\')) => part.push(sign),
-                _ => return Err(refused("`\\` stands before `*` or `\\`", "", at)),
+                _ => return Err(invalid("`\\` must be followed by `*` or `\\`", "", at)),
             },
             sign => part.push(sign),
         }
@@ -267,7 +277,7 @@ fn parts(text: &str, at: &str) -> Result<Vec<String>> {
     Ok(parts)
 }
 
-fn refused(reason: &str, fact: &str, at: &str) -> Error {
+fn invalid(reason: &str, fact: &str, at: &str) -> Error {
     let at = if at.is_empty() {
         ""
     } else {

@@ -1,35 +1,35 @@
-//! Rules: what a value must be.
+//! Rules: conditions on values.
 
 use std::cmp::Ordering;
 
 use floe_store::Number;
 use serde_json::Value as Json;
 
-/// What a value of the envelope must be.
+/// A condition on a value of the envelope.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule(pub(super) Form);
+pub struct Rule(pub(super) Condition);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
-    Is(Plain),
+pub(super) enum Condition {
+    Is(Scalar),
     Text(Text),
-    /// All of these bounds hold.
+    /// All bounds hold.
     Numeric(Vec<(Bound, Number)>),
-    /// It is there, and none of these.
-    AnythingBut(Vec<Form>),
+    /// The value exists and satisfies none of these.
+    AnythingBut(Vec<Condition>),
     Exists(bool),
 }
 
-/// A value without parts.
+/// A scalar value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Plain {
+pub(super) enum Scalar {
     Text(String),
     Number(Number),
     Bool(bool),
     Null,
 }
 
-/// How text is compared.
+/// A comparison of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Text {
     Prefix(String),
@@ -37,7 +37,7 @@ pub(super) enum Text {
     Suffix(String),
     SuffixIgnoreCase(String),
     EqualsIgnoreCase(String),
-    /// The parts between the signs that stand for anything.
+    /// The literal parts between the asterisks.
     Wildcard(Vec<String>),
 }
 
@@ -51,118 +51,120 @@ pub(super) enum Bound {
 }
 
 impl Rule {
-    /// This value.
+    /// Matches this value.
     pub fn is(value: impl Into<Self>) -> Self {
         value.into()
     }
 
-    /// The null value.
+    /// Matches the null value.
     pub const fn null() -> Self {
-        Self(Form::Is(Plain::Null))
+        Self(Condition::Is(Scalar::Null))
     }
 
-    /// Text that begins so.
+    /// Matches text with this prefix.
     pub fn prefix(prefix: impl Into<String>) -> Self {
-        Self(Form::Text(Text::Prefix(prefix.into())))
+        Self(Condition::Text(Text::Prefix(prefix.into())))
     }
 
-    /// Text that ends so.
+    /// Matches text with this suffix.
     pub fn suffix(suffix: impl Into<String>) -> Self {
-        Self(Form::Text(Text::Suffix(suffix.into())))
+        Self(Condition::Text(Text::Suffix(suffix.into())))
     }
 
-    /// This text, in whatever case.
+    /// Matches this text, ignoring case.
     pub fn equals_ignore_case(text: impl Into<String>) -> Self {
-        Self(Form::Text(Text::EqualsIgnoreCase(text.into())))
+        Self(Condition::Text(Text::EqualsIgnoreCase(text.into())))
     }
 
-    /// A value that is there, and to which none of these applies.
+    /// Matches a present value that none of these rules matches.
     pub fn anything_but(rules: impl IntoIterator<Item = impl Into<Self>>) -> Self {
         let rules = rules.into_iter().map(|rule| rule.into().0);
-        Self(Form::AnythingBut(rules.collect()))
+        Self(Condition::AnythingBut(rules.collect()))
     }
 
-    /// A number that is less.
+    /// Matches numbers below the bound.
     pub fn below(bound: impl Into<Number>) -> Self {
-        Self(Form::Numeric(vec![(Bound::Less, bound.into())]))
+        Self(Condition::Numeric(vec![(Bound::Less, bound.into())]))
     }
 
-    /// A number that is not more.
+    /// Matches numbers up to the bound.
     pub fn at_most(bound: impl Into<Number>) -> Self {
-        Self(Form::Numeric(vec![(Bound::AtMost, bound.into())]))
+        Self(Condition::Numeric(vec![(Bound::AtMost, bound.into())]))
     }
 
-    /// A number that is more.
+    /// Matches numbers above the bound.
     pub fn above(bound: impl Into<Number>) -> Self {
-        Self(Form::Numeric(vec![(Bound::More, bound.into())]))
+        Self(Condition::Numeric(vec![(Bound::More, bound.into())]))
     }
 
-    /// A number that is not less.
+    /// Matches numbers from the bound.
     pub fn at_least(bound: impl Into<Number>) -> Self {
-        Self(Form::Numeric(vec![(Bound::AtLeast, bound.into())]))
+        Self(Condition::Numeric(vec![(Bound::AtLeast, bound.into())]))
     }
 
-    /// A number that is neither less than the first nor more than the second.
+    /// Matches numbers from `low` to `high`, inclusive.
     pub fn between(low: impl Into<Number>, high: impl Into<Number>) -> Self {
-        Self(Form::Numeric(vec![
+        Self(Condition::Numeric(vec![
             (Bound::AtLeast, low.into()),
             (Bound::AtMost, high.into()),
         ]))
     }
 
-    /// Whatever is there.
+    /// Matches any present value.
     pub const fn exists() -> Self {
-        Self(Form::Exists(true))
+        Self(Condition::Exists(true))
     }
 
-    /// Nothing is there.
+    /// Matches an absent value.
     pub const fn absent() -> Self {
-        Self(Form::Exists(false))
+        Self(Condition::Exists(false))
     }
 
-    /// Whether it holds of the values of a field, of which one is enough.
+    /// Whether the rule matches the values of a field, one of which is enough.
     pub(super) fn matches(&self, values: &[&Json], name: &str) -> bool {
         match &self.0 {
-            Form::Exists(exists) => *exists != values.is_empty(),
-            form => values.iter().any(|value| form.holds(value, name)),
+            Condition::Exists(exists) => *exists != values.is_empty(),
+            condition => values.iter().any(|value| condition.holds(value, name)),
         }
     }
 }
 
 impl From<&str> for Rule {
     fn from(text: &str) -> Self {
-        Self(Form::Is(Plain::Text(text.to_owned())))
+        Self(Condition::Is(Scalar::Text(text.to_owned())))
     }
 }
 
 impl From<i64> for Rule {
     fn from(number: i64) -> Self {
-        Self(Form::Is(Plain::Number(Number::from(number))))
+        Self(Condition::Is(Scalar::Number(Number::from(number))))
     }
 }
 
 impl From<bool> for Rule {
     fn from(flag: bool) -> Self {
-        Self(Form::Is(Plain::Bool(flag)))
+        Self(Condition::Is(Scalar::Bool(flag)))
     }
 }
 
-impl Form {
+impl Condition {
     fn holds(&self, value: &Json, name: &str) -> bool {
         match self {
-            Self::Is(plain) => plain.equals(value, name),
+            Self::Is(scalar) => scalar.equals(value, name),
             Self::Text(text) => value.as_str().is_some_and(|value| text.matches(value)),
             Self::Numeric(bounds) => number(value, name).is_some_and(|number| {
                 let mut bounds = bounds.iter();
                 bounds.all(|(bound, limit)| bound.admits(number.cmp(limit)))
             }),
-            Self::AnythingBut(forms) => !forms.iter().any(|form| form.holds(value, name)),
+            Self::AnythingBut(conditions) => !conditions
+                .iter()
+                .any(|condition| condition.holds(value, name)),
             Self::Exists(exists) => *exists,
         }
     }
 }
 
-impl Plain {
+impl Scalar {
     fn equals(&self, value: &Json, name: &str) -> bool {
         match (self, value) {
             (Self::Text(text), Json::String(value)) => text == value,
@@ -174,7 +176,7 @@ impl Plain {
     }
 }
 
-/// The number of a value: itself, or the text of an attribute that is a number.
+/// The number in a value: a JSON number, or the text of an `N` attribute.
 fn number(value: &Json, name: &str) -> Option<Number> {
     match value {
         Json::Number(number) => number.to_string().parse().ok(),
@@ -212,7 +214,7 @@ fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// Whether the text begins with the first part, ends with the last, and has the others in between in their order.
+/// Whether the text starts with the first part, ends with the last, and contains the others in order between them.
 fn matches_parts(parts: &[String], text: &str) -> bool {
     let Some((first, rest)) = parts.split_first() else {
         return text.is_empty();
@@ -224,9 +226,9 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
         return text.is_empty();
     };
     for part in middle {
-        // The first place is the best one: it leaves most of the text.
+        // The first occurrence leaves the most text for the remaining parts.
         match text.split_once(part.as_str()) {
-            Some((_, behind)) => text = behind,
+            Some((_, after)) => text = after,
             None => return false,
         }
     }

@@ -1,4 +1,4 @@
-//! What patterns match, and which are refused.
+//! Matching of patterns, and validation errors.
 
 use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use floe_store::table::StreamView;
@@ -7,7 +7,7 @@ use floe_store::{Item, Number, Timestamp, Value};
 use super::*;
 use crate::changes::Change;
 
-/// The removal of a layer that has expired.
+/// The removal of an expired layer.
 fn envelope() -> Envelope {
     let keys = Item::new()
         .with("pk", "lyr#eu-west-1.numpy")
@@ -41,13 +41,13 @@ fn check(pattern: &str, expected: bool) {
     assert_eq!(parsed.matches(&envelope()), expected, "{pattern}");
 }
 
-/// A pattern of one field of the item that was removed.
+/// A pattern on one field of the removed item.
 fn of_item(field: &str) -> String {
     format!(r#"{{"detail":{{"record":{{"dynamodb":{{"OldImage":{{{field}}}}}}}}}}}"#)
 }
 
 #[test]
-fn the_rule_of_the_seed_matches_removed_layers() {
+fn layer_rule_matches_removed_layers() {
     check(
         r#"{"source":["klayers"],"detail-type":["REMOVE"],"detail":{"pk_type":["lyr"]}}"#,
         true,
@@ -115,7 +115,7 @@ fn values_match_by_each_comparison() {
         (r#""size":{"N":[512]}"#, true),
         (r#""size":{"N":[512.0]}"#, true),
         (r#""size":{"N":[{"anything-but":[512,513]}]}"#, false),
-        // A text that looks like a number is none.
+        // Text that looks like a number is not a number.
         (r#""pk":{"S":[{"numeric":[">",0]}]}"#, false),
         (r#""live":{"BOOL":[true]}"#, true),
         (r#""live":{"BOOL":[false]}"#, false),
@@ -130,15 +130,15 @@ fn values_match_by_each_comparison() {
 }
 
 #[test]
-fn what_is_there_and_what_is_not() {
+fn exists_and_absent_values() {
     for (field, expected) in [
         (r#""rgn":{"S":[{"exists":true}]}"#, true),
         (r#""rgn":{"S":[{"exists":false}]}"#, false),
         (r#""other":{"S":[{"exists":true}]}"#, false),
         (r#""other":{"S":[{"exists":false}]}"#, true),
-        // Only a value is there: an object is none.
+        // Objects do not count as values.
         (r#""rgn":[{"exists":true}]"#, false),
-        // What is anything but something is there.
+        // `anything-but` requires a present value.
         (r#""other":{"S":[{"anything-but":"x"}]}"#, false),
         (r#""other":{"S":["x",{"exists":false}]}"#, true),
         (r#""other":{"S":[null]}"#, false),
@@ -156,7 +156,7 @@ fn what_is_there_and_what_is_not() {
 }
 
 #[test]
-fn one_of_several_patterns_is_enough() {
+fn or_matches_if_one_pattern_matches() {
     check(
         r#"{"$or":[{"source":["x"]},{"detail-type":["REMOVE"]}]}"#,
         true,
@@ -173,7 +173,7 @@ fn one_of_several_patterns_is_enough() {
         r#"{"source":["x"],"$or":[{"detail":{"pk_type":["lyr"]}},{"detail-type":["REMOVE"]}]}"#,
         false,
     );
-    // One says something of the record, the other does not.
+    // One pattern has rules on the record, the other does not.
     check(
         r#"{"$or":[{"source":["x"]},{"detail":{"record":{"eventName":["INSERT"]}}}]}"#,
         false,
@@ -185,7 +185,7 @@ fn one_of_several_patterns_is_enough() {
 }
 
 #[test]
-fn numbers_keep_all_their_digits() {
+fn numbers_keep_all_digits() {
     let bound: Number = "12345678901234567890.123456788".parse().unwrap();
     let path = "detail.record.dynamodb.OldImage.precise.N";
     let above = Pattern::any().field(path, [Rule::above(bound)]).unwrap();
@@ -195,7 +195,7 @@ fn numbers_keep_all_their_digits() {
 }
 
 #[test]
-fn built_patterns_are_those_that_are_read() {
+fn built_patterns_equal_parsed_patterns() {
     let built = Pattern::any()
         .source("klayers")
         .kind(ChangeKind::Remove)
@@ -213,7 +213,7 @@ fn built_patterns_are_those_that_are_read() {
     );
     let read = read.unwrap();
     assert!(built.matches(&envelope()) && read.matches(&envelope()));
-    // Objects are read in the order of their names.
+    // Objects are parsed in the order of their names.
     assert_eq!(sorted(built), sorted(read));
     let either = Pattern::any().one_of([Pattern::any().source("x"), Pattern::any().pk_type("lyr")]);
     assert!(either.matches(&envelope()));
@@ -246,86 +246,83 @@ fn sorted(pattern: Pattern) -> Pattern {
 }
 
 #[test]
-fn a_pattern_of_another_form_is_refused_with_the_place() {
+fn invalid_patterns_are_rejected_with_the_path() {
     for (pattern, expected) in [
         (
             "",
-            "a pattern is JSON: EOF while parsing a value at line 1 column 0",
+            "the pattern is not JSON: EOF while parsing a value at line 1 column 0",
         ),
-        ("[]", "a pattern is an object"),
-        ("{}", "an object in a pattern has fields"),
-        (r#"{"source":"x"}"#, "a value stands in a list: at=source"),
+        ("[]", "a pattern must be an object"),
+        ("{}", "an object in a pattern must have fields"),
+        (r#"{"source":"x"}"#, "values must be in a list: at=source"),
         (
             r#"{"source":[]}"#,
-            "a list in a pattern has values: at=source",
+            "a list in a pattern must not be empty: at=source",
         ),
         (
             r#"{"source":[["x"]]}"#,
-            "a list holds values and comparisons: at=source[0]",
+            "a list may contain values and comparisons only: at=source[0]",
         ),
         (
             r#"{"detail_type":["x"]}"#,
-            "no envelope has such a field: at=detail_type",
+            "unknown envelope field: at=detail_type",
         ),
-        (
-            r#"{"detail":["x"]}"#,
-            "no envelope has such a field: at=detail",
-        ),
+        (r#"{"detail":["x"]}"#, "unknown envelope field: at=detail"),
         (
             r#"{"detail":{"state":["x"]}}"#,
-            "no envelope has such a field: at=detail.state",
+            "unknown envelope field: at=detail.state",
         ),
         (
             r#"{"detail":{"record":["x"]}}"#,
-            "no envelope has such a field: at=detail.record",
+            "unknown envelope field: at=detail.record",
         ),
         (
             r#"{"detail":{}}"#,
-            "an object in a pattern has fields: at=detail",
+            "an object in a pattern must have fields: at=detail",
         ),
         (
             r#"{"$or":[{"source":["x"]}]}"#,
-            "$or is a list of two patterns or more: at=$or",
+            "$or needs a list of at least two patterns: at=$or",
         ),
         (
             r#"{"$or":[{"source":["x"]},7]}"#,
-            "$or is a list of objects: at=$or",
+            "$or needs a list of objects: at=$or",
         ),
         (
             r#"{"$or":[{"source":["x"]},{"a":["x"]}]}"#,
-            "no envelope has such a field: at=a",
+            "unknown envelope field: at=a",
         ),
         (
             r#"{"source":[{"cidr":"10.0.0.0/8"}]}"#,
-            "no such comparison: comparison=cidr at=source[0]",
+            "unknown comparison: comparison=cidr at=source[0]",
         ),
         (
             r#"{"source":["a",{"prefix":7}]}"#,
-            "it compares with text: comparison=prefix at=source[1]",
+            "the comparison needs text: comparison=prefix at=source[1]",
         ),
         (
             r#"{"source":[{"prefix":"a","suffix":"b"}]}"#,
-            "a comparison has one field: at=source[0]",
+            "a comparison must have one field: at=source[0]",
         ),
         (
             r#"{"source":[{"exists":"yes"}]}"#,
-            "exists is true or false: at=source[0]",
+            "exists must be true or false: at=source[0]",
         ),
         (
             r#"{"source":[{"anything-but":[]}]}"#,
-            "a list in a pattern has values: at=source[0].anything-but",
+            "a list in a pattern must not be empty: at=source[0].anything-but",
         ),
         (
             r#"{"source":[{"anything-but":{"numeric":["=",1]}}]}"#,
-            "it cannot stand here: comparison=numeric at=source[0].anything-but[0]",
+            "the comparison is not allowed here: comparison=numeric at=source[0].anything-but[0]",
         ),
         (
             r#"{"source":[{"wildcard":"a**"}]}"#,
-            "a wildcard has no `*` beside another: at=source[0]",
+            "a wildcard must not contain `**`: at=source[0]",
         ),
         (
             r#"{"source":[{"wildcard":{"equals-ignore-case":"a"}}]}"#,
-            "it cannot stand here: comparison=wildcard at=source[0]",
+            "the comparison is not allowed here: comparison=wildcard at=source[0]",
         ),
     ] {
         let error = Pattern::parse(pattern).unwrap_err();
@@ -347,10 +344,7 @@ fn a_pattern_of_another_form_is_refused_with_the_place() {
     let error = Pattern::any()
         .field("detail.level", [Rule::exists()])
         .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "no envelope has such a field: at=detail.level"
-    );
+    assert_eq!(error.to_string(), "unknown envelope field: at=detail.level");
     let error = Pattern::any().field("detail.record.a", []).unwrap_err();
     assert_eq!(
         error.to_string(),

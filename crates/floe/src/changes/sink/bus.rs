@@ -1,8 +1,8 @@
-//! An event bus: envelopes as entries, several with one request.
+//! Sends envelopes to an event bus, several entries per request.
 //!
-//! Amazon EventBridge takes up to 10 entries and 256 KB with a request, and may refuse some of them. Changes that are sent at
-//! the same time share a request; what was refused is sent again, alone or with others, by whoever runs the router. The
-//! bus itself is behind [`EventBus`](floe_store::bus::EventBus): with the feature `eventbridge`, `floe::db::EventBridge` is one.
+//! Amazon EventBridge accepts up to 10 entries and 256 KB per request, and may reject some of them. Changes that are
+//! sent concurrently share a request; rejected entries are retried by the consumer or receiver. The bus implements
+//! [`EventBus`](floe_store::bus::EventBus): with the feature `eventbridge`, `floe::db::EventBridge` does.
 
 use std::sync::Mutex;
 
@@ -12,10 +12,10 @@ use tokio::sync::{Mutex as AsyncMutex, oneshot};
 
 use super::Sink;
 use crate::changes::envelope::Envelope;
-use crate::changes::handler::{Failure, Handled};
+use crate::changes::handler::{Failure, HandlerResult};
 use crate::lock::lock;
 
-/// A sink that puts changes on an event bus.
+/// A sink that sends changes to an event bus.
 ///
 /// ```
 /// use floe::changes::sink::ToBus;
@@ -35,33 +35,33 @@ use crate::lock::lock;
 #[derive(Debug)]
 pub struct ToBus<B> {
     bus: B,
-    waiting: Mutex<Vec<Waiting>>,
-    /// Who has it sends, for the others as well.
+    queue: Mutex<Vec<QueuedEntry>>,
+    /// The lock holder sends entries for all callers.
     sending: AsyncMutex<()>,
 }
 
-/// An entry that is to be sent, and who is told what became of it.
+/// An entry to send, and the channel for its result.
 #[derive(Debug)]
-struct Waiting {
+struct QueuedEntry {
     entry: BusEntry,
-    tell: oneshot::Sender<Handled>,
+    responder: oneshot::Sender<HandlerResult>,
 }
 
 impl<B: EventBus> ToBus<B> {
-    /// Puts changes on this bus.
+    /// Sends changes to this bus.
     pub fn new(bus: B) -> Self {
         Self {
             bus,
-            waiting: Mutex::default(),
+            queue: Mutex::default(),
             sending: AsyncMutex::default(),
         }
     }
 
-    /// The next entries that fit into one request.
-    fn take(&self) -> Vec<Waiting> {
-        let mut waiting = lock(&self.waiting);
-        // Who does not wait any more is not sent for.
-        waiting.retain(|waiting| !waiting.tell.is_closed());
+    /// Takes the next entries that fit into one request.
+    fn take(&self) -> Vec<QueuedEntry> {
+        let mut waiting = lock(&self.queue);
+        // Entries of cancelled callers are not sent.
+        waiting.retain(|waiting| !waiting.responder.is_closed());
         let (mut count, mut bytes) = (0, 0);
         for waiting in waiting.iter().take(BUS_ENTRIES_MAX) {
             bytes += waiting.entry.bytes();
@@ -73,33 +73,33 @@ impl<B: EventBus> ToBus<B> {
         waiting.drain(..count).collect()
     }
 
-    /// Sends what fits into one request.
-    async fn send_some(&self) {
+    /// Sends one request.
+    async fn send_batch(&self) {
         let batch = self.take();
         if batch.is_empty() {
             return;
         }
         let entries = batch.iter().map(|waiting| waiting.entry.clone()).collect();
         let outcomes = self.bus.put_events(entries).await;
-        for (place, waiting) in batch.into_iter().enumerate() {
+        for (index, waiting) in batch.into_iter().enumerate() {
             let outcome = match &outcomes {
-                Ok(outcomes) => match outcomes.get(place) {
+                Ok(outcomes) => match outcomes.get(index) {
                     Some(Ok(())) => Ok(()),
-                    Some(Err(reason)) => Err(Failure::new(format!("the bus refuses: {reason}"))),
-                    None => Err(Failure::new(
-                        "the bus does not tell what became of the entry",
-                    )),
+                    Some(Err(reason)) => Err(Failure::new(format!(
+                        "the bus rejected the entry: {reason}"
+                    ))),
+                    None => Err(Failure::new("the bus returned no result for the entry")),
                 },
                 Err(error) => Err(Failure::from(error.clone())),
             };
-            // Who does not wait any more sends it again.
-            drop(waiting.tell.send(outcome));
+            // A cancelled caller sends the entry again later.
+            drop(waiting.responder.send(outcome));
         }
     }
 }
 
 impl<B: EventBus> Sink for ToBus<B> {
-    fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled> {
+    fn send(&self, envelope: Envelope) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async move {
             let entry = entry(&envelope);
             if entry.bytes() > BUS_BYTES_MAX {
@@ -108,17 +108,17 @@ impl<B: EventBus> Sink for ToBus<B> {
                     "the change is too large for the bus: bytes={bytes} bytes_max={BUS_BYTES_MAX}"
                 )));
             }
-            let (tell, mut told) = oneshot::channel();
-            lock(&self.waiting).push(Waiting { entry, tell });
-            let dropped = |_| Failure::new("whoever sent it has gone away");
+            let (responder, mut response) = oneshot::channel();
+            lock(&self.queue).push(QueuedEntry { entry, responder });
+            let dropped = |_| Failure::new("the request was dropped");
             loop {
                 let turn = self.sending.lock().await;
-                match told.try_recv() {
+                match response.try_recv() {
                     Ok(outcome) => return outcome,
                     Err(oneshot::error::TryRecvError::Closed) => return Err(dropped(())),
                     Err(oneshot::error::TryRecvError::Empty) => {}
                 }
-                self.send_some().await;
+                self.send_batch().await;
                 drop(turn);
             }
         })

@@ -1,7 +1,7 @@
-//! JSON lines: each change's envelope on a line, appended to a file or printed.
+//! JSON lines: one envelope per line, appended to a file or printed.
 //!
-//! Lines are gathered in memory, and written and synced together before a checkpoint passes them. So what a checkpoint has
-//! passed is on disk, and a line that was cut off by a crash comes again: it is taken away when the file is opened.
+//! Lines are buffered, and written and synced together before a checkpoint passes them. Changes before a checkpoint
+//! are thus on disk, and a line torn by a crash is delivered again: it is removed when the file is opened.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 
 use super::Sink;
 use crate::changes::envelope::Envelope;
-use crate::changes::handler::{Failure, Handled};
+use crate::changes::handler::{Failure, HandlerResult};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::lock;
 
-/// How many bytes of lines are gathered before they are written without being asked.
-const GATHERED_BYTES_MAX: usize = 8 << 20;
+/// Size of the buffer that triggers a write before the next flush.
+const BUFFER_BYTES_MAX: usize = 8 << 20;
 
 /// A sink of JSON lines.
 ///
@@ -37,8 +37,8 @@ pub struct JsonLines(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Lines that are not written.
-    gathered: Mutex<Vec<u8>>,
+    /// Lines that are not written yet.
+    buffer: Mutex<Vec<u8>>,
     output: Mutex<Output>,
 }
 
@@ -46,54 +46,51 @@ struct Inner {
 enum Output {
     File {
         file: File,
-        /// Up to where the lines are whole and synced.
+        /// The length of complete, synced lines.
         length: u64,
     },
     Stdout,
 }
 
 impl JsonLines {
-    /// Appends to this file, which is made if it is missing. A last line without an end is taken away.
+    /// Appends to this file and creates it if it is missing. An incomplete last line is removed.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the file cannot be opened.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the file cannot be opened.
     pub fn append(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let output = open(path).map_err(|error| {
-            let message = format!(
-                "the file cannot be opened, {error}: path={}",
-                path.display()
-            );
+            let message = format!("cannot open the file, {error}: path={}", path.display());
             Error::new(ErrorKind::InvalidUse, message)
         })?;
         Ok(Self::new(output))
     }
 
-    /// Prints the lines.
+    /// Prints the lines to standard output.
     pub fn stdout() -> Self {
         Self::new(Output::Stdout)
     }
 
     fn new(output: Output) -> Self {
         Self(Arc::new(Inner {
-            gathered: Mutex::default(),
+            buffer: Mutex::default(),
             output: Mutex::new(output),
         }))
     }
 
-    /// Writes what is gathered, on a thread of its own: syncing takes its time. What fails stays gathered.
-    async fn write(&self) -> Handled {
-        let (tell, told) = oneshot::channel();
+    /// Writes the buffer, on a separate thread because syncing blocks. After a failure, the lines stay buffered.
+    async fn write(&self) -> HandlerResult {
+        let (sender, receiver) = oneshot::channel();
         let inner = self.0.clone();
         let thread = std::thread::Builder::new().name("floe-lines".to_owned());
-        thread.spawn(move || drop(tell.send(inner.write())))?;
-        told.await?.map_err(Failure::new)
+        thread.spawn(move || drop(sender.send(inner.write())))?;
+        receiver.await?.map_err(Failure::new)
     }
 }
 
-/// Opens a file, and cuts off what stands behind the end of its last whole line if it is the beginning of a line as this
-/// sink writes them. A file that ends in another way is not one of this sink, and is left as it is.
+/// Opens a file, and truncates an incomplete last line if it starts like a line of this sink. A file with another end
+/// was not written by this sink and is left unchanged.
 fn open(path: &Path) -> io::Result<Output> {
     let mut file = File::options()
         .create(true)
@@ -101,7 +98,7 @@ fn open(path: &Path) -> io::Result<Output> {
         .read(true)
         .write(true)
         .open(path)?;
-    let length = whole_lines(&mut file)?;
+    let length = complete_lines_length(&mut file)?;
     file.seek(SeekFrom::Start(length))?;
     let mut first = Vec::new();
     (&mut file).take(1).read_to_end(&mut first)?;
@@ -114,8 +111,8 @@ fn open(path: &Path) -> io::Result<Output> {
     Ok(Output::File { file, length })
 }
 
-/// Up to where the lines of a file are whole.
-fn whole_lines(file: &mut File) -> io::Result<u64> {
+/// The length of the complete lines of a file.
+fn complete_lines_length(file: &mut File) -> io::Result<u64> {
     const BLOCK: u64 = 64 << 10;
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut block = Vec::new();
@@ -124,8 +121,8 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
         file.seek(SeekFrom::Start(start))?;
         block.clear();
         file.take(end - start).read_to_end(&mut block)?;
-        if let Some(place) = block.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + place as u64 + 1);
+        if let Some(index) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + index as u64 + 1);
         }
         end = start;
     }
@@ -133,18 +130,18 @@ fn whole_lines(file: &mut File) -> io::Result<u64> {
 }
 
 impl Inner {
-    /// Writes what is gathered. Others wait, so that lines stay in their order.
+    /// Writes the buffer. Concurrent writers wait, so that lines stay in order.
     fn write(&self) -> io::Result<()> {
         let mut output = lock(&self.output);
-        let lines = std::mem::take(&mut *lock(&self.gathered));
+        let lines = std::mem::take(&mut *lock(&self.buffer));
         if lines.is_empty() {
             return Ok(());
         }
         let written = output.write(&lines);
         if written.is_err() {
-            let mut gathered = lock(&self.gathered);
-            let later = std::mem::replace(&mut *gathered, lines);
-            gathered.extend(later);
+            let mut buffer = lock(&self.buffer);
+            let later = std::mem::replace(&mut *buffer, lines);
+            buffer.extend(later);
         }
         written
     }
@@ -159,7 +156,7 @@ impl Output {
                 stdout.flush()
             }
             Self::File { file, length } => {
-                // What an earlier try has left behind goes away first.
+                // Removes the rest of a failed write first.
                 file.set_len(*length)?;
                 file.seek(SeekFrom::Start(*length))?;
                 file.write_all(lines)?;
@@ -172,21 +169,21 @@ impl Output {
 }
 
 impl Sink for JsonLines {
-    fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled> {
+    fn send(&self, envelope: Envelope) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async move {
             let mut line = envelope.text();
             line.push('\n');
             let is_full = {
-                let mut gathered = lock(&self.0.gathered);
-                gathered.extend_from_slice(line.as_bytes());
-                gathered.len() > GATHERED_BYTES_MAX
+                let mut buffer = lock(&self.0.buffer);
+                buffer.extend_from_slice(line.as_bytes());
+                buffer.len() > BUFFER_BYTES_MAX
             };
             if is_full { self.write().await } else { Ok(()) }
         })
     }
 
-    fn flush(&self) -> BoxFuture<'_, Handled> {
-        // Also if nothing is gathered: somebody may be writing it just now.
+    fn flush(&self) -> BoxFuture<'_, HandlerResult> {
+        // Waits even if the buffer is empty, because another caller may be writing it.
         Box::pin(self.write())
     }
 }

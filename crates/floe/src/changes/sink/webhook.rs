@@ -1,14 +1,14 @@
-//! Webhooks: each change's envelope is posted to a server as JSON.
+//! Webhooks: the envelope of each change is posted to a server as JSON.
 //!
-//! | header | what it holds |
+//! | header | value |
 //! |---|---|
 //! | `Content-Type` | `application/json` |
-//! | `Idempotency-Key` | the id of the change, the same each time that it comes |
+//! | `Idempotency-Key` | the id of the change, the same on repeated delivery |
 //! | `X-Floe-Signature` | `sha256=` and the HMAC-SHA-256 of the body in hex, if there is a [secret](Webhook::secret) |
 //!
-//! Who answers 2xx has it. What may pass is tried again, by whoever runs the router: no answer in time, no connection, 5xx,
-//! 408, and 429, after as long as `Retry-After` says. Anything else is a fault of the request, and parked; redirects are
-//! not followed.
+//! A 2xx response accepts the change. Transient failures are retried by the consumer or receiver: no connection, no
+//! response in time, 5xx, 408, and 429, after `Retry-After` if present. Any other status is a permanent failure;
+//! redirects are not followed.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -29,17 +29,17 @@ use sha2::Sha256;
 
 use super::Sink;
 use crate::changes::envelope::Envelope;
-use crate::changes::handler::{Failure, Handled};
+use crate::changes::handler::{Failure, HandlerResult};
+use crate::concurrent;
 use crate::db::{Timer, TokioTimer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::https::connector;
-use crate::side_by_side;
 
-/// How long an answer may take, unless something else is said.
+/// Default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much of an answer is read, so that its connection can be used again.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Maximum bytes read of a response body, so that its connection can be reused.
+const RESPONSE_BYTES_MAX: usize = 64 << 10;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-floe-signature");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -73,23 +73,23 @@ impl fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Posts to this address.
+    /// Posts to this URL.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is no address of `http` or `https`, or the certificates of this
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if it is not an `http` or `https` URL, or the certificates of this
     /// machine cannot be read.
     pub fn new(url: &str) -> Result<Self> {
-        let refused = |reason: &dyn fmt::Display| {
-            let message = format!("no address to post to, {reason}: url={url}");
+        let invalid = |reason: &dyn fmt::Display| {
+            let message = format!("invalid webhook url, {reason}: url={url}");
             Error::new(ErrorKind::InvalidUse, message)
         };
-        let uri: Uri = url.parse().map_err(|error| refused(&error))?;
+        let uri: Uri = url.parse().map_err(|error| invalid(&error))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
-            return Err(refused(&"it begins with http:// or https://"));
+            return Err(invalid(&"it must start with http:// or https://"));
         }
         let connector = connector(uri.scheme_str() == Some("https"));
-        let connector = connector.map_err(|error| refused(&error))?;
+        let connector = connector.map_err(|error| invalid(&error))?;
         Ok(Self {
             uri,
             secret: None,
@@ -101,31 +101,31 @@ impl Webhook {
     }
 
     setters! {
-        /// Signs each body with this secret, so that the server can know who posts.
+        /// Signs each body with this secret, so that the server can verify the sender.
         pub fn secret(secret: impl AsRef<[u8]>) => secret = Some(secret.as_ref().into());
     }
 
-    /// Sends this header with each request.
+    /// Adds a header to each request.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is none.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if it is not a valid header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self> {
-        let refused = || {
-            let message = format!("not a header: name={name}");
+        let invalid = || {
+            let message = format!("invalid header: name={name}");
             Error::new(ErrorKind::InvalidUse, message)
         };
-        let name = name.parse().map_err(|_| refused())?;
-        let value = value.parse().map_err(|_| refused())?;
+        let name = name.parse().map_err(|_| invalid())?;
+        let value = value.parse().map_err(|_| invalid())?;
         self.headers.push((name, value));
         Ok(self)
     }
 
     setters! {
-        /// How long an answer may take; 30 seconds if nothing is said.
+        /// Time limit of a request. Default: 30 seconds.
         pub const fn timeout(timeout: Duration) => timeout = timeout;
 
-        /// Waits by this timer.
+        /// Sets the timer of the time limit.
         pub fn timer(timer: Arc<dyn Timer>) => timer = timer;
     }
 
@@ -144,40 +144,40 @@ impl Webhook {
         request.body(body).map_err(Failure::permanent)
     }
 
-    async fn post(&self, envelope: &Envelope) -> Handled {
+    async fn post(&self, envelope: &Envelope) -> HandlerResult {
         let request = self.request(envelope)?;
-        let answer = async {
-            let answer = self.client.request(request).await;
-            let answer = answer.map_err(|error| Failure::new(explained(&error)))?;
-            let outcome = judge(&answer);
-            drain(answer.into_body()).await;
+        let response = async {
+            let response = self.client.request(request).await;
+            let response = response.map_err(|error| Failure::new(error_chain(&error)))?;
+            let outcome = classify(&response);
+            drain(response.into_body()).await;
             outcome
         };
         let timeout = self.timer.sleep(self.timeout);
-        match side_by_side::unless(pin!(timeout), answer).await {
+        match concurrent::run_until(pin!(timeout), response).await {
             Some(outcome) => outcome,
             None => {
                 let millis = self.timeout.as_millis();
                 Err(Failure::new(format!(
-                    "the server did not answer in time: timeout_ms={millis}"
+                    "the server did not respond in time: timeout_ms={millis}"
                 )))
             }
         }
     }
 }
 
-/// What a server's answer means.
-fn judge(answer: &Response<Incoming>) -> Handled {
-    let status = answer.status();
+/// Classifies a response.
+fn classify(response: &Response<Incoming>) -> HandlerResult {
+    let status = response.status();
     if status.is_success() {
         return Ok(());
     }
-    let message = format!("the server refuses: status={}", status.as_u16());
-    let passes = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    if !status.is_server_error() && !passes.contains(&status) {
+    let message = format!("the server rejected the change: status={}", status.as_u16());
+    let transient = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    if !status.is_server_error() && !transient.contains(&status) {
         return Err(Failure::permanent(message));
     }
-    let seconds = answer.headers().get(RETRY_AFTER);
+    let seconds = response.headers().get(RETRY_AFTER);
     let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let failure = Failure::new(message);
     Err(match seconds {
@@ -186,10 +186,10 @@ fn judge(answer: &Response<Incoming>) -> Handled {
     })
 }
 
-/// Reads the rest of an answer, unless it is long.
+/// Reads the rest of a response body, up to a limit.
 async fn drain(mut body: Incoming) {
     let mut bytes = 0;
-    while bytes < ANSWER_BYTES_MAX {
+    while bytes < RESPONSE_BYTES_MAX {
         let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
         match frame {
             Some(Ok(frame)) => bytes += frame.data_ref().map_or(0, |data| data.len()),
@@ -198,8 +198,8 @@ async fn drain(mut body: Incoming) {
     }
 }
 
-/// What an error says, and what is behind it.
-fn explained(error: &dyn std::error::Error) -> String {
+/// The message of an error with its sources.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -209,10 +209,10 @@ fn explained(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The header that tells who has made a body.
+/// The value of the signature header.
 fn signature(secret: &[u8], body: &[u8]) -> String {
     let mut text = "sha256=".to_owned();
-    // A key of any length will do.
+    // HMAC accepts keys of any length.
     if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) {
         mac.update(body);
         text += &hex::encode(&mac.finalize().into_bytes());
@@ -221,7 +221,7 @@ fn signature(secret: &[u8], body: &[u8]) -> String {
 }
 
 impl Sink for Webhook {
-    fn send(&self, envelope: Envelope) -> BoxFuture<'_, Handled> {
+    fn send(&self, envelope: Envelope) -> BoxFuture<'_, HandlerResult> {
         Box::pin(async move { self.post(&envelope).await })
     }
 }
@@ -230,9 +230,9 @@ impl Sink for Webhook {
 mod tests {
     use super::*;
 
-    /// The second case of RFC 4231.
+    /// Test case 2 of RFC 4231.
     #[test]
-    fn bodies_are_signed_as_the_standard_says() {
+    fn signature_matches_rfc_4231() {
         assert_eq!(
             signature(b"Jefe", b"what do ya want for nothing?"),
             "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
@@ -240,17 +240,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_urls_and_headers_are_rejected() {
         for (url, reason) in [
             ("", "empty string"),
-            ("example.com", "it begins with http:// or https://"),
-            ("ftp://example.com", "it begins with http:// or https://"),
+            ("example.com", "it must start with http:// or https://"),
+            (
+                "ftp://example.com",
+                "it must start with http:// or https://",
+            ),
         ] {
             let error = Webhook::new(url).unwrap_err().to_string();
-            assert_eq!(error, format!("no address to post to, {reason}: url={url}"));
+            assert_eq!(error, format!("invalid webhook url, {reason}: url={url}"));
         }
         let webhook = Webhook::new("http://example.com").unwrap();
         let error = webhook.header("a b", "c").unwrap_err();
-        assert_eq!(error.to_string(), "not a header: name=a b");
+        assert_eq!(error.to_string(), "invalid header: name=a b");
     }
 }

@@ -1,23 +1,23 @@
-//! How far each shard of a table's change streams was read, as it is kept between two runs.
+//! The stored position in each shard of a table's change streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-/// How far a shard was read.
+/// The position in a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Not yet, but it was found. With the number that its records begin with, if it matters whether they are all there:
-    /// for who has never read anything before it does not.
+pub(crate) enum ShardPosition {
+    /// The shard was found but not read. Holds its first sequence number if all its records are needed; `None` for a
+    /// consumer that starts without any position.
     Begun(Option<String>),
-    /// Up to the record of this sequence number.
+    /// Read up to the record with this sequence number.
     After(String),
-    /// To its end: it is closed.
+    /// Read to the end of a closed shard.
     End,
 }
 
-impl Place {
-    /// The one that is further on.
+impl ShardPosition {
+    /// Returns the later position.
     fn max(self, other: Self) -> Self {
         match (self, other) {
             (Self::After(one), Self::After(other)) => {
@@ -31,59 +31,59 @@ impl Place {
     }
 }
 
-/// What sequence numbers are ordered by: as numbers, which may be longer than any of ours.
+/// The sort key of a sequence number: its numeric order, for any number of digits.
 pub(crate) fn sequence_key(sequence: &str) -> (usize, &str) {
     let digits = sequence.trim_start_matches('0');
     (digits.len(), digits)
 }
 
-/// How far each shard was read, by the key of the shard.
+/// The position in each shard, by the key of the shard.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Positions(pub(crate) BTreeMap<String, Place>);
+pub(crate) struct ShardPositions(pub(crate) BTreeMap<String, ShardPosition>);
 
-impl Positions {
-    /// The same, or further on where another has come further; without shards that are gone.
+impl ShardPositions {
+    /// Merges two states: the later position of each shard, without shards that no longer exist.
     pub(crate) fn merged(&self, other: &Self, gone: &BTreeSet<String>) -> Self {
         let mut merged = self.clone();
-        for (shard, place) in &other.0 {
-            let place = match merged.0.remove(shard) {
-                Some(known) => known.max(place.clone()),
-                None => place.clone(),
+        for (shard, position) in &other.0 {
+            let position = match merged.0.remove(shard) {
+                Some(stored) => stored.max(position.clone()),
+                None => position.clone(),
             };
-            merged.0.insert(shard.clone(), place);
+            merged.0.insert(shard.clone(), position);
         }
         merged.0.retain(|shard, _| !gone.contains(shard));
         merged
     }
 
-    /// Each shard with its place.
+    /// Encodes the positions.
     pub(crate) fn to_json(&self) -> Value {
         let shards: Map<String, Value> = self
             .0
             .iter()
-            .map(|(shard, place)| {
-                let place = match place {
-                    Place::Begun(start) => json!({ "begun": start }),
-                    Place::After(sequence) => json!({ "after": sequence }),
-                    Place::End => json!({ "end": true }),
+            .map(|(shard, position)| {
+                let position = match position {
+                    ShardPosition::Begun(start) => json!({ "begun": start }),
+                    ShardPosition::After(sequence) => json!({ "after": sequence }),
+                    ShardPosition::End => json!({ "end": true }),
                 };
-                (shard.clone(), place)
+                (shard.clone(), position)
             })
             .collect();
         Value::Object(shards)
     }
 
-    /// What [`to_json`](Self::to_json) has written; `None` for anything else.
+    /// Decodes the output of [`to_json`](Self::to_json). Returns `None` for anything else.
     pub(crate) fn from_json(json: &Value) -> Option<Self> {
-        let places = json.as_object()?.iter().map(|(shard, place)| {
-            let place = match (place.get("after"), place.get("begun")) {
-                (Some(after), _) => Place::After(after.as_str()?.to_owned()),
-                (None, Some(start)) => Place::Begun(start.as_str().map(str::to_owned)),
-                (None, None) => place.get("end").map(|_| Place::End)?,
+        let positions = json.as_object()?.iter().map(|(shard, position)| {
+            let position = match (position.get("after"), position.get("begun")) {
+                (Some(after), _) => ShardPosition::After(after.as_str()?.to_owned()),
+                (None, Some(start)) => ShardPosition::Begun(start.as_str().map(str::to_owned)),
+                (None, None) => position.get("end").map(|_| ShardPosition::End)?,
             };
-            Some((shard.clone(), place))
+            Some((shard.clone(), position))
         });
-        places.collect::<Option<_>>().map(Self)
+        positions.collect::<Option<_>>().map(Self)
     }
 }
 
@@ -91,24 +91,24 @@ impl Positions {
 mod tests {
     use super::*;
 
-    fn after(sequence: &str) -> Place {
-        Place::After(sequence.to_owned())
+    fn after(sequence: &str) -> ShardPosition {
+        ShardPosition::After(sequence.to_owned())
     }
 
-    fn of<const N: usize>(places: [(&str, Place); N]) -> Positions {
-        Positions(
-            places
-                .map(|(shard, place)| (shard.to_owned(), place))
+    fn of<const N: usize>(positions: [(&str, ShardPosition); N]) -> ShardPositions {
+        ShardPositions(
+            positions
+                .map(|(shard, position)| (shard.to_owned(), position))
                 .into(),
         )
     }
 
     #[test]
-    fn who_is_further_on_counts() {
-        let begun = || Place::Begun(None);
+    fn merge_takes_the_later_position() {
+        let begun = || ShardPosition::Begun(None);
         let one = of([
             ("a", after("9")),
-            ("b", Place::End),
+            ("b", ShardPosition::End),
             ("c", after("1")),
             ("e", begun()),
             ("f", begun()),
@@ -118,15 +118,15 @@ mod tests {
             ("b", after("5")),
             ("d", after("2")),
             ("e", after("1")),
-            ("f", Place::End),
+            ("f", ShardPosition::End),
         ]);
         let gone = BTreeSet::from(["c".to_owned()]);
         let expected = of([
             ("a", after("10")),
-            ("b", Place::End),
+            ("b", ShardPosition::End),
             ("d", after("2")),
             ("e", after("1")),
-            ("f", Place::End),
+            ("f", ShardPosition::End),
         ]);
         assert_eq!(one.merged(&other, &gone), expected);
         assert_eq!(other.merged(&one, &gone), expected);

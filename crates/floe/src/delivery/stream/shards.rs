@@ -1,17 +1,17 @@
-//! Reading the change stream of a table: all of its shards, a parent before its children.
+//! Reading the change streams of a table: all shards, parents before their children.
 //!
-//! All changes of an item stand in one shard, or in a shard and its descendants, so this order is the order of each
-//! item. A table has another change stream each time that its stream is switched on; the older ones are read first.
+//! All changes of an item are in one shard or in a shard and its descendants, so this order preserves the order of
+//! each item. A table gets a new change stream each time its stream is enabled; older streams are read first.
 //!
-//! Records are kept for a day, and shards that are closed not much longer. What is gone before it was read shows in one
-//! of these ways, of which each is a failure unless it is accepted:
+//! Records are kept for a day, and closed shards not much longer. Loss of unread records is detected in four ways,
+//! each of which is an error unless trimmed records are accepted:
 //!
-//! - the place up to which a shard was read cannot be asked for;
-//! - a shard is gone that was not read to its end;
-//! - the parent of a shard is gone, and nobody knows of having read it;
-//! - a shard that was never read does not go back to its beginning.
+//! - the position in a shard is no longer available;
+//! - a shard disappeared before it was read to its end;
+//! - the parent of a shard disappeared, and there is no record of having read it;
+//! - a shard that was never read no longer starts at its beginning.
 //!
-//! Who has never read anything takes what there is.
+//! A consumer without any stored position reads whatever is available.
 
 use std::collections::BTreeSet;
 
@@ -23,26 +23,26 @@ use floe_store::op::{
 use floe_store::table::StreamView;
 use floe_store::{BoxFuture, Engine, Error as StoreError};
 
-use super::position::{Place, Positions, sequence_key};
+use super::position::{ShardPosition, ShardPositions, sequence_key};
+use crate::concurrent;
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
-use crate::side_by_side;
 
-/// How many shards are read at once.
+/// Maximum number of shards read concurrently.
 const SHARDS_AT_ONCE: usize = 16;
 
-/// The shards of a table's change streams, and how far each was read.
+/// The shards of a table's change streams, with the position in each.
 #[derive(Debug)]
 pub(crate) struct Shards {
     db: Db,
     table: String,
-    /// Whether to go on where records are gone that were not read.
+    /// Whether to continue where unread records are gone.
     accepts_trimmed: bool,
-    /// Those of older streams first.
+    /// Shards of older streams first.
     shards: Vec<Shard>,
-    /// Whether the last look has brought nothing.
+    /// Whether the last read found nothing.
     was_empty: bool,
-    /// Of the newest stream.
+    /// Key schema of the newest stream.
     key_schema: Vec<KeySchemaElement>,
     view: Option<StreamView>,
 }
@@ -51,21 +51,21 @@ pub(crate) struct Shards {
 struct Shard {
     stream_arn: String,
     id: String,
-    /// What it is stored under: ids are unique within a stream alone.
+    /// The key of its stored position: ids are unique within a stream only.
     key: String,
-    /// The shard to be read before, if it is still there.
+    /// The shard to read first, if it still exists.
     parent: Option<String>,
-    place: Place,
-    /// Where to go on, if that is known and has not grown old.
+    position: ShardPosition,
+    /// The next iterator, if it is known and has not expired.
     iterator: Option<String>,
 }
 
-/// What one look at all shards has brought.
+/// The result of one read of all shards.
 #[derive(Debug, Default)]
-pub(crate) struct Round {
-    /// The records, those of an item in their order.
+pub(crate) struct ShardRecords {
+    /// The records, in order per item.
     pub(crate) records: Vec<ChangeRecord>,
-    /// Whether a shard was read to its end: its children can be read now.
+    /// Whether a shard was read to its end, so that its children can be read.
     pub(crate) has_ended: bool,
 }
 
@@ -82,44 +82,50 @@ impl Shards {
         }
     }
 
-    /// Finds the shards that there are now. New ones are read from where they were left, as the positions say.
-    pub(crate) async fn find(&mut self, known: &Positions) -> Result<()> {
+    /// Looks up the current shards. New ones start at their stored positions.
+    pub(crate) async fn find(&mut self, stored: &ShardPositions) -> Result<()> {
         let mut found = Vec::new();
         for stream in self.streams().await? {
-            if let Some((key_schema, view)) = self.describe(&stream, known, &mut found).await? {
+            if let Some((key_schema, view)) = self.describe(&stream, stored, &mut found).await? {
                 (self.key_schema, self.view) = (key_schema, Some(view));
             }
         }
         if !self.accepts_trimmed {
-            self.check_found(known, &found)?;
+            self.check_no_loss(stored, &found)?;
         }
         for shard in &mut found {
-            let place = self.shards.iter().position(|old| old.key == shard.key);
-            if let Some(place) = place {
-                *shard = self.shards.swap_remove(place);
+            let position = self.shards.iter().position(|old| old.key == shard.key);
+            if let Some(position) = position {
+                *shard = self.shards.swap_remove(position);
             }
         }
         self.shards = found;
         Ok(())
     }
 
-    /// Sees that nothing is gone that was not read.
-    fn check_found(&self, known: &Positions, found: &[Shard]) -> Result<()> {
+    /// Checks that no unread records are gone.
+    fn check_no_loss(&self, stored: &ShardPositions, found: &[Shard]) -> Result<()> {
         let is_found = |key: &String| found.iter().any(|shard| shard.key == *key);
-        let place_of = |key: &String| {
+        let position_of = |key: &String| {
             let read = self.shards.iter().find(|shard| shard.key == *key);
-            read.map(|shard| &shard.place).or_else(|| known.0.get(key))
+            read.map(|shard| &shard.position)
+                .or_else(|| stored.0.get(key))
         };
-        let is_lost = |key: &String| !is_found(key) && place_of(key) != Some(&Place::End);
-        let mut begun = self.shards.iter().map(|s| &s.key).chain(known.0.keys());
+        let is_lost =
+            |key: &String| !is_found(key) && position_of(key) != Some(&ShardPosition::End);
+        let mut begun = self.shards.iter().map(|s| &s.key).chain(stored.0.keys());
         if let Some(key) = begun.find(|key| is_lost(key)) {
-            let place = place_of(key).map_or_else(String::new, |place| format!("place={place:?}"));
-            return Err(lost(key, &place));
+            let position = position_of(key)
+                .map_or_else(String::new, |position| format!("position={position:?}"));
+            return Err(lost(key, &position));
         }
-        if self.is_first_time(known) {
+        if self.is_first_time(stored) {
             return Ok(());
         }
-        for shard in found.iter().filter(|shard| place_of(&shard.key).is_none()) {
+        for shard in found
+            .iter()
+            .filter(|shard| position_of(&shard.key).is_none())
+        {
             if let Some(parent) = shard.parent.as_ref().filter(|parent| is_lost(parent)) {
                 return Err(lost(parent, &format!("child={}", shard.key)));
             }
@@ -127,12 +133,12 @@ impl Shards {
         Ok(())
     }
 
-    /// Whether nothing was read ever, nor found.
-    fn is_first_time(&self, known: &Positions) -> bool {
-        known.0.is_empty() && self.shards.is_empty()
+    /// Whether nothing was ever read or found.
+    fn is_first_time(&self, stored: &ShardPositions) -> bool {
+        stored.0.is_empty() && self.shards.is_empty()
     }
 
-    /// The change streams of the table, the oldest first.
+    /// The change streams of the table, oldest first.
     async fn streams(&self) -> Result<Vec<StreamSummary>> {
         let mut request = ListStreams {
             table_name: Some(self.table.clone()),
@@ -158,7 +164,7 @@ impl Shards {
     async fn describe(
         &self,
         stream: &StreamSummary,
-        known: &Positions,
+        stored: &ShardPositions,
         found: &mut Vec<Shard>,
     ) -> Result<Option<(Vec<KeySchemaElement>, StreamView)>> {
         let mut request = DescribeStream {
@@ -166,11 +172,11 @@ impl Shards {
             ..DescribeStream::default()
         };
         let key = |id: &str| format!("{}/{id}", stream.label);
-        let is_first_time = self.is_first_time(known);
-        let begun = |start: String| Place::Begun((!is_first_time).then_some(start));
+        let is_first_time = self.is_first_time(stored);
+        let begun = |start: String| ShardPosition::Begun((!is_first_time).then_some(start));
         loop {
             let page = match self.engine().describe_stream(request.clone()).await {
-                // It has just been forgotten.
+                // The stream was just removed.
                 Err(StoreError::ResourceNotFound(_)) => return Ok(None),
                 page => page?,
             };
@@ -178,8 +184,8 @@ impl Shards {
                 stream_arn: stream.arn.clone(),
                 key: key(&shard.id),
                 parent: shard.parent_id.as_deref().map(key),
-                place: match known.0.get(&key(&shard.id)) {
-                    Some(place) => place.clone(),
+                position: match stored.0.get(&key(&shard.id)) {
+                    Some(position) => position.clone(),
                     None => begun(shard.starting_sequence),
                 },
                 iterator: None,
@@ -192,8 +198,8 @@ impl Shards {
         }
     }
 
-    /// Reads a page of each shard whose turn it is: about so many records in all, but at least one of each.
-    pub(crate) async fn read(&mut self, records_max: usize) -> Result<Round> {
+    /// Reads a page of each shard that is due: about `records_max` in total, but at least one per shard.
+    pub(crate) async fn read(&mut self, records_max: usize) -> Result<ShardRecords> {
         let open = self.shards.iter().filter(|shard| !shard.is_done());
         let stream_arn = open.clone().next().map(|shard| shard.stream_arn.clone());
         let open: BTreeSet<String> = open.map(|shard| shard.key.clone()).collect();
@@ -203,19 +209,19 @@ impl Shards {
             !shard.is_done() && !waits && Some(&shard.stream_arn) == stream_arn.as_ref()
         };
         let turns: Vec<&mut Shard> = self.shards.iter_mut().filter(has_turn).collect();
-        // A page may be empty although more follows. Who asks for more gets past it sooner.
+        // A page may be empty although more records follow. A larger limit gets past it sooner.
         let limit = if self.was_empty {
             GET_RECORDS_MAX
         } else {
             (records_max / turns.len().max(1)).clamp(1, GET_RECORDS_MAX)
         };
-        let mut pages: Vec<BoxFuture<'_, Result<Round>>> = Vec::with_capacity(turns.len());
+        let mut pages: Vec<BoxFuture<'_, Result<ShardRecords>>> = Vec::with_capacity(turns.len());
         for shard in turns {
             pages.push(Box::pin(shard.read(engine, limit, accepts_trimmed)));
         }
-        let mut round = Round::default();
-        for page in side_by_side::all(SHARDS_AT_ONCE, pages).await {
-            let Round { records, has_ended } = page?;
+        let mut round = ShardRecords::default();
+        for page in concurrent::run_all(SHARDS_AT_ONCE, pages).await {
+            let ShardRecords { records, has_ended } = page?;
             round.records.extend(records);
             round.has_ended |= has_ended;
         }
@@ -223,27 +229,27 @@ impl Shards {
         Ok(round)
     }
 
-    /// How far each shard was read.
-    pub(crate) fn positions(&self) -> Positions {
+    /// The position in each shard.
+    pub(crate) fn positions(&self) -> ShardPositions {
         let read = self.shards.iter();
-        let read = read.map(|shard| (shard.key.clone(), shard.place.clone()));
-        Positions(read.collect())
+        let read = read.map(|shard| (shard.key.clone(), shard.position.clone()));
+        ShardPositions(read.collect())
     }
 
-    /// Those of the positions whose shards are there no more.
-    pub(crate) fn gone(&self, known: &Positions) -> BTreeSet<String> {
+    /// Stored positions whose shards no longer exist.
+    pub(crate) fn gone(&self, stored: &ShardPositions) -> BTreeSet<String> {
         let is_gone = |key: &&String| !self.shards.iter().any(|shard| shard.key == **key);
-        known.0.keys().filter(is_gone).cloned().collect()
+        stored.0.keys().filter(is_gone).cloned().collect()
     }
 
-    /// The key of the table, and the images that its newest stream holds.
+    /// The key of the table, and the images in its newest stream.
     pub(crate) fn shape(&self) -> (&[KeySchemaElement], Option<StreamView>) {
         (&self.key_schema, self.view)
     }
 
-    /// What is to be held for the consumer of this name, who is done up to these positions, so that nothing is trimmed
-    /// that it is not done with.
-    pub(crate) fn holds(&self, consumer: &str, done: &Positions) -> Vec<HoldChanges> {
+    /// The records to hold for a consumer that is done up to these positions, so that no unprocessed record is
+    /// trimmed.
+    pub(crate) fn holds(&self, consumer: &str, done: &ShardPositions) -> Vec<HoldChanges> {
         let streams: BTreeSet<&String> = self.shards.iter().map(|s| &s.stream_arn).collect();
         let hold = |stream_arn: &String| HoldChanges {
             consumer: consumer.to_owned(),
@@ -253,13 +259,13 @@ impl Shards {
         streams.into_iter().map(hold).collect()
     }
 
-    /// The last record of a stream up to which all is done; `None` if nothing more can come.
-    fn done_up_to(&self, stream_arn: &str, done: &Positions) -> Option<String> {
+    /// The sequence number up to which a stream is processed; `None` if no more records can come.
+    fn done_up_to(&self, stream_arn: &str, done: &ShardPositions) -> Option<String> {
         let of_stream = self.shards.iter().filter(|s| s.stream_arn == stream_arn);
-        let places = of_stream.map(|shard| done.0.get(&shard.key));
-        let open = places.filter(|place| *place != Some(&Place::End));
-        let done = open.map(|place| match place {
-            Some(Place::After(sequence)) => sequence.as_str(),
+        let positions = of_stream.map(|shard| done.0.get(&shard.key));
+        let open = positions.filter(|position| *position != Some(&ShardPosition::End));
+        let done = open.map(|position| match position {
+            Some(ShardPosition::After(sequence)) => sequence.as_str(),
             _ => NOTHING_READ,
         });
         done.min_by_key(|sequence| sequence_key(sequence))
@@ -271,12 +277,12 @@ impl Shards {
     }
 }
 
-/// Before all records.
+/// Sorts before all records.
 const NOTHING_READ: &str = "0";
 
 impl Shard {
     fn is_done(&self) -> bool {
-        self.place == Place::End
+        self.position == ShardPosition::End
     }
 
     async fn read(
@@ -284,7 +290,7 @@ impl Shard {
         engine: &dyn Engine,
         limit: usize,
         accepts_trimmed: bool,
-    ) -> Result<Round> {
+    ) -> Result<ShardRecords> {
         let iterator = match self.iterator.take() {
             Some(iterator) => iterator,
             None => self.iterator(engine, accepts_trimmed).await?,
@@ -294,73 +300,77 @@ impl Shard {
             limit: Some(limit),
         };
         let page = match engine.get_records(request).await {
-            // It has waited too long. The next look takes a new one.
-            Err(StoreError::ExpiredIterator(_)) => return Ok(Round::default()),
-            // It has just been forgotten.
+            // The iterator expired. The next read requests a new one.
+            Err(StoreError::ExpiredIterator(_)) => return Ok(ShardRecords::default()),
+            // The shard was just removed.
             Err(StoreError::ResourceNotFound(_)) if accepts_trimmed => GetRecordsOutput::default(),
             page => page.map_err(|error| self.failed(error))?,
         };
         if let Some(last) = page.records.last() {
-            self.place = Place::After(last.sequence.clone());
+            self.position = ShardPosition::After(last.sequence.clone());
         }
         let has_ended = page.next_iterator.is_none();
         if has_ended {
-            self.place = Place::End;
+            self.position = ShardPosition::End;
         }
         self.iterator = page.next_iterator;
-        Ok(Round {
+        Ok(ShardRecords {
             records: page.records,
             has_ended,
         })
     }
 
     async fn iterator(&self, engine: &dyn Engine, accepts_trimmed: bool) -> Result<String> {
-        let ask = |kind| {
+        let request_iterator = |kind| {
             engine.get_shard_iterator(GetShardIterator {
                 stream_arn: self.stream_arn.clone(),
                 shard_id: self.id.clone(),
                 kind,
             })
         };
-        let kind = match &self.place {
-            Place::After(sequence) => IteratorKind::AfterSequenceNumber(sequence.clone()),
+        let kind = match &self.position {
+            ShardPosition::After(sequence) => IteratorKind::AfterSequenceNumber(sequence.clone()),
             _ => IteratorKind::TrimHorizon,
         };
-        if let (Place::Begun(Some(start)), false) = (&self.place, accepts_trimmed) {
-            // Only to see whether it can be asked for: no record may have this very number.
-            match ask(IteratorKind::AtSequenceNumber(start.clone())).await {
+        if let (ShardPosition::Begun(Some(start)), false) = (&self.position, accepts_trimmed) {
+            // Checks only that the position is available: there may be no record with exactly this number.
+            match request_iterator(IteratorKind::AtSequenceNumber(start.clone())).await {
                 Err(error @ StoreError::TrimmedDataAccess(_)) => return Err(self.failed(error)),
                 Err(error) if error.is_retryable() => return Err(error.into()),
                 _ => {}
             }
         }
-        let answer = match ask(kind).await {
+        let response = match request_iterator(kind).await {
             Err(StoreError::TrimmedDataAccess(_)) if accepts_trimmed => {
-                ask(IteratorKind::TrimHorizon).await
+                request_iterator(IteratorKind::TrimHorizon).await
             }
-            answer => answer,
+            response => response,
         };
-        answer.map_err(|error| self.failed(error))
+        response.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: StoreError) -> Error {
         match error {
             StoreError::TrimmedDataAccess(_) | StoreError::ResourceNotFound(_) => {
-                lost(&self.key, &format!("place={:?}", self.place)).with_source(error)
+                lost(&self.key, &format!("position={:?}", self.position)).with_source(error)
             }
             error => error.into(),
         }
     }
 }
 
-/// Holds change records, where the engine can, beyond those that are held already.
-pub(crate) async fn hold(db: &Db, holds: &[HoldChanges], held: &[HoldChanges]) -> Result<()> {
+/// Holds change records, if the engine supports it, except those already held.
+pub(crate) async fn hold_changes(
+    db: &Db,
+    holds: &[HoldChanges],
+    held: &[HoldChanges],
+) -> Result<()> {
     if !db.engine().capabilities().change_holds {
         return Ok(());
     }
     for hold in holds.iter().filter(|hold| !held.contains(hold)) {
         match db.engine().hold_changes(hold.clone()).await {
-            // Somebody else under this name is further on. If nobody is, reading tells.
+            // Another process with this name is ahead. If not, the next read fails.
             Ok(()) | Err(StoreError::TrimmedDataAccess(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -368,8 +378,8 @@ pub(crate) async fn hold(db: &Db, holds: &[HoldChanges], held: &[HoldChanges]) -
     Ok(())
 }
 
-/// Gives up what is held.
-pub(crate) async fn release(db: &Db, holds: Vec<HoldChanges>) -> Result<()> {
+/// Releases holds.
+pub(crate) async fn release_holds(db: &Db, holds: Vec<HoldChanges>) -> Result<()> {
     for hold in holds {
         let hold = HoldChanges {
             after_sequence: None,
@@ -380,8 +390,8 @@ pub(crate) async fn release(db: &Db, holds: Vec<HoldChanges>) -> Result<()> {
     Ok(())
 }
 
-/// The error of a shard of which records are gone, or the shard itself.
+/// The error of a shard that is gone or lost records.
 fn lost(shard: &str, fact: &str) -> Error {
-    let message = format!("change records may be gone that were not read: shard={shard} {fact}");
+    let message = format!("unread change records may have been trimmed: shard={shard} {fact}");
     Error::new(ErrorKind::MissingEvents, message)
 }

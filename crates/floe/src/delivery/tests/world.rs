@@ -1,5 +1,5 @@
-//! A pattern made up for tests: records in memory, checkpoints and dead letters behind an engine with faults, leases behind
-//! heartbeats that fail, and what became of each record.
+//! A pattern for tests: records in memory, checkpoints and dead letters behind an engine with faults, leases behind
+//! failing heartbeats, and the outcome of each record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -21,7 +21,7 @@ const RECORDS_AHEAD: u64 = 20;
 const RECORDS_PER_READ: usize = 5;
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 
-/// What is stored of a partition.
+/// The stored state of a partition.
 #[derive(Clone, Debug, PartialEq, crate::Model)]
 #[model(crate = "crate", table = "partitions")]
 pub(super) struct Checkpoint {
@@ -29,7 +29,7 @@ pub(super) struct Checkpoint {
     partition: String,
     term: u64,
     position: u64,
-    /// The numbers of the records that are dead letters.
+    /// The numbers of the dead letters.
     pub(super) letters: Vec<u64>,
 }
 
@@ -37,27 +37,27 @@ pub(super) struct Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handlers {
     Calm,
-    /// They fail, panic and hang now and then.
+    /// They sometimes fail, panic or hang.
     Wild,
-    /// Those of key 0 hang.
+    /// Handlers of key 0 hang.
     Hung,
 }
 
-/// The records of all partitions, what became of them, and the stored leases.
+/// The records of all partitions with their outcomes, and the stored leases.
 pub(super) struct World {
     pub(super) db: Db,
     pub(super) faults: Arc<FaultEngine>,
     pub(super) random: SeededRandom,
     options: Options,
     handlers: Mutex<Handlers>,
-    /// Whether two handlers of one key may run at once: a worker that stalls does not know that it lost its lease.
+    /// Whether two handlers of one key may overlap: a stalled worker does not know that it lost its lease.
     may_overlap: bool,
     pub(super) members: Mutex<Members>,
-    /// Whether heartbeats fail now and then.
+    /// Whether heartbeats sometimes fail.
     pub(super) is_flaky: AtomicBool,
-    pub(super) asked: AtomicU64,
+    pub(super) replay_requests: AtomicU64,
     books: Mutex<Books>,
-    pub(super) notices: Mutex<Vec<Notice>>,
+    pub(super) notices: Mutex<Vec<LeaseNotice>>,
 }
 
 #[derive(Default)]
@@ -67,14 +67,14 @@ pub(super) struct Books {
     /// How many records of a key are handled.
     handled: BTreeMap<(u32, u64), usize>,
     busy: BTreeSet<(u32, u64)>,
-    /// The terms of runs that have begun, by partition.
+    /// The terms of the started runs, by partition.
     terms: BTreeMap<u32, u64>,
     pub(super) positions: BTreeMap<u32, u64>,
     pub(super) calls: u64,
 }
 
 impl Books {
-    /// The place of a record among those of its key.
+    /// The position of a record among those of its key.
     fn rank(&self, partition: u32, number: u64) -> (u64, usize) {
         let records = &self.records[&partition];
         let key = records[number as usize];
@@ -90,7 +90,7 @@ impl Books {
     }
 }
 
-/// A handler that is under way.
+/// A running handler.
 struct Busy<'w>(&'w World, (u32, u64));
 
 impl Drop for Busy<'_> {
@@ -126,7 +126,7 @@ impl World {
             may_overlap,
             members: Mutex::default(),
             is_flaky: AtomicBool::new(false),
-            asked: AtomicU64::new(0),
+            replay_requests: AtomicU64::new(0),
             books: Mutex::default(),
             notices: Mutex::default(),
         })
@@ -160,7 +160,7 @@ impl World {
         }
         if handlers == Handlers::Wild {
             match self.random.below(12) {
-                // It does not write to the output, as a panic does.
+                // Unlike a panic, it prints nothing.
                 0 => std::panic::resume_unwind(Box::new("no luck")),
                 1 => pending::<()>().await,
                 2 => return Err("not now"),
@@ -183,7 +183,7 @@ impl World {
         self.db.timer().sleep(duration).await;
     }
 
-    /// Changes what is stored of a partition, if the lease is valid.
+    /// Changes the stored state of a partition, if the lease is valid.
     pub(super) async fn change(
         &self,
         partition: u32,
@@ -218,7 +218,7 @@ impl World {
         changed.await
     }
 
-    /// Works until it has caught up, or without end.
+    /// Runs a worker until it has caught up, or without end.
     pub(super) async fn work(
         &self,
         follows: bool,
@@ -228,12 +228,12 @@ impl World {
         worker.run(Box::pin(stop)).await
     }
 
-    /// Works until everything is done, whatever became of it before, and sees that it is.
+    /// Runs a worker until everything is processed, and checks the result.
     pub(super) async fn finish(&self, seed: u64) {
         self.faults.pause();
         self.is_flaky.store(false, Ordering::Relaxed);
         self.behave(Handlers::Calm);
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.replay_requests.fetch_add(1, Ordering::Relaxed);
         self.work(false, pending()).await.unwrap();
         let records = self.books().records.clone();
         for (partition, keys) in records {
@@ -261,14 +261,15 @@ impl Host for World {
     fn store_failed(&self, _: &Error, _: Duration) {}
 }
 
-/// A request that fails now and then, before or after it is done.
+/// Sends a request that sometimes fails, before or after it is applied.
 fn maybe<T>(world: &World, request: impl FnOnce() -> T) -> StoreResult<T> {
-    let dice = match world.is_flaky.load(Ordering::Relaxed) {
-        true => world.random.below(8),
-        false => 7,
+    let roll = if world.is_flaky.load(Ordering::Relaxed) {
+        world.random.below(8)
+    } else {
+        7
     };
     let lost = || StoreError::OutcomeUnknown("lost".to_owned());
-    match dice {
+    match roll {
         0 => Err(StoreError::Throttling("slow down".to_owned())),
         1 => {
             request();
@@ -283,17 +284,17 @@ impl Group for World {
         self
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Standing> {
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<GroupState> {
         tokio::task::yield_now().await;
         let members = maybe(self, || {
             let mut members = self.members.lock().unwrap();
-            *members = members.after(&beat, Some(PARTITIONS));
+            *members = members.after_heartbeat(&heartbeat, Some(PARTITIONS));
             members.clone()
         });
-        Ok(Standing {
+        Ok(GroupState {
             members: members?,
             partitions: Some(PARTITIONS),
-            asked: self.asked.load(Ordering::Relaxed),
+            replay_requests: self.replay_requests.load(Ordering::Relaxed),
         })
     }
 
@@ -305,16 +306,16 @@ impl Group for World {
         Ok(())
     }
 
-    async fn run(&self, orders: Orders) -> Result<End> {
-        let (partition, term) = (orders.partition, orders.lease.as_ref().unwrap().term);
+    async fn run(&self, context: RunContext) -> Result<RunOutcome> {
+        let (partition, term) = (context.partition, context.lease.as_ref().unwrap().term);
         let claim = || -> BoxFuture<'_, Result<Option<Checkpoint>>> {
             Box::pin(self.change(partition, term, |_| {}))
         };
-        let Some(claimed) = orders.unless_stopped(outlast(self, true, claim)).await else {
-            return Ok(End::Done);
+        let Some(claimed) = context.unless_stopped(retry_store(self, true, claim)).await else {
+            return Ok(RunOutcome::Completed);
         };
         let Some(claimed) = claimed? else {
-            return Ok(End::Fenced);
+            return Ok(RunOutcome::Fenced);
         };
         {
             let before = self.books().terms.insert(partition, term);
@@ -329,10 +330,10 @@ impl Group for World {
             done: AtomicU64::new(claimed.position),
         };
         let sources = vec![(claimed.position, None)];
-        Run::new(&running, orders, sources).finish().await
+        Run::new(&running, context, sources).finish().await
     }
 
-    fn noticed(&self, notice: Notice) {
+    fn noticed(&self, notice: LeaseNotice) {
         self.notices.lock().unwrap().push(notice);
     }
 }
@@ -342,20 +343,20 @@ struct Running<'w> {
     world: &'w World,
     partition: u32,
     term: u64,
-    /// The keys of which something is a dead letter.
+    /// The keys with dead letters.
     parked: Mutex<BTreeSet<u64>>,
     read: AtomicU64,
     done: AtomicU64,
 }
 
-/// What is to be done in a turn.
+/// The task of a turn.
 enum Task {
     Handle(u64),
     Replay,
 }
 
 impl Running<'_> {
-    /// Tries a record as often as may be.
+    /// Attempts to handle a record, until it succeeds or the last attempt fails.
     async fn attempt(&self, number: u64) -> bool {
         let mut attempts = Attempts::new(self.world);
         loop {
@@ -371,19 +372,19 @@ impl Running<'_> {
         }
     }
 
-    async fn change(&self, change: impl Fn(&mut Checkpoint) + Send + Sync) -> Result<End> {
+    async fn change(&self, change: impl Fn(&mut Checkpoint) + Send + Sync) -> Result<RunOutcome> {
         let changed = || -> BoxFuture<'_, Result<Option<Checkpoint>>> {
             Box::pin(self.world.change(self.partition, self.term, &change))
         };
-        let changed = outlast(self.world, true, changed).await?;
-        Ok(changed.map_or(End::Fenced, |_| End::Done))
+        let changed = retry_store(self.world, true, changed).await?;
+        Ok(changed.map_or(RunOutcome::Fenced, |_| RunOutcome::Completed))
     }
 
     async fn letters(&self, key: u64) -> Result<Option<Vec<u64>>> {
         let stored = || -> BoxFuture<'_, Result<Option<Checkpoint>>> {
             Box::pin(self.world.change(self.partition, self.term, |_| {}))
         };
-        let stored = outlast(self.world, true, stored).await?;
+        let stored = retry_store(self.world, true, stored).await?;
         let books = self.world.books();
         Ok(stored.map(|stored| {
             let letters = stored.letters.into_iter();
@@ -400,9 +401,9 @@ impl Consume for Running<'_> {
     type Source = u64;
     type Key = u64;
     type Work = Task;
-    type Mark = u64;
+    type Checkpoint = u64;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: BacklogLimits = BacklogLimits {
         batches_max: 8,
         records_max: RECORDS_AHEAD,
         bytes_max: 1_000,
@@ -448,28 +449,28 @@ impl Consume for Running<'_> {
         });
         Ok(Batch {
             entries: entries.collect(),
-            mark: (count > 0).then_some(*position),
+            checkpoint: (count > 0).then_some(*position),
             is_idle: count == 0,
         })
     }
 
-    async fn turn(&self, _: usize, key: &u64, tasks: Vec<Task>) -> Result<End> {
+    async fn turn(&self, _: usize, key: &u64, tasks: Vec<Task>) -> Result<RunOutcome> {
         for task in tasks {
             let number = match task {
                 Task::Handle(number) => number,
                 Task::Replay => {
                     let Some(letters) = self.letters(*key).await? else {
-                        return Ok(End::Fenced);
+                        return Ok(RunOutcome::Fenced);
                     };
                     for number in letters {
                         if !self.attempt(number).await {
-                            return Ok(End::Done);
+                            return Ok(RunOutcome::Completed);
                         }
                         let removed = |stored: &mut Checkpoint| {
                             stored.letters.retain(|other| *other != number);
                         };
-                        if self.change(removed).await? == End::Fenced {
-                            return Ok(End::Fenced);
+                        if self.change(removed).await? == RunOutcome::Fenced {
+                            return Ok(RunOutcome::Fenced);
                         }
                     }
                     self.parked.lock().unwrap().remove(key);
@@ -484,31 +485,35 @@ impl Consume for Running<'_> {
                         stored.letters.push(number);
                     }
                 };
-                if self.change(parked).await? == End::Fenced {
-                    return Ok(End::Fenced);
+                if self.change(parked).await? == RunOutcome::Fenced {
+                    return Ok(RunOutcome::Fenced);
                 }
             }
             self.done.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
-    async fn store(&self, marks: &[(usize, u64)]) -> Result<End> {
-        let (_, mark) = *marks.last().unwrap();
+    async fn store(&self, checkpoints: &[(usize, u64)]) -> Result<RunOutcome> {
+        let (_, checkpoint) = *checkpoints.last().unwrap();
         let stored = |stored: &mut Checkpoint| {
             let books = self.world.books();
-            for number in 0..mark {
+            for number in 0..checkpoint {
                 let is_done =
                     books.is_handled(self.partition, number) || stored.letters.contains(&number);
                 assert!(is_done, "the checkpoint passes {number}");
             }
-            assert!(stored.position <= mark, "the checkpoint goes back");
-            stored.position = mark;
+            assert!(stored.position <= checkpoint, "the checkpoint goes back");
+            stored.position = checkpoint;
         };
         let end = self.change(stored).await?;
-        if end == End::Done {
-            let before = self.world.books().positions.insert(self.partition, mark);
-            assert!(before.unwrap_or_default() <= mark);
+        if end == RunOutcome::Completed {
+            let before = self
+                .world
+                .books()
+                .positions
+                .insert(self.partition, checkpoint);
+            assert!(before.unwrap_or_default() <= checkpoint);
         }
         Ok(end)
     }
@@ -524,8 +529,8 @@ impl Consume for Running<'_> {
             .map(|number| books.rank(self.partition, *number).0)
             .collect();
         self.parked.lock().unwrap().extend(&keys);
-        let is_asked = world.asked.load(Ordering::Relaxed) > 0;
-        let asked = keys.into_iter().filter(|_| is_asked);
-        Ok(asked.map(|key| (0, key, Task::Replay)).collect())
+        let is_asked = world.replay_requests.load(Ordering::Relaxed) > 0;
+        let replay_requests = keys.into_iter().filter(|_| is_asked);
+        Ok(replay_requests.map(|key| (0, key, Task::Replay)).collect())
     }
 }

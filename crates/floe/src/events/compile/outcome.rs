@@ -1,4 +1,4 @@
-//! What becomes of an append: sent until it is known, and settled by what stands in the stream where it is not.
+//! Sends an append until its outcome is known, and reconciles it with the stream otherwise.
 
 use floe_store::Error as StoreError;
 use tracing::Instrument;
@@ -13,24 +13,24 @@ use crate::events::stored::Batch;
 use crate::events::telemetry;
 use crate::request::{Budget, repeat};
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Debug)]
 pub(crate) enum Synced {
     /// It was applied.
     Written(Position),
-    /// Somebody else was faster. The Tip as it is now; `None` if there is none.
+    /// Another writer changed the stream. Contains the current Tip; `None` if there is none.
     Conflict(Option<Box<Batch>>),
 }
 
 impl Sync<'_> {
-    /// Sends it until its outcome is known.
+    /// Sends the append until its outcome is known.
     ///
     /// # Errors
     ///
-    /// [`Store`](ErrorKind::Store) when the store refuses it or fails, [`Unsupported`](ErrorKind::Unsupported) when it
-    /// takes transactions that the engine does not have, [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) when the store
-    /// does not come back, when nothing but unfolds was written and somebody else has written since, or when the stream
-    /// was pruned since.
+    /// [`Store`](ErrorKind::Store) if the store rejects it or fails, [`Unsupported`](ErrorKind::Unsupported) if it
+    /// needs transactions that the engine does not have, [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) if the store
+    /// stays unavailable, if only unfolds were written and another writer has written since, or if the stream was
+    /// pruned since.
     pub(crate) async fn send(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
         if self.calves && !db.engine().capabilities().transactions {
             let message =
@@ -77,7 +77,7 @@ impl Sync<'_> {
         })
     }
 
-    /// What became of an append that the Tip stood in the way of.
+    /// Determines the outcome of an append after a conflict with the Tip.
     async fn settle(
         self,
         db: &Db,
@@ -85,10 +85,10 @@ impl Sync<'_> {
         tip: Option<Batch>,
         in_doubt: bool,
     ) -> Result<Synced> {
-        // An append is not left unknown for the sake of a read.
+        // Reads use a new budget, so that reconciling does not fail for lack of attempts.
         let budget = Budget::for_write();
         let tip = match tip {
-            // The reasons of a transaction need not hold the Tip.
+            // The cancellation reasons of a transaction may lack the Tip.
             None if self.calves || self.start() > 0 => {
                 repeat(db, budget, || {
                     Box::pin(reads::tip(db, self.table, stream, true))
@@ -107,10 +107,10 @@ impl Sync<'_> {
             let unknowable =
                 |why: &str| unknown(stream, StoreError::OutcomeUnknown(why.to_owned()));
             if self.change.events.is_empty() {
-                return Err(unknowable("somebody else has written since"));
+                return Err(unknowable("another writer has written since"));
             }
             match repeat(db, budget, || Box::pin(self.stands_in(db, stream, &tip))).await? {
-                // Others may have appended since: what they did is no part of what follows from this append.
+                // Later appends of other writers do not affect the result of this one.
                 Some(true) => return Ok(Synced::Written(self.after)),
                 Some(false) => {}
                 None => return Err(unknowable("the stream was pruned since")),
@@ -119,17 +119,16 @@ impl Sync<'_> {
         Ok(Synced::Conflict(Some(Box::new(tip))))
     }
 
-    /// Where its events are appended.
+    /// The index of its first event.
     fn start(&self) -> u64 {
         self.before.map_or(0, |position| position.version)
     }
 
-    /// Whether the very events stand where they were to be appended; `None` if nobody can tell, because what stands there
-    /// is gone.
+    /// Whether the stream contains the same events at the expected indexes; `None` if events there were pruned.
     async fn stands_in(&self, db: &Db, stream: &StreamName, tip: &Batch) -> Result<Option<bool>> {
         let (start, events) = (self.start(), &self.change.events);
         let end = start + events.len() as u64;
-        // The last write is somebody else's, so what it has appended is not ours, however alike.
+        // The last write belongs to another writer, so its events are not ours, even if they are equal.
         if tip.next.saturating_sub(tip.appended) < end {
             return Ok(Some(false));
         }
@@ -142,8 +141,6 @@ impl Sync<'_> {
 }
 
 fn unknown(stream: &StreamName, error: StoreError) -> Error {
-    let message = format!(
-        "the answer was lost and nobody can know whether the append was applied: stream={stream}"
-    );
+    let message = format!("append outcome unknown: the response was lost: stream={stream}");
     Error::new(ErrorKind::OutcomeUnknown, message).with_source(error)
 }

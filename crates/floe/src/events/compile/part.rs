@@ -1,4 +1,4 @@
-//! The share of a stream in a commit: its append, or a check that it is as it was loaded.
+//! A stream's part of a commit: its append, or a check that it is unchanged.
 
 use floe_store::Item;
 use floe_store::expr::{Condition, Path};
@@ -10,7 +10,7 @@ use crate::events::changes::{StreamChanges, StreamEntry};
 use crate::events::stored::{STREAM, TIP_INDEX, key};
 use crate::events::telemetry;
 use crate::tx::part::{
-    Alone, AloneFailure, CommitId, Failure, Part, PartWrite, Refusal, SentAlone,
+    CommitId, Failure, Part, PartWrite, Rejection, SinglePart, SinglePartFailure, SinglePartResult,
 };
 use crate::tx::session::{Changes, PartContext};
 
@@ -23,11 +23,11 @@ impl Changes for StreamChanges {
 }
 
 impl StreamEntry {
-    /// The append, if there is one.
+    /// The append, if any.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ErrorKind::TooLarge) when the Tip would not fit into an item.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the Tip would not fit into an item.
     fn sync(&self) -> Result<Option<Sync<'_>>> {
         let (Some(change), Some(etag)) = (&self.change, &self.etag) else {
             return Ok(None);
@@ -36,9 +36,12 @@ impl StreamEntry {
         Sync::new(table, name, position, change, &self.limits, etag.clone()).map(Some)
     }
 
-    fn lost_race(&self) -> Refusal {
-        let message = format!("somebody else appended to the stream: stream={}", self.name);
-        Refusal::Lost(Error::new(ErrorKind::TransactionFailed, message))
+    fn lost_race(&self) -> Rejection {
+        let message = format!(
+            "another writer appended to the stream: stream={}",
+            self.name
+        );
+        Rejection::Conflict(Error::new(ErrorKind::TransactionFailed, message))
     }
 }
 
@@ -66,7 +69,7 @@ impl Part for StreamEntry {
         Ok(())
     }
 
-    /// Its append, or a check that it is as it was loaded.
+    /// The append, or a check that the stream is unchanged.
     fn writes(&self) -> Result<Vec<PartWrite>> {
         if let Some(sync) = self.sync()? {
             return Ok(sync.weighed_writes());
@@ -79,11 +82,11 @@ impl Part for StreamEntry {
         Ok(vec![TransactWrite::from(check).into()])
     }
 
-    fn refused(&self, _: usize, _: Option<&Item>) -> Refusal {
+    fn condition_failed(&self, _: usize, _: Option<&Item>) -> Rejection {
         self.lost_race()
     }
 
-    fn record_lost(&self, _attempt: u32) {
+    fn record_conflict(&self, _attempt: u32) {
         telemetry::conflict(&self.table, &self.name);
     }
 
@@ -93,21 +96,21 @@ impl Part for StreamEntry {
         }
     }
 
-    /// One plain write, whose outcome the stream itself shows.
-    fn send_alone<'a>(&'a mut self, alone: Alone<'a>) -> Option<SentAlone<'a>> {
+    /// Sends the append as one plain write, whose outcome is visible in the stream itself.
+    fn send_single<'a>(&'a mut self, alone: SinglePart<'a>) -> Option<SinglePartResult<'a>> {
         if self.change.is_none() || alone.options.exactly_once {
             return None;
         }
         let stream: &Self = self;
         Some(Box::pin(async move {
-            let final_ = |error| AloneFailure::from(Failure::Final(error));
+            let final_ = |error| SinglePartFailure::from(Failure::Final(error));
             let Some(sync) = stream.sync().map_err(final_)? else {
                 return Ok(());
             };
             match sync.send(alone.db, &stream.name, alone.budget).await {
                 Ok(Synced::Written(_)) => Ok(()),
-                // Its own telemetry has recorded the conflict.
-                Ok(Synced::Conflict(_)) => Err(AloneFailure::Refused(stream.lost_race())),
+                // The conflict was recorded as telemetry of the append.
+                Ok(Synced::Conflict(_)) => Err(SinglePartFailure::Rejected(stream.lost_race())),
                 Err(error) => Err(Failure::of(error).into()),
             }
         }))

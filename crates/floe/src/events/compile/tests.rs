@@ -1,4 +1,4 @@
-//! What is known of a Tip after an append, beside what the append leaves.
+//! The computed Tip after an append equals the stored one.
 
 use floe_store::env::SeededRandom;
 use floe_store::size::item_size;
@@ -45,7 +45,7 @@ fn packed(item: &Item) -> Item {
     Item::from_packed(&bytes).unwrap()
 }
 
-/// The Tip after an append, and the calf if there is one.
+/// Returns the Tip after an append, and the calf, if any.
 fn applied(sync: &Sync<'_>, tip: Option<&Item>) -> (Item, Option<Item>) {
     let mut calf = None;
     for write in sync.writes() {
@@ -63,7 +63,7 @@ fn applied(sync: &Sync<'_>, tip: Option<&Item>) -> (Item, Option<Item>) {
     panic!("an append writes the Tip");
 }
 
-/// Appends at random, each to what was read or to what is known of the one before.
+/// Makes random appends, each based on the stored Tip or on the computed one.
 fn run(seed: u64) {
     let random = SeededRandom::new(seed);
     let stream = StreamName::new("Cart", &seed).unwrap();
@@ -110,14 +110,14 @@ fn run(seed: u64) {
 }
 
 #[test]
-fn what_is_known_of_a_tip_is_what_is_stored_and_weighs_as_much() {
+fn computed_tip_equals_the_stored_one_and_its_size() {
     for seed in 0..200 {
         run(seed);
     }
 }
 
 #[test]
-fn an_append_is_refused_from_the_first_byte_that_does_not_fit() {
+fn append_that_exceeds_an_item_is_rejected() {
     let stream = StreamName::new("Cart", "a").unwrap();
     let sync = |bytes: usize| {
         let event = EventData::new("X", vec![0; bytes]);

@@ -1,4 +1,4 @@
-//! Places in the feed of a partition: which epoch, and how far into it.
+//! Positions in the feed of a partition: an epoch and an offset in it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use super::limits::EPOCH_OFFSETS;
 use crate::error::{Error, Result};
 use crate::events::keys::invalid;
 
-/// What stands between the epoch and the offset.
+/// Separates the epoch and the offset.
 const EPOCH_END: char = '@';
 
-/// A place in the feed of a partition: everything before it is done with.
+/// A position in the feed of a partition: everything before it is processed.
 ///
-/// It is stored as one number, the epoch times 1,000,000 plus the offset, so that later places are larger numbers.
+/// Stored as one number, the epoch times 1,000,000 plus the offset, so that later positions are larger numbers.
 ///
 /// ```
 /// use floe::events::feed::Checkpoint;
@@ -33,58 +33,58 @@ impl Checkpoint {
     /// The beginning of the feed.
     pub const START: Self = Self(0);
 
-    /// The place before the event at this offset of an epoch.
+    /// The position before the event at this offset of an epoch.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when an epoch has no such offset.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the offset is out of range.
     pub fn of(epoch: u32, offset: u64) -> Result<Self> {
         if offset >= u64::from(EPOCH_OFFSETS) {
             return Err(invalid(
-                "an epoch has no such offset",
+                "the offset is out of range",
                 &format!("epoch={epoch} offset={offset} max={}", EPOCH_OFFSETS - 1),
             ));
         }
         Ok(Self(Self::at_start_of(epoch).0 + offset))
     }
 
-    /// The place before the first event of an epoch.
+    /// The position before the first event of an epoch.
     pub const fn at_start_of(epoch: u32) -> Self {
         Self(epoch as u64 * EPOCH_OFFSETS as u64)
     }
 
-    /// The place that this number stands for.
+    /// Decodes the stored number.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when there is no such epoch.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the epoch is out of range.
     pub fn from_u64(number: u64) -> Result<Self> {
         match u32::try_from(number / u64::from(EPOCH_OFFSETS)) {
             Ok(_) => Ok(Self(number)),
             Err(_) => Err(invalid(
-                "a checkpoint is beyond the last epoch",
+                "the checkpoint is beyond the last epoch",
                 &format!("checkpoint={number}"),
             )),
         }
     }
 
-    /// The number that is stored. It fits into 63 bits.
+    /// The stored number. Fits into 63 bits.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
     /// The epoch.
     pub fn epoch(self) -> u32 {
-        // The number was checked or made from an epoch, so this never falls back.
+        // The number was checked or computed from an epoch, so it fits.
         u32::try_from(self.0 / u64::from(EPOCH_OFFSETS)).unwrap_or(u32::MAX)
     }
 
-    /// How many events of the epoch lie before it.
+    /// Number of events of the epoch before this position.
     pub const fn offset(self) -> u64 {
         self.0 % EPOCH_OFFSETS as u64
     }
 
-    /// Where a closed epoch ends: the beginning of the one after it. The last epoch there can be has none after it.
+    /// The start of the next epoch, which is the end of a closed one. Stays at the last possible epoch.
     #[must_use]
     pub fn next_epoch(self) -> Self {
         Self::at_start_of(self.epoch().saturating_add(1))
@@ -100,11 +100,11 @@ impl fmt::Display for Checkpoint {
 impl FromStr for Checkpoint {
     type Err = Error;
 
-    /// Reads `1@57`, or the number that is stored.
+    /// Parses `1@57`, or the stored number.
     fn from_str(text: &str) -> Result<Self> {
         let invalid = || {
             invalid(
-                "a checkpoint is written as epoch@offset or as a number",
+                "a checkpoint must be epoch@offset or a number",
                 &format!("checkpoint={text:?}"),
             )
         };
@@ -118,7 +118,7 @@ impl FromStr for Checkpoint {
     }
 }
 
-/// A number without a sign.
+/// Parses a number without a sign.
 fn digits<N: FromStr>(text: &str) -> Option<N> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_epoch_is_the_high_part() {
+    fn epoch_is_the_high_part_of_the_number() {
         check("0@0", 0);
         check("0@1", 1);
         check("1@1", 1_000_001);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_epoch_ends_where_the_next_begins() {
+    fn closed_epoch_ends_where_the_next_starts() {
         let inside = Checkpoint::of(1, 57).unwrap();
         assert_eq!(inside.next_epoch().as_u64(), 2_000_000);
         assert_eq!(inside.next_epoch().next_epoch().to_string(), "3@0");
@@ -162,8 +162,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
-        let written = "a checkpoint is written as epoch@offset or as a number";
+    fn invalid_checkpoints_are_rejected() {
+        let written = "a checkpoint must be epoch@offset or a number";
         for text in ["", "@", "1@", "@1", "+1@2", "1@-2", "1@2@3", "one", "1.5"] {
             let error = text.parse::<Checkpoint>().unwrap_err();
             assert_eq!(error.to_string(), format!("{written}: checkpoint={text:?}"));
@@ -171,18 +171,18 @@ mod tests {
         }
         assert_eq!(
             Checkpoint::of(3, 1_000_000).unwrap_err().to_string(),
-            "an epoch has no such offset: epoch=3 offset=1000000 max=999999"
+            "the offset is out of range: epoch=3 offset=1000000 max=999999"
         );
         assert_eq!(
             Checkpoint::from_u64(4_294_967_296_000_000)
                 .unwrap_err()
                 .to_string(),
-            "a checkpoint is beyond the last epoch: checkpoint=4294967296000000"
+            "the checkpoint is beyond the last epoch: checkpoint=4294967296000000"
         );
     }
 
     #[test]
-    fn numbers_sort_as_places_do() {
+    fn numbers_sort_like_positions() {
         let random = SeededRandom::new(1);
         let place = || {
             let epoch = u32::try_from(random.next_u64() >> (32 + random.below(32))).unwrap();

@@ -1,7 +1,7 @@
 //! Consumers: a group reads the feed, and remembers how far it has come.
 //!
 //! A [`ConsumerGroup`] shares the partitions of the feed among its workers, by leases: run as many as you like, wherever
-//! you like. A [`Consumer`] is for one partition, without a lease. Both have two forms, by what the handler does:
+//! you like. A [`FeedConsumer`] is for one partition, without a lease. Both have two forms, by what the handler does:
 //!
 //! - `run` and `run_until_caught_up` are for effects elsewhere. Each stream has one handler at a time and gets its events
 //!   in their order; many streams are handled at once, and a slow one does not hold the others. Events come at least
@@ -10,7 +10,7 @@
 //!   events come exactly once, whoever else runs and whoever dies.
 //!
 //! A stream whose handler does not get on is parked after some tries, with all that comes for it later. The others go
-//! on. Parked streams are told by [`parked`](ConsumerGroup::parked), and tried again by
+//! on. ParkedStream streams are told by [`parked`](ConsumerGroup::parked), and tried again by
 //! [`retry_parked`](ConsumerGroup::retry_parked). A handler that panics has failed a try, and so has one that takes longer
 //! than its [timeout](ConsumerGroup::handler_timeout).
 //!
@@ -28,10 +28,11 @@
 //!
 //! # What is stored
 //!
-//! In the index table: progress in `$ReaderCheckpoint-<group>_<partition>`, members and leases in `$ReaderGroup-<group>`.
+//! In the index table: checkpoints in `$ReaderCheckpoint-<group>_<partition>`, dead letters in
+//! `$ReaderDeadLetters-<group>_<partition>`, one item for each stream, members and leases in `$ReaderGroup-<group>`.
 //!
 //! ```
-//! use floe::events::feed::{Consumer, Delivery, IndexerOptions, Partition};
+//! use floe::events::feed::{FeedConsumer, ViewTransaction, IndexerOptions, Partition};
 //! use floe::events::{EventData, Expected, StreamName};
 //! use floe::{Db, Error, Model};
 //!
@@ -42,7 +43,7 @@
 //!     items: u32,
 //! }
 //!
-//! async fn count(delivery: Delivery<'_>) -> Result<(), Error> {
+//! async fn count(delivery: ViewTransaction<'_>) -> Result<(), Error> {
 //!     let cart = Cart { stream: delivery.stream.to_string(), items: 0 };
 //!     let mut cart = delivery.tx.get_or_create(cart).await?;
 //!     for _ in delivery.events {
@@ -62,13 +63,14 @@
 //! store.append(&cart, Expected::New, [EventData::new("ItemAdded", "{}")]).await?;
 //! store.indexer(IndexerOptions::new())?.run_until_caught_up().await?;
 //!
-//! let view = Consumer::new(store, "carts", Partition::FIRST);
+//! let view = FeedConsumer::new(store, "carts", Partition::FIRST);
 //! assert_eq!(view.run_exactly_once(count).await?.events, 1);
 //! assert_eq!(view.run_exactly_once(count).await?.events, 0);
 //! # Ok(())
 //! # }
 //! ```
 
+mod dead_letters;
 mod deliver;
 mod exactly_once;
 mod group;
@@ -78,14 +80,15 @@ mod progress;
 
 use std::time::Duration;
 
+use self::dead_letters::{CHANGES_MAX, DeadLetters};
 use self::deliver::Handler;
 use self::exactly_once::ViewHandler;
 use self::group::Works;
-pub use self::group::{ConsumerGroup, Worked};
-pub use self::options::Notice;
+pub use self::group::{ConsumerGroup, WorkerSummary};
 use self::options::Options;
-pub use self::progress::Parked;
-use self::progress::{Place, Progress};
+pub use self::options::WorkerNotice;
+pub use self::progress::ParkedStream;
+use self::progress::{ConsumerState, Place};
 use super::checkpoint::Checkpoint;
 use super::kept::Kept;
 use super::lag::Lag;
@@ -95,7 +98,7 @@ use super::partition::Partition;
 use super::reader::{Filter, Reader, behind};
 use super::span::Span;
 use crate::db::Db;
-use crate::delivery::{self, End, Host, Members, Orders};
+use crate::delivery::{self, Host, Members, RunContext, RunOutcome};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
@@ -115,25 +118,25 @@ pub enum Handled {
 /// What a consumer has done.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Consumed {
+pub struct FeedSummary {
     /// How many events were handled.
     pub events: u64,
     /// Up to where the feed is done with.
     pub checkpoint: Checkpoint,
     /// The streams that were parked during this run.
-    pub parked: Vec<Parked>,
+    pub parked: Vec<ParkedStream>,
 }
 
 /// A reader of one partition of the feed that remembers how far it has come.
 #[derive(Clone, Debug)]
-pub struct Consumer {
+pub struct FeedConsumer {
     store: EventStore,
     id: (String, u32),
     partition: Partition,
     options: Options,
 }
 
-impl Consumer {
+impl FeedConsumer {
     /// The consumer of a partition for a group, whose name has no `_`.
     pub fn new(store: EventStore, group: impl Into<String>, partition: Partition) -> Self {
         ConsumerGroup::new(store, group).partition(partition)
@@ -170,12 +173,12 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn parked(&self) -> Result<Vec<Parked>> {
-        Ok(self.progress().await?.parked())
+    pub async fn parked(&self) -> Result<Vec<ParkedStream>> {
+        self.dead_letters().await
     }
 
     /// How many events lie between what is done and the tail, and for how long the oldest of them has been in the feed.
-    /// At the tail this takes two reads; behind it, the index is read and no events.
+    /// At the tail this takes two reads and a query of the dead letters; behind it, the index is read and no events.
     ///
     /// # Errors
     ///
@@ -184,13 +187,14 @@ impl Consumer {
         let progress = self.progress().await?;
         let (place, filter) = (progress.place, &self.options.filter);
         let (log, now) = (self.store.feed_log(), self.store.db().env().now());
-        let count = |number, span: &Span| match (filter.lets_through(&span.stream), number) {
+        let count = |number, span: &Span| match (filter.matches(&span.stream), number) {
             (false, _) => 0,
             (true, None) => span.types.len() as u64,
             (true, Some(number)) => exactly_once::undone_events(place, number, span),
         };
         let mut lag = behind(&log, self.partition, place.checkpoint, now, count).await?;
-        lag.parked = progress.parked_events();
+        let letters = self.dead_letters_after(progress).await?;
+        lag.parked = letters.iter().map(|letter| letter.end - letter.index).sum();
         telemetry::lag(&self.id.0, self.partition, &lag);
         Ok(lag)
     }
@@ -203,7 +207,7 @@ impl Consumer {
     /// As the store fails.
     pub async fn move_to(&self, checkpoint: Checkpoint) -> Result<()> {
         let place = Place::before(checkpoint);
-        let decide = |stored: &Progress| Ok::<_, Error>([Kept(stored.moved(place))]);
+        let decide = |stored: &ConsumerState| Ok::<_, Error>([Kept(stored.moved(place))]);
         self.stored().transact(decide).await?;
         // Who waits at the tail stores nothing, and would not notice.
         let number = self.partition.number();
@@ -227,15 +231,15 @@ impl Consumer {
     ///
     /// [`VersionConflict`](ErrorKind::VersionConflict) when another consumer of this group and partition has begun, or the
     /// checkpoint was moved: this one cannot store how far it has come. And as the store fails. What the handler fails
-    /// with is told in [`Consumed::parked`] alone.
-    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Consumed>
+    /// with is told in [`FeedSummary::parked`] alone.
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<FeedSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let (consumed, end) = self.deliver(&handler, Orders::default()).await?;
+        let (consumed, end) = self.deliver(&handler, RunContext::default()).await?;
         match end {
-            End::Done => Ok(consumed),
-            End::Fenced => Err(self.fenced()),
+            RunOutcome::Completed => Ok(consumed),
+            RunOutcome::Fenced => Err(self.fenced()),
         }
     }
 
@@ -245,7 +249,7 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Consumed>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<FeedSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
@@ -259,9 +263,9 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// As the store fails, also for the handler. What else the handler returns is told in [`Consumed::parked`] alone.
-    pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
-        self.project(&handler, Orders::default()).await
+    /// As the store fails, also for the handler. What else the handler returns is told in [`FeedSummary::parked`] alone.
+    pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<FeedSummary> {
+        self.project(&handler, RunContext::default()).await
     }
 
     /// Tries parked streams again, each time in a transaction that also stores how far it has come: the events that were
@@ -270,17 +274,20 @@ impl Consumer {
     /// # Errors
     ///
     /// As the store fails, also for the handler.
-    pub async fn retry_parked_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Consumed> {
+    pub async fn retry_parked_exactly_once<H: ViewHandler>(
+        &self,
+        handler: H,
+    ) -> Result<FeedSummary> {
         self.retry(Works::ExactlyOnce(&handler)).await
     }
 
-    async fn retry(&self, works: Works<'_>) -> Result<Consumed> {
+    async fn retry(&self, works: Works<'_>) -> Result<FeedSummary> {
         let progress = self.progress().await?;
-        let mut consumed = Consumed {
+        let mut consumed = FeedSummary {
             checkpoint: progress.place.checkpoint,
-            ..Consumed::default()
+            ..FeedSummary::default()
         };
-        for known in progress.parked() {
+        for known in self.dead_letters().await? {
             let (events, again) = match works {
                 Works::AtLeastOnce(handler) => self.handle_parked(handler, &known).await?,
                 Works::ExactlyOnce(view) => self.commit_parked(view, &known).await?,
@@ -292,12 +299,25 @@ impl Consumer {
     }
 
     /// A parked stream was tried again, and is parked again if it did not get on.
-    async fn store_retried(&self, tried: &Parked, again: Option<&Parked>) -> Result<()> {
-        let decide = |stored: &Progress| {
-            let after = stored.retried(tried, again);
-            Ok::<_, Error>((after != *stored).then_some(Kept(after)))
-        };
-        self.stored().transact(decide).await
+    async fn store_retried(
+        &self,
+        tried: &ParkedStream,
+        again: Option<&ParkedStream>,
+    ) -> Result<()> {
+        let letters = self.letters();
+        self.store
+            .db()
+            .transact(async |tx| {
+                let Some(known) = letters.get_in(tx, &tried.stream).await? else {
+                    return Ok::<_, Error>(());
+                };
+                let rest = known.after_retry(tried, again);
+                if rest.as_ref() != Some(&known) {
+                    letters.replace(tx, Some(&known), rest.as_ref())?;
+                }
+                Ok(())
+            })
+            .await
     }
 
     /// Reads all spans: the filter comes later, so that places do not depend on it.
@@ -305,11 +325,42 @@ impl Consumer {
         Reader::new(self.store.feed_log(), self.partition, checkpoint)
     }
 
-    async fn progress(&self) -> Result<Progress> {
-        self.stored().query(Progress::clone).await
+    async fn progress(&self) -> Result<ConsumerState> {
+        self.stored().query(ConsumerState::clone).await
     }
 
-    fn stored(&self) -> Stream<Kept<Progress>> {
+    fn letters(&self) -> DeadLetters {
+        DeadLetters::of(&self.store, &self.id)
+    }
+
+    /// All dead letters. Those that an earlier version stored with the checkpoint become items first.
+    async fn dead_letters(&self) -> Result<Vec<ParkedStream>> {
+        self.dead_letters_after(self.progress().await?).await
+    }
+
+    /// All dead letters, given the progress as just read.
+    async fn dead_letters_after(&self, mut progress: ConsumerState) -> Result<Vec<ParkedStream>> {
+        let (index, letters) = (self.store.feed_index(), self.letters());
+        while !progress.embedded.is_empty() {
+            let moved = self.store.db().transact(async |tx| {
+                let id = &self.id;
+                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
+                let mut after = stored.state().clone();
+                let rest = after
+                    .embedded
+                    .split_off(CHANGES_MAX.min(after.embedded.len()));
+                let moved = std::mem::replace(&mut after.embedded, rest);
+                letters.add_in(tx, &moved).await?;
+                stored.append([Kept(after)])?;
+                Ok::<_, Error>(())
+            });
+            moved.await?;
+            progress = self.progress().await?;
+        }
+        letters.list().await
+    }
+
+    fn stored(&self) -> Stream<Kept<ConsumerState>> {
         self.store.kept(&self.id)
     }
 
@@ -330,7 +381,7 @@ fn members(store: &EventStore, group: &str) -> Stream<Kept<Members>> {
     index.stream(group).load(Load::RequireLeader)
 }
 
-impl Host for Consumer {
+impl Host for FeedConsumer {
     fn db(&self) -> &Db {
         self.store.db()
     }
@@ -342,14 +393,15 @@ impl Host for Consumer {
     fn store_failed(&self, error: &Error, _: Duration) {
         telemetry::failed(&self.id.0, error);
         let (partition, error) = (Some(self.partition), error.clone());
-        self.options.tell(&Notice::Failed { partition, error });
+        self.options
+            .tell(&WorkerNotice::Failed { partition, error });
     }
 }
 
 /// Events of a stream, and the transaction that what they lead to is written in.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Delivery<'t> {
+pub struct ViewTransaction<'t> {
     /// The transaction.
     pub tx: &'t Tx,
     /// The stream.

@@ -1,13 +1,13 @@
-//! Epochs: what one knows, and what it takes of the spans that are brought to it.
+//! Epochs: their state, and which spans they accept.
 //!
-//! The feed of a partition is a chain of streams, `$AppendsEpoch-<partition>_<epoch>`. Each has `Ingested` events, and
-//! at its end `Closed`; only then is the next one written to. An `Ingested` event has the spans of streams that are
-//! new in this epoch under `add`, and those of streams that it knows under `app`.
+//! The feed of a partition is a chain of streams, `$AppendsEpoch-<partition>_<epoch>`. Each contains `Ingested`
+//! events and ends with `Closed`; the next one is written only after that. An `Ingested` event lists spans of streams
+//! that are new in this epoch under `add`, and spans of other streams under `app`.
 //!
-//! What is brought may be known already, in part or as a whole. How far each stream is known says which, so what the
-//! chain holds is every event once, in the order of its stream.
+//! Spans may be offered repeatedly, in part or completely. The next index of each stream shows what is new, so the
+//! chain contains every event once, in the order of its stream.
 //!
-//! Nothing here reads or writes: see [`ingester`](super::ingester) for that.
+//! This module does no I/O: see [`ingester`](super::ingester).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,17 +23,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::event::EventData;
 use crate::events::keys::StreamName;
 
-/// The category of the streams that epochs are.
+/// The category of epoch streams.
 pub const EPOCH_CATEGORY: &str = "$AppendsEpoch";
 
 const INGESTED: &str = "Ingested";
 pub(crate) const CLOSED: &str = "Closed";
 
-/// The stream of an epoch.
+/// The name of an epoch's stream.
 ///
 /// # Errors
 ///
-/// Never for these ids; the name is checked as every name is.
+/// Never for these ids; stream names are always validated.
 pub fn epoch_stream(partition: Partition, epoch: u32) -> Result<StreamName> {
     StreamName::new(EPOCH_CATEGORY, &(partition.number(), epoch))
 }
@@ -41,28 +41,28 @@ pub fn epoch_stream(partition: Partition, epoch: u32) -> Result<StreamName> {
 /// An event of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EpochEvent {
-    /// Spans were taken.
+    /// Spans were accepted.
     Ingested(Ingested),
-    /// Nothing more will be taken. The next epoch goes on.
+    /// The epoch is closed, and the next one continues.
     Closed,
 }
 
-/// Spans that an epoch has taken together, at most one for each stream.
+/// Spans accepted together, at most one per stream.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Ingested {
-    /// Of streams that are new in this epoch.
+    /// Spans of streams that are new in this epoch.
     pub add: Vec<Span>,
-    /// Of streams that this epoch knows.
+    /// Spans of streams with earlier events in this epoch.
     pub app: Vec<Span>,
 }
 
 impl Ingested {
-    /// All of its spans.
+    /// All spans.
     pub fn spans(&self) -> impl Iterator<Item = &Span> {
         self.add.iter().chain(&self.app)
     }
 
-    /// All of its spans, to keep.
+    /// All spans, by value.
     pub fn into_spans(self) -> impl Iterator<Item = Span> {
         self.add.into_iter().chain(self.app)
     }
@@ -90,7 +90,7 @@ impl Serialize for Ingested {
 }
 
 impl EpochEvent {
-    /// What it weighs, by its JSON as it is before anything is made smaller.
+    /// Size of the event as uncompressed JSON.
     pub fn bytes(&self) -> usize {
         EVENT_BYTES
             + match self {
@@ -99,11 +99,11 @@ impl EpochEvent {
             }
     }
 
-    /// The event to be appended.
+    /// Encodes the event for an append.
     ///
     /// # Errors
     ///
-    /// Never for what is in an event; JSON is written with errors for what it cannot hold.
+    /// Never for these events; JSON encoding is fallible in general.
     pub fn encode(&self) -> Result<EventData> {
         Ok(match self {
             Self::Ingested(ingested) => {
@@ -115,11 +115,11 @@ impl EpochEvent {
         })
     }
 
-    /// The event that was appended.
+    /// Decodes an appended event.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is none of an epoch.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if it is not an event of an epoch.
     pub fn decode(event: &EventData) -> Result<Self> {
         match event.event_type.as_str() {
             INGESTED => {
@@ -131,29 +131,29 @@ impl EpochEvent {
                 }))
             }
             CLOSED => Ok(Self::Closed),
-            other => Err(invalid(other, &"no event of an epoch")),
+            other => Err(invalid(other, &"unknown event type")),
         }
     }
 }
 
-/// The spans of a list, which may be missing where it is empty.
+/// Parses a list of spans, which may be missing if it is empty.
 fn spans_of_json(json: &Value, list: &str) -> Result<Vec<Span>> {
     match json.get(list) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(spans)) => spans.iter().map(Span::of_json).collect(),
-        Some(_) => Err(invalid(INGESTED, &format!("{list} is no list"))),
+        Some(_) => Err(invalid(INGESTED, &format!("{list} is not a list"))),
     }
 }
 
 fn invalid(event_type: &str, reason: &dyn fmt::Display) -> Error {
-    let message = format!("an event of an epoch cannot be read, {reason}: type={event_type}");
+    let message = format!("cannot read an event of an epoch, {reason}: type={event_type}");
     Error::new(ErrorKind::InvalidEvent, message)
 }
 
-/// What an epoch knows.
+/// The state of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EpochState {
-    marks: HashMap<StreamName, u64>,
+    next_indexes: HashMap<StreamName, u64>,
     is_closed: bool,
     bytes: u64,
     version: u64,
@@ -161,45 +161,45 @@ pub struct EpochState {
 }
 
 impl EpochState {
-    /// The index of the next event of a stream; `None` if the epoch has none of it.
-    pub fn mark(&self, stream: &StreamName) -> Option<u64> {
-        self.marks.get(stream).copied()
+    /// The index of the next event of a stream; `None` if the epoch has no events of it.
+    pub fn next_index(&self, stream: &StreamName) -> Option<u64> {
+        self.next_indexes.get(stream).copied()
     }
 
-    /// Whether it takes nothing more.
+    /// Whether it is closed.
     pub const fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// What its events weigh.
+    /// Size of its events.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many events it has.
+    /// Number of its events.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// How many streams it knows.
+    /// Number of its streams.
     pub fn streams(&self) -> usize {
-        self.marks.len()
+        self.next_indexes.len()
     }
 
-    /// When its first event was written.
+    /// The time of its first event.
     pub const fn started(&self) -> Option<Timestamp> {
         self.started
     }
 
-    /// Goes on with an event that was written then.
+    /// Applies an event with its time.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when the epoch was closed before.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if the epoch is already closed.
     pub fn apply(&mut self, event: &EpochEvent, time: Timestamp) -> Result<()> {
         if self.is_closed {
             let message = format!(
-                "an epoch has events after its end: version={}",
+                "an epoch has events after it was closed: version={}",
                 self.version
             );
             return Err(Error::new(ErrorKind::InvalidEvent, message));
@@ -207,8 +207,8 @@ impl EpochState {
         match event {
             EpochEvent::Ingested(ingested) => {
                 for span in ingested.spans() {
-                    let mark = self.marks.entry(span.stream.clone()).or_default();
-                    *mark = span.end().max(*mark);
+                    let next_index = self.next_indexes.entry(span.stream.clone()).or_default();
+                    *next_index = span.end().max(*next_index);
                 }
             }
             EpochEvent::Closed => self.is_closed = true,
@@ -219,7 +219,7 @@ impl EpochState {
         Ok(())
     }
 
-    /// Whether it is to be closed, once it has taken so much more.
+    /// Whether the epoch reaches a limit with these spans.
     fn is_full_after(&self, ingested: &Ingested, limits: &EpochLimits) -> bool {
         let bytes = (EVENT_BYTES + INGESTED.len() + ingested.bytes()) as u64;
         self.bytes + bytes > limits.bytes_max
@@ -228,19 +228,20 @@ impl EpochState {
     }
 }
 
-/// What becomes of spans that are brought to an epoch.
+/// The decision of an epoch about offered spans.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Decided {
-    /// What it takes, if anything is new and it takes anything.
+pub struct EpochDecision {
+    /// The accepted spans, if there are any.
     pub ingested: Option<Ingested>,
-    /// Whether it is closed after that.
+    /// Whether the epoch is closed afterwards.
     pub closes: bool,
-    /// What is new and was not taken. It goes to the next epoch if this one is closed, and is brought again if not.
+    /// New spans that were not accepted. They are offered to the next epoch if this one is closed, otherwise again to
+    /// this one.
     pub residual: Vec<Span>,
 }
 
-impl Decided {
-    /// The events to be appended.
+impl EpochDecision {
+    /// The events to append.
     pub fn events(&self) -> Vec<EpochEvent> {
         let ingested = self.ingested.clone().map(EpochEvent::Ingested);
         let closed = self.closes.then_some(EpochEvent::Closed);
@@ -248,15 +249,15 @@ impl Decided {
     }
 }
 
-/// Events are missing between what the feed has of a stream and what was brought.
+/// Events of a stream are missing between the feed and an offered span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
     /// The stream.
     pub stream: StreamName,
-    /// The index of the first event that is missing.
+    /// The index of the first missing event.
     pub expected: u64,
-    /// The index of the first event that was brought.
+    /// The index of the first offered event.
     pub found: u64,
 }
 
@@ -282,45 +283,45 @@ impl From<Gap> for Error {
     }
 }
 
-/// Decides what an epoch takes of these spans. `earlier` tells how far a stream is known from epochs before this one.
+/// Decides which spans an epoch accepts. `earlier` returns the next index of a stream from earlier epochs.
 ///
 /// # Errors
 ///
-/// [`Gap`] when it is open and events of a stream that is known would be skipped. Nothing is to be written then.
+/// [`Gap`] if the epoch is open and events of a known stream would be skipped. Nothing must be written then.
 pub fn ingest(
     state: &EpochState,
     earlier: impl Fn(&StreamName) -> Option<u64>,
     spans: Vec<Span>,
     limits: &EpochLimits,
-) -> Result<Decided, Gap> {
-    let mark = |stream: &StreamName| state.mark(stream).or_else(|| earlier(stream));
+) -> Result<EpochDecision, Gap> {
+    let next_index = |stream: &StreamName| state.next_index(stream).or_else(|| earlier(stream));
     if state.is_closed {
         let new = spans.into_iter().filter_map(|span| {
-            let known = mark(&span.stream).unwrap_or_default();
+            let known = next_index(&span.stream).unwrap_or_default();
             span.from_index(known)
         });
-        return Ok(Decided {
+        return Ok(EpochDecision {
             residual: new.collect(),
-            ..Decided::default()
+            ..EpochDecision::default()
         });
     }
-    let mut taking = Taking::new(state, limits);
+    let mut builder = IngestedBuilder::new(state, limits);
     for (stream, spans) in by_stream(spans) {
-        if let Some(span) = join(spans, mark(&stream))? {
-            taking.take(span);
+        if let Some(span) = join(spans, next_index(&stream))? {
+            builder.add(span);
         }
     }
-    Ok(taking.decided())
+    Ok(builder.finish())
 }
 
-/// The spans of each stream, in the order in which the streams come.
+/// Groups spans by stream, in the order of first appearance.
 fn by_stream(spans: Vec<Span>) -> Vec<(StreamName, Vec<Span>)> {
-    let mut places: HashMap<StreamName, usize> = HashMap::new();
+    let mut positions: HashMap<StreamName, usize> = HashMap::new();
     let mut streams: Vec<(StreamName, Vec<Span>)> = Vec::new();
     for span in spans {
         let next = streams.len();
-        let place = *places.entry(span.stream.clone()).or_insert(next);
-        match streams.get_mut(place) {
+        let position = *positions.entry(span.stream.clone()).or_insert(next);
+        match streams.get_mut(position) {
             Some((_, of_stream)) => of_stream.push(span),
             None => streams.push((span.stream.clone(), vec![span])),
         }
@@ -328,13 +329,13 @@ fn by_stream(spans: Vec<Span>) -> Vec<(StreamName, Vec<Span>)> {
     streams
 }
 
-/// All that is new in the spans of a stream, as one span.
-fn join(mut spans: Vec<Span>, mark: Option<u64>) -> Result<Option<Span>, Gap> {
+/// Joins the new events of a stream's spans into one span.
+fn join(mut spans: Vec<Span>, next_index: Option<u64>) -> Result<Option<Span>, Gap> {
     spans.retain(|span| !span.types.is_empty());
     spans.sort_by_key(|span| span.start);
     let mut joined: Option<Span> = None;
     for span in spans {
-        let known = joined.as_ref().map(Span::end).or(mark);
+        let known = joined.as_ref().map(Span::end).or(next_index);
         if let Some(expected) = known.filter(|known| *known < span.start) {
             return Err(Gap {
                 stream: span.stream,
@@ -354,8 +355,8 @@ fn join(mut spans: Vec<Span>, mark: Option<u64>) -> Result<Option<Span>, Gap> {
     Ok(joined)
 }
 
-/// Fills one `Ingested` event.
-struct Taking<'s> {
+/// Builds one `Ingested` event.
+struct IngestedBuilder<'s> {
     state: &'s EpochState,
     limits: &'s EpochLimits,
     ingested: Ingested,
@@ -363,7 +364,7 @@ struct Taking<'s> {
     residual: Vec<Span>,
 }
 
-impl<'s> Taking<'s> {
+impl<'s> IngestedBuilder<'s> {
     fn new(state: &'s EpochState, limits: &'s EpochLimits) -> Self {
         let ingested = Ingested::default();
         Self {
@@ -375,9 +376,9 @@ impl<'s> Taking<'s> {
         }
     }
 
-    /// Takes what there is room for, but never nothing at all.
-    fn take(&mut self, span: Span) {
-        let is_known = self.state.mark(&span.stream).is_some();
+    /// Adds as much of a span as fits, but always at least one event to an empty list.
+    fn add(&mut self, span: Span) {
+        let is_known = self.state.next_index(&span.stream).is_some();
         let streams = self.state.streams() + self.ingested.add.len();
         if !self.residual.is_empty() || (!is_known && streams >= EPOCH_STREAMS_CAP) {
             self.residual.push(span);
@@ -402,9 +403,9 @@ impl<'s> Taking<'s> {
         }
     }
 
-    fn decided(self) -> Decided {
+    fn finish(self) -> EpochDecision {
         let has_new = !self.ingested.is_empty() || !self.residual.is_empty();
-        Decided {
+        EpochDecision {
             closes: has_new && self.state.is_full_after(&self.ingested, self.limits),
             ingested: Some(self.ingested).filter(|ingested| !ingested.is_empty()),
             residual: self.residual,

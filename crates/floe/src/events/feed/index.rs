@@ -1,8 +1,8 @@
-//! The index: which epoch of each partition is written to.
+//! The index: the active epoch of each partition.
 //!
-//! It is one stream, `$AppendsIndex-0`, of `Started` events, with the whole map beside them as an unfold,
-//! `Snapshotted`. It spares who comes anew the walk from the first epoch. It may be behind, when somebody died between
-//! closing an epoch and saying so here; it is never ahead. So whoever finds a closed epoch goes on to the next.
+//! It is one stream, `$AppendsIndex-0`, of `Started` events, with the whole map as the unfold `Snapshotted`. It saves
+//! readers a walk from the first epoch. It may be behind, if a process died between closing an epoch and updating the
+//! index, but never ahead: whoever finds a closed epoch continues with the next.
 
 use std::collections::BTreeMap;
 
@@ -13,47 +13,47 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::event::EventData;
 use crate::events::keys::StreamName;
 
-/// The category of the stream that the index is.
+/// The category of the index stream.
 pub const INDEX_CATEGORY: &str = "$AppendsIndex";
 
-/// There is one index in a table.
+/// The id of the index. A table has one.
 const INDEX_ID: &str = "0";
 
 const STARTED: &str = "Started";
-/// What Propulsion called it for a while.
-const STARTED_AGAIN: &str = "Started2";
+/// A temporary name used by Propulsion.
+const STARTED_V2: &str = "Started2";
 const SNAPSHOTTED: &str = "Snapshotted";
 
-/// The stream of the index.
+/// The name of the index stream.
 ///
 /// # Errors
 ///
-/// Never for this id; the name is checked as every name is.
+/// Never for this id; stream names are always validated.
 pub fn index_stream() -> Result<StreamName> {
     StreamName::new(INDEX_CATEGORY, INDEX_ID)
 }
 
-/// An event of the index, or the unfold beside them.
+/// An event or unfold of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexEvent {
-    /// An epoch is written to from now on.
+    /// An epoch is active.
     Started {
-        /// Of this partition.
+        /// The partition.
         partition: Partition,
         /// The epoch.
         epoch: u32,
     },
-    /// All that is known, instead of the events before it.
+    /// The complete state, replacing all earlier events.
     Snapshotted(IndexState),
 }
 
 impl IndexEvent {
-    /// Whether nothing before it counts.
+    /// Whether earlier events are irrelevant.
     pub const fn is_origin(&self) -> bool {
         matches!(self, Self::Snapshotted(_))
     }
 
-    /// The event to be appended, or the unfold to be kept.
+    /// Encodes the event or unfold.
     pub fn encode(&self) -> EventData {
         let (event_type, json) = match self {
             Self::Started { partition, epoch } => (
@@ -71,15 +71,15 @@ impl IndexEvent {
         EventData::new(event_type, json.to_string())
     }
 
-    /// The event that was appended, or the unfold that was kept.
+    /// Decodes an event or unfold.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is none of the index.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if it is not an event of the index.
     pub fn decode(event: &EventData) -> Result<Self> {
         let invalid = || {
             let message = format!(
-                "an event of the index cannot be read: type={} data={}",
+                "cannot read an event of the index: type={} data={}",
                 event.event_type,
                 String::from_utf8_lossy(&event.data)
             );
@@ -87,7 +87,7 @@ impl IndexEvent {
         };
         let json: Value = serde_json::from_slice(&event.data).map_err(|_| invalid())?;
         let read = match event.event_type.as_str() {
-            STARTED | STARTED_AGAIN => started(&json),
+            STARTED | STARTED_V2 => started(&json),
             SNAPSHOTTED => snapshotted(&json),
             _ => None,
         };
@@ -96,7 +96,7 @@ impl IndexEvent {
 }
 
 fn started(json: &Value) -> Option<IndexEvent> {
-    // Old events of Propulsion have the partition under its old name.
+    // Old events of Propulsion use the partition's former name.
     let partition = ["partition", "tranche"]
         .iter()
         .find_map(|name| json.get(name).filter(|value| !value.is_null()))?;
@@ -115,7 +115,7 @@ fn snapshotted(json: &Value) -> Option<IndexEvent> {
     Some(IndexEvent::Snapshotted(IndexState(active?)))
 }
 
-/// A number. The JavaScript library writes some of them as text.
+/// Parses a number. The JavaScript library writes some of them as text.
 fn number(json: &Value) -> Option<u32> {
     match json {
         Value::String(text) => text.parse().ok(),
@@ -123,22 +123,22 @@ fn number(json: &Value) -> Option<u32> {
     }
 }
 
-/// Which epoch of each partition is written to.
+/// The active epoch of each partition.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct IndexState(BTreeMap<Partition, u32>);
 
 impl IndexState {
-    /// The epoch of a partition that is written to, as far as is known; the first if nothing is.
+    /// The active epoch of a partition, as far as known; the first by default.
     pub fn active(&self, partition: Partition) -> u32 {
         self.0.get(&partition).copied().unwrap_or_default()
     }
 
-    /// The partitions that are known.
+    /// The known partitions.
     pub fn partitions(&self) -> impl Iterator<Item = Partition> {
         self.0.keys().copied()
     }
 
-    /// Goes on with an event.
+    /// Applies an event.
     pub fn apply(&mut self, event: IndexEvent) {
         match event {
             IndexEvent::Started { partition, epoch } => {
@@ -148,13 +148,13 @@ impl IndexState {
         }
     }
 
-    /// What is to be said when an epoch is written to; `None` if that, or a later one, was said before.
+    /// The event to append when an epoch becomes active; `None` if this or a later one is recorded.
     pub fn start(&self, partition: Partition, epoch: u32) -> Option<IndexEvent> {
         let is_new = self.0.get(&partition).is_none_or(|known| *known < epoch);
         is_new.then_some(IndexEvent::Started { partition, epoch })
     }
 
-    /// The unfold to be kept beside the events.
+    /// The unfold to store with the events.
     pub fn snapshot(&self) -> IndexEvent {
         IndexEvent::Snapshotted(self.clone())
     }
@@ -183,12 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn the_index_is_one_stream() {
+    fn index_is_one_stream() {
         assert_eq!(index_stream().unwrap().as_str(), "$AppendsIndex-0");
     }
 
     #[test]
-    fn events_are_written_as_others_read_them() {
+    fn event_json_is_compatible() {
         let (event_type, json) = data(&started(2, 7));
         assert_eq!(event_type, "Started");
         assert_eq!(json, r#"{"epoch":7,"partition":2}"#);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_all_dialects_are_read() {
+    fn events_of_all_dialects_are_decoded() {
         for (event_type, json) in [
             ("Started", r#"{"partition":2,"epoch":7}"#),
             ("Started", r#"{"tranche":2,"epoch":7}"#),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_of_the_index_is_refused() {
+    fn invalid_index_events_are_rejected() {
         for (event_type, json) in [
             ("Started", ""),
             ("Started", r#"{"partition":2}"#),
@@ -230,13 +230,13 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidEvent);
             assert_eq!(
                 error.to_string(),
-                format!("an event of the index cannot be read: type={event_type} data={json}")
+                format!("cannot read an event of the index: type={event_type} data={json}")
             );
         }
     }
 
     #[test]
-    fn an_epoch_is_started_once_and_never_after_a_later_one() {
+    fn epoch_starts_once_and_never_after_a_later_one() {
         let state = folded([started(0, 3)]);
         assert_eq!(state.start(Partition::new(0), 4), Some(started(0, 4)));
         assert_eq!(state.start(Partition::new(0), 3), None);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_says_what_the_events_say() {
+    fn snapshot_equals_the_applied_events() {
         for seed in 0..100 {
             let random = SeededRandom::new(seed);
             let mut state = IndexState::default();

@@ -1,11 +1,11 @@
-//! The indexer: reads the changes of an events table, and brings what was appended to the feed.
+//! The indexer: reads the changes of an events table, and writes the appended events to the feed.
 //!
-//! A step reads records, writes their spans into the epochs, and only then stores how far it has read. It may die at
-//! any moment: whoever goes on reads some records again, and the epochs drop what they know. So several may run at
-//! once, for the same table and under the same name; it is wasteful, not wrong.
+//! A step reads records, writes their spans into the epochs, and only then stores its position. It may die at any
+//! time: the next run reads some records again, and the epochs drop duplicates. Several indexers may run concurrently
+//! for the same table and under the same name; this is wasteful but correct.
 //!
-//! The changes of a table are kept for a day. A feed that is begun later tells of what they still hold. On an engine
-//! that can [hold](floe_store::Capabilities::change_holds) them, none is lost from the first start on.
+//! Change records are kept for a day. A feed that starts later contains what they still hold. On an engine that can
+//! [hold](floe_store::Capabilities::change_holds) records, nothing is lost after the first start.
 //!
 //! ```
 //! use floe::events::feed::{IndexerOptions, Partition};
@@ -26,7 +26,7 @@
 //! # }
 //! ```
 
-pub mod intake;
+pub mod change_ingester;
 mod position;
 mod progress;
 #[cfg(test)]
@@ -40,18 +40,21 @@ use std::time::Duration;
 use floe_store::op::HoldChanges;
 use tracing::Instrument;
 
-pub use self::intake::Intake;
-pub use self::progress::{Progress, Stepped};
+pub use self::change_ingester::ChangeIngester;
+pub use self::progress::{IndexerProgress, IndexerStep};
 use super::kept::Kept;
-use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_ROUNDS, EpochLimits, POLL};
+use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_READS, EpochLimits, POLL};
 use super::partition::Partitions;
-use crate::delivery::{Callback, PATIENT, Positions, Round, Shards, hold, passes, release};
+use crate::concurrent;
+use crate::delivery::{
+    Callback, STORE_BACKOFF, ShardPositions, ShardRecords, Shards, hold_changes, is_transient,
+    release_holds,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::telemetry;
 use crate::events::{EventStore, Stream};
-use crate::side_by_side;
 
-/// How an indexer works.
+/// Options of an indexer.
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing by themselves"]
 pub struct IndexerOptions {
@@ -79,33 +82,33 @@ impl Default for IndexerOptions {
 }
 
 impl IndexerOptions {
-    /// One partition, batches of 1,000 records, four looks a second.
+    /// Returns the defaults: one partition, batches of 1,000 records, a pause of 250 milliseconds.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// What its position is stored under: `0` if nothing is said. It has no `_`.
+        /// Name of the stored position, without `_`. Default: `0`.
         pub fn name(name: impl Into<String>) => name = name.into();
 
-        /// How many partitions the feed has. It is said when the feed is begun, and stays so.
+        /// Number of partitions. Fixed when the feed starts.
         pub const fn partitions(partitions: Partitions) => partitions = partitions;
 
-        /// When epochs are closed.
+        /// Limits of epochs.
         pub const fn limits(limits: EpochLimits) => limits = limits;
 
-        /// About how many records are brought to the epochs at once: 1 to 10,000.
+        /// Approximate maximum number of records per step: 1 to 10,000. Default: 1,000.
         pub const fn batch_max(records: usize) => batch_max = records;
 
-        /// How long it waits after it has found nothing.
+        /// Pause after an empty read. Default: 250 milliseconds.
         pub const fn poll(pause: Duration) => poll = pause;
 
-        /// By how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
+        /// Maximum difference between its clock and the clock that stamps change records. Default: 5 minutes.
         pub const fn clock_skew_max(skew: Duration) => clock_skew_max = skew;
 
-        /// Goes on where records are gone that were perhaps not read. On DynamoDB this is needed after a table had no
-        /// changes for a day while no indexer ran. If it had some, their events are brought from the streams as soon as
-        /// something is appended to these; until then they are missing in the feed.
+        /// Continues if unread records may have been trimmed. On DynamoDB this is needed after a table had no changes
+        /// for a day while no indexer ran. If there were changes, their events are taken from the streams at the next
+        /// append to each; until then they are missing in the feed.
         pub const fn accept_trimmed() => accepts_trimmed = true;
     }
 
@@ -115,47 +118,47 @@ impl IndexerOptions {
             return Ok(());
         }
         let message = format!(
-            "an indexer takes 1 to {BATCH_RECORDS_CAP} records at once: batch_max={}",
+            "batch_max must be 1 to {BATCH_RECORDS_CAP}: batch_max={}",
             self.batch_max
         );
         Err(Error::new(ErrorKind::InvalidUse, message))
     }
 }
 
-/// Who watches an indexer.
-type Watch = dyn Fn(Progress<'_>) + Send + Sync;
+/// A listener for progress.
+type Listener = dyn Fn(IndexerProgress<'_>) + Send + Sync;
 
-/// Brings what was appended to a store's streams to its feed.
+/// Writes the events of a store's streams to its feed.
 #[derive(Debug)]
 pub struct Indexer {
     store: EventStore,
     options: IndexerOptions,
-    watch: Callback<Watch>,
-    /// What it knows. It is absent during a step, so that a step that fails or is dropped begins anew from what is
-    /// stored.
-    known: Option<Known>,
+    listener: Callback<Listener>,
+    /// The state between steps. `None` during a step, so that a failed or dropped step starts again from the stored
+    /// position.
+    state: Option<IndexerState>,
 }
 
-/// What an indexer knows between two steps.
+/// The state of an indexer between steps.
 #[derive(Debug)]
-struct Known {
+struct IndexerState {
     shards: Shards,
-    stored: Positions,
+    stored: ShardPositions,
     holds: Vec<HoldChanges>,
-    intake: Intake,
+    change_ingester: ChangeIngester,
 }
 
-/// What an indexer has done.
+/// Totals of an indexer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Indexed {
-    /// How many change records it has read.
+pub struct IndexerSummary {
+    /// Number of change records read.
     pub records: u64,
-    /// How many events were new in the feed.
+    /// Number of new events in the feed.
     pub events: u64,
 }
 
-impl Indexed {
+impl IndexerSummary {
     const fn add(&mut self, other: Self) {
         self.records += other.records;
         self.events += other.events;
@@ -163,71 +166,74 @@ impl Indexed {
 }
 
 impl EventStore {
-    /// An indexer of this store. It begins the feed when it first runs.
+    /// Creates an indexer of this store. Its first run starts the feed.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the options are beyond what there can be.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if an option is out of range.
     pub fn indexer(&self, options: IndexerOptions) -> Result<Indexer> {
         options.check()?;
         Ok(Indexer {
             store: self.clone(),
             options,
-            watch: Callback::default(),
-            known: None,
+            listener: Callback::default(),
+            state: None,
         })
     }
 }
 
 impl Indexer {
-    /// Tells what it does to this function, step by step, while it runs.
+    /// Calls this function after each step.
     #[must_use]
-    pub fn watched_by(mut self, watch: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
-        self.watch = Callback(Some(Arc::new(watch)));
+    pub fn on_progress(
+        mut self,
+        listener: impl Fn(IndexerProgress<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.listener = Callback(Some(Arc::new(listener)));
         self
     }
 
-    /// Brings everything to the feed that was appended before, and perhaps some that is appended meanwhile.
+    /// Writes everything appended before the call to the feed, and possibly some events appended during it.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the feed was begun with another number of partitions,
-    /// [`MissingEvents`](ErrorKind::MissingEvents) when change records are gone that were not read,
-    /// [`Table`](ErrorKind::Table) when a table or its change stream is missing, [`Store`](ErrorKind::Store) when the
-    /// store cannot answer. It can be run again after any of them.
-    pub async fn run_until_caught_up(&mut self) -> Result<Indexed> {
-        let (mut indexed, mut empty_rounds) = (Indexed::default(), 0);
-        while empty_rounds < EMPTY_ROUNDS {
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the feed has another number of partitions,
+    /// [`MissingEvents`](ErrorKind::MissingEvents) if unread change records are gone, [`Table`](ErrorKind::Table) if
+    /// a table or its change stream is missing, [`Store`](ErrorKind::Store) if the store fails. The indexer can be
+    /// run again after any of them.
+    pub async fn run_until_caught_up(&mut self) -> Result<IndexerSummary> {
+        let (mut indexed, mut empty_reads) = (IndexerSummary::default(), 0);
+        while empty_reads < EMPTY_READS {
             let step = self.step().await?;
             indexed.add(step.indexed);
-            empty_rounds = if step.is_idle { empty_rounds + 1 } else { 0 };
+            empty_reads = if step.is_idle { empty_reads + 1 } else { 0 };
         }
         Ok(indexed)
     }
 
-    /// Goes on until `stop` is done. Waits where there is nothing to do, and after failures that pass. What it has begun
-    /// then is not told.
+    /// Runs until `stop` completes. Pauses when there is nothing to do and after transient failures. The result does
+    /// not include a step interrupted by `stop`.
     ///
     /// # Errors
     ///
-    /// As for [`run_until_caught_up`](Self::run_until_caught_up), of failures that do not pass.
-    pub async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<Indexed> {
+    /// As for [`run_until_caught_up`](Self::run_until_caught_up), for permanent failures.
+    pub async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<IndexerSummary> {
         let mut stop = pin!(stop);
-        let (mut indexed, mut failures) = (Indexed::default(), 0);
+        let (mut indexed, mut failures) = (IndexerSummary::default(), 0);
         loop {
-            let pause = match side_by_side::unless(stop.as_mut(), self.step()).await {
+            let pause = match concurrent::run_until(stop.as_mut(), self.step()).await {
                 None => return Ok(indexed),
                 Some(Ok(step)) => {
                     indexed.add(step.indexed);
                     failures = 0;
                     step.is_idle.then_some(self.options.poll)
                 }
-                Some(Err(error)) if passes(&error) => {
+                Some(Err(error)) if is_transient(&error) => {
                     failures += 1;
                     let seed = self.store.db().env().next_u64();
-                    let pause = PATIENT.pause(failures, seed);
+                    let pause = STORE_BACKOFF.pause(failures, seed);
                     telemetry::step_failed(&self.store.options().table, &error, pause);
-                    self.tell(Progress::Failed {
+                    self.notify(IndexerProgress::Failed {
                         error: &error,
                         pause,
                     });
@@ -237,90 +243,90 @@ impl Indexer {
             };
             if let Some(pause) = pause {
                 let waited = self.store.db().timer().sleep(pause);
-                if side_by_side::unless(stop.as_mut(), waited).await.is_none() {
+                if concurrent::run_until(stop.as_mut(), waited).await.is_none() {
                     return Ok(indexed);
                 }
             }
         }
     }
 
-    /// Gives up the hold on change records: for an indexer that will not run again under this name.
+    /// Releases the hold on change records. For an indexer that will not run again under this name.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn release(mut self) -> Result<()> {
-        let known = self.begin().await?;
-        release(self.store.db(), known.holds).await
+        let state = self.begin().await?;
+        release_holds(self.store.db(), state.holds).await
     }
 
-    /// Reads a batch, brings it to the epochs, and stores how far it has read.
-    async fn step(&mut self) -> Result<Stepped> {
+    /// Reads a batch, writes it to the epochs, and stores the position.
+    async fn step(&mut self) -> Result<IndexerStep> {
         let (table, name) = (
             self.store.options().table.clone(),
             self.options.name.clone(),
         );
         let span = telemetry::step(&table, &name);
-        let stepped = self.read_and_bring().instrument(span.clone()).await?;
-        let indexed = (stepped.indexed.records, stepped.indexed.events);
-        telemetry::stepped(&span, (&table, &name), indexed, stepped.lag);
-        self.tell(Progress::Stepped(&stepped));
-        Ok(stepped)
+        let step = self.read_and_ingest().instrument(span.clone()).await?;
+        let indexed = (step.indexed.records, step.indexed.events);
+        telemetry::record_step(&span, (&table, &name), indexed, step.lag);
+        self.notify(IndexerProgress::StepCompleted(&step));
+        Ok(step)
     }
 
-    async fn read_and_bring(&mut self) -> Result<Stepped> {
-        let mut known = self.begin().await?;
-        let Round { records, has_ended } = self.read(&mut known).await?;
-        let brought = known.intake.bring(&records).await?;
-        self.store(&mut known).await?;
-        self.known = Some(known);
+    async fn read_and_ingest(&mut self) -> Result<IndexerStep> {
+        let mut state = self.begin().await?;
+        let ShardRecords { records, has_ended } = self.read(&mut state).await?;
+        let ingested = state.change_ingester.ingest(&records).await?;
+        self.store(&mut state).await?;
+        self.state = Some(state);
         let now = self.store.db().engine().now();
         let last = records.iter().map(|record| record.created).max();
-        Ok(Stepped {
-            indexed: Indexed {
+        Ok(IndexerStep {
+            indexed: IndexerSummary {
                 records: records.len() as u64,
-                events: brought.events,
+                events: ingested.events,
             },
-            checkpoints: brought.checkpoints,
+            checkpoints: ingested.checkpoints,
             lag: last.map_or(Duration::ZERO, |last| now.since(last)),
             is_idle: records.is_empty() && !has_ended,
         })
     }
 
-    /// What is known from the last step, or else from what is stored.
-    async fn begin(&mut self) -> Result<Known> {
-        if let Some(known) = self.known.take() {
-            return Ok(known);
+    /// Returns the state of the last step, or a new one from the stored position.
+    async fn begin(&mut self) -> Result<IndexerState> {
+        if let Some(state) = self.state.take() {
+            return Ok(state);
         }
         let (options, store) = (&self.options, &self.store);
-        let mut intake = store.intake(options)?;
-        intake.begin().await?;
-        let stored = self.position().query(Positions::clone).await?;
+        let mut change_ingester = store.change_ingester(options)?;
+        change_ingester.begin().await?;
+        let stored = self.position().query(ShardPositions::clone).await?;
         let table = &store.options().table;
         let mut shards = Shards::new(store.db().clone(), table, options.accepts_trimmed);
         shards.find(&stored).await?;
-        let mut known = Known {
+        let mut state = IndexerState {
             shards,
             stored,
             holds: Vec::new(),
-            intake,
+            change_ingester,
         };
-        self.hold(&mut known).await?;
-        Ok(known)
+        self.hold(&mut state).await?;
+        Ok(state)
     }
 
-    /// Reads records until there are enough, or a look brings none.
-    async fn read(&self, known: &mut Known) -> Result<Round> {
-        let mut read = Round::default();
+    /// Reads records until the batch is full or a read is empty.
+    async fn read(&self, state: &mut IndexerState) -> Result<ShardRecords> {
+        let mut read = ShardRecords::default();
         loop {
-            let left = self.options.batch_max.saturating_sub(read.records.len());
-            let Round { records, has_ended } = known.shards.read(left).await?;
+            let remaining = self.options.batch_max.saturating_sub(read.records.len());
+            let ShardRecords { records, has_ended } = state.shards.read(remaining).await?;
             let is_empty = records.is_empty();
             read.records.extend(records);
             read.has_ended |= has_ended;
-            // New shards come where one has ended, and perhaps where nobody looks.
+            // New shards appear after the end of a shard, and otherwise at any time.
             if has_ended || read.records.is_empty() {
-                known.shards.find(&known.stored).await?;
+                state.shards.find(&state.stored).await?;
             }
             if is_empty || read.records.len() >= self.options.batch_max {
                 return Ok(read);
@@ -328,38 +334,38 @@ impl Indexer {
         }
     }
 
-    /// Stores how far it has read, if that is further than before.
-    async fn store(&self, known: &mut Known) -> Result<()> {
-        let read = known.shards.positions();
-        let gone = known.shards.gone(&known.stored);
-        if known.stored != known.stored.merged(&read, &gone) {
+    /// Stores the position, if it has advanced.
+    async fn store(&self, state: &mut IndexerState) -> Result<()> {
+        let read = state.shards.positions();
+        let gone = state.shards.gone(&state.stored);
+        if state.stored != state.stored.merged(&read, &gone) {
             let position = self.position();
             let stored = position.transact(|stored| {
                 let merged = stored.merged(&read, &gone);
                 let moved = (merged != *stored).then(|| Kept(merged.clone()));
                 Ok::<_, Error>((merged, moved))
             });
-            known.stored = stored.await?;
+            state.stored = stored.await?;
         }
-        self.hold(known).await
+        self.hold(state).await
     }
 
-    /// Keeps what is not read from being trimmed, where the engine can.
-    async fn hold(&self, known: &mut Known) -> Result<()> {
+    /// Holds unread records, if the engine supports it.
+    async fn hold(&self, state: &mut IndexerState) -> Result<()> {
         let consumer = format!("floe-indexer-{}", self.options.name);
-        let holds = known.shards.holds(&consumer, &known.shards.positions());
-        hold(self.store.db(), &holds, &known.holds).await?;
-        known.holds = holds;
+        let holds = state.shards.holds(&consumer, &state.shards.positions());
+        hold_changes(self.store.db(), &holds, &state.holds).await?;
+        state.holds = holds;
         Ok(())
     }
 
-    fn tell(&self, progress: Progress<'_>) {
-        if let Some(watch) = &self.watch.0 {
-            watch(progress);
+    fn notify(&self, progress: IndexerProgress<'_>) {
+        if let Some(listener) = &self.listener.0 {
+            listener(progress);
         }
     }
 
-    fn position(&self) -> Stream<Kept<Positions>> {
+    fn position(&self) -> Stream<Kept<ShardPositions>> {
         self.store.kept(self.options.name.as_str())
     }
 }

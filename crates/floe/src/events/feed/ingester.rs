@@ -1,14 +1,14 @@
-//! Writing spans into the epochs of a partition.
+//! Writes spans into the epochs of a partition.
 //!
-//! Any number of ingesters may write to one partition, and each may die at any moment. What holds all the same:
+//! Any number of ingesters may write to a partition, and each may die at any time. The following holds nevertheless:
 //!
-//! - an epoch is written to only after the one before it was closed, and never after it was closed itself;
-//! - an append fails if the epoch is not as it was when it was decided on; then it is loaded and decided on again;
-//! - what is known is not written again. What an ingester knows reaches back to the epochs that were written to when
-//!   the oldest change that it is brought was made: none before can have it.
+//! - an epoch is written only after the previous one was closed, and never after it was closed itself;
+//! - an append fails if the epoch changed after the decision; then it is loaded and decided again;
+//! - nothing is written twice. An ingester loads all epochs that were active since the oldest change it was given:
+//! earlier epochs cannot contain it.
 //!
-//! So the epochs hold every event once and in the order of its stream, if each ingester is brought the changes of a
-//! stream in their order, each at least once.
+//! The epochs therefore contain every event once and in the order of its stream, if each ingester receives the
+//! changes of a stream in order and at least once.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use floe_store::Timestamp;
 
 use super::checkpoint::Checkpoint;
-use super::epoch::{Decided, EpochEvent, EpochState, Gap, ingest};
+use super::epoch::{EpochDecision, EpochEvent, EpochState, Gap, ingest};
 use super::limits::{CLOCK_SKEW_MAX, CONFLICTS_MAX, EpochLimits};
 use super::log::{Appended, EpochLog, Loaded};
 use super::partition::Partition;
@@ -30,33 +30,33 @@ pub struct Ingester<L: EpochLog> {
     partition: Partition,
     limits: EpochLimits,
     clock_skew_max: Duration,
-    /// The epochs that it knows, side by side. It writes to the last.
-    chain: VecDeque<Link<L::Position>>,
+    /// The loaded epochs, in order. The last one is active.
+    chain: VecDeque<ChainedEpoch<L::Position>>,
 }
 
-/// An epoch that an ingester knows.
+/// A loaded epoch.
 #[derive(Debug)]
-struct Link<P> {
+struct ChainedEpoch<P> {
     epoch: u32,
     loaded: Loaded<EpochState, P>,
 }
 
-/// What an ingester has done with what it was brought.
+/// The result of ingesting spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Taken {
-    /// How many events were new.
+pub struct IngestOutcome {
+    /// Number of new events.
     pub events: u64,
-    /// Where the feed ended then: who has read up to here has read all that was brought.
+    /// The end of the feed afterwards: a reader at this position has read all ingested events.
     pub checkpoint: Checkpoint,
 }
 
 impl<L: EpochLog> Ingester<L> {
-    /// An ingester that knows nothing yet.
+    /// Creates an ingester without loaded epochs.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when the limits are beyond what there can be.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if a limit is out of range.
     pub fn new(log: L, partition: Partition, limits: EpochLimits) -> Result<Self> {
         limits.check()?;
         Ok(Self {
@@ -69,33 +69,32 @@ impl<L: EpochLog> Ingester<L> {
     }
 
     setters! {
-        /// Says by how much its clock may differ from the one that stamps change records; 5 minutes if nothing is said.
-        /// The more, the more it remembers.
+        /// Maximum difference between its clock and the clock that stamps change records. Larger values load more
+        /// epochs. Default: 5 minutes.
         pub fn clock_skew_max(skew: Duration) => clock_skew_max = skew;
     }
 
-    /// Writes what is new in these spans. None of them was appended to its stream before `since`.
+    /// Writes what is new in these spans, none of which was appended to its stream before `since`.
     ///
-    /// When this fails, or its future is dropped, some spans may have been written. Bring all of them again.
+    /// After a failure, or if the future is dropped, some spans may have been written. Ingest all of them again.
     ///
     /// # Errors
     ///
-    /// [`MissingEvents`](ErrorKind::MissingEvents) when events would be skipped,
-    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others are faster all the time, and as the log
-    /// fails.
-    pub async fn ingest(&mut self, spans: Vec<Span>, since: Timestamp) -> Result<Taken> {
+    /// [`MissingEvents`](ErrorKind::MissingEvents) if events would be skipped,
+    /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) after too many conflicts, and failures of the log.
+    pub async fn ingest(&mut self, spans: Vec<Span>, since: Timestamp) -> Result<IngestOutcome> {
         Ok(self.try_ingest(spans, since).await??)
     }
 
-    /// As [`ingest`](Self::ingest), but tells apart that events would be skipped.
+    /// As [`ingest`](Self::ingest), but returns gaps separately.
     pub(super) async fn try_ingest(
         &mut self,
         spans: Vec<Span>,
         since: Timestamp,
-    ) -> Result<Result<Taken, Gap>> {
+    ) -> Result<Result<IngestOutcome, Gap>> {
         self.open().await?;
-        self.learn(since).await?;
-        let mut batch = Batch {
+        self.adjust_chain(since).await?;
+        let mut batch = PendingSpans {
             spans,
             events: 0,
             conflicts: 0,
@@ -106,24 +105,24 @@ impl<L: EpochLog> Ingester<L> {
                 return Ok(Err(gap));
             }
         }
-        Ok(Ok(Taken {
+        Ok(Ok(IngestOutcome {
             events: batch.events,
             checkpoint: self.end()?,
         }))
     }
 
-    /// Brings a batch one step on: a write, a look at what others wrote, or the way to the next epoch.
-    async fn step(&mut self, batch: &mut Batch) -> Result<Result<(), Gap>> {
-        let decided = match self.decide(batch.spans.clone())? {
-            Ok(decided) => decided,
+    /// Advances a batch by one step: a write, a refresh after a conflict, or the next epoch.
+    async fn step(&mut self, batch: &mut PendingSpans) -> Result<Result<(), Gap>> {
+        let decision = match self.decide(batch.spans.clone())? {
+            Ok(decision) => decision,
             Err(gap) if batch.is_fresh => return Ok(Err(gap)),
-            // Others may have written what seems to be missing.
+            // Another ingester may have written the missing events.
             Err(_) => {
                 batch.is_fresh = true;
                 return self.refresh().await.map(Ok);
             }
         };
-        let events = decided.events();
+        let events = decision.events();
         if !events.is_empty() {
             if !self.append(&events).await? {
                 batch.conflicts += 1;
@@ -136,35 +135,35 @@ impl<L: EpochLog> Ingester<L> {
             batch.is_fresh = true;
             batch.events += new_events(&events);
         }
-        batch.spans = decided.residual;
+        batch.spans = decision.residual;
         if self.last()?.loaded.state.is_closed() {
-            self.move_on().await?;
+            self.advance().await?;
             batch.is_fresh = true;
         }
         Ok(Ok(()))
     }
 
-    /// Finds the epoch that is written to, and says so where nobody has.
+    /// Finds the active epoch, and records it in the index if necessary.
     async fn open(&mut self) -> Result<()> {
         if !self.chain.is_empty() {
             return Ok(());
         }
         let active = self.log.load_index().await?.state.active(self.partition);
-        self.announce(active).await?;
+        self.record_active(active).await?;
         let link = self.load(active).await?;
         self.chain.push_back(link);
         Ok(())
     }
 
-    /// Gets to know the epochs that may have changes made since then, and forgets the others.
-    async fn learn(&mut self, since: Timestamp) -> Result<()> {
+    /// Loads the epochs that may contain changes made since then, and drops earlier ones.
+    async fn adjust_chain(&mut self, since: Timestamp) -> Result<()> {
         let skew = u64::try_from(self.clock_skew_max.as_millis()).unwrap_or(u64::MAX);
         let horizon = Timestamp::from_millis(since.as_millis().saturating_sub(skew));
-        let is_before = |link: &Link<L::Position>| {
+        let is_before = |link: &ChainedEpoch<L::Position>| {
             let started = link.loaded.state.started();
             started.is_some_and(|started| started < horizon)
         };
-        // All of an epoch was written before the next one was begun.
+        // An epoch was written completely before the next one started.
         while self.chain.get(1).is_some_and(is_before) {
             self.chain.pop_front();
         }
@@ -178,22 +177,22 @@ impl<L: EpochLog> Ingester<L> {
         Ok(())
     }
 
-    async fn load(&self, epoch: u32) -> Result<Link<L::Position>> {
+    async fn load(&self, epoch: u32) -> Result<ChainedEpoch<L::Position>> {
         let loaded = self.log.load_epoch(self.partition, epoch).await?;
-        Ok(Link { epoch, loaded })
+        Ok(ChainedEpoch { epoch, loaded })
     }
 
-    /// What the last epoch takes of these spans.
-    fn decide(&self, spans: Vec<Span>) -> Result<Result<Decided, Gap>> {
+    /// Decides which spans the last epoch accepts.
+    fn decide(&self, spans: Vec<Span>) -> Result<Result<EpochDecision, Gap>> {
         let earlier = |stream: &_| {
             let mut newest_first = self.chain.iter().rev().skip(1);
-            newest_first.find_map(|link| link.loaded.state.mark(stream))
+            newest_first.find_map(|link| link.loaded.state.next_index(stream))
         };
         let state = &self.last()?.loaded.state;
         Ok(ingest(state, earlier, spans, &self.limits))
     }
 
-    /// Appends to the last epoch; `false` if somebody else was faster.
+    /// Appends to the last epoch. Returns `false` after a conflict.
     async fn append(&mut self, events: &[EpochEvent]) -> Result<bool> {
         let (log, partition) = (&self.log, self.partition);
         let Some(link) = self.chain.back_mut() else {
@@ -215,19 +214,19 @@ impl<L: EpochLog> Ingester<L> {
         }
     }
 
-    /// Loads what others have written to the last epoch.
+    /// Loads what other ingesters wrote to the last epoch.
     async fn refresh(&mut self) -> Result<()> {
-        // If this is dropped on the way, the epoch is found again: it follows the one that is the last then.
-        if let Some(Link { epoch, loaded }) = self.chain.pop_back() {
+        // If this future is dropped, the epoch is found again as the successor of the then last one.
+        if let Some(ChainedEpoch { epoch, loaded }) = self.chain.pop_back() {
             let refreshed = self.log.refresh_epoch(self.partition, epoch, loaded);
             let loaded = refreshed.await?;
-            self.chain.push_back(Link { epoch, loaded });
+            self.chain.push_back(ChainedEpoch { epoch, loaded });
         }
         Ok(())
     }
 
-    /// Goes on to the epoch after the last, which is closed.
-    async fn move_on(&mut self) -> Result<()> {
+    /// Moves to the epoch after the closed last one.
+    async fn advance(&mut self) -> Result<()> {
         let closed = self.last()?.epoch;
         let next = closed.checked_add(1).ok_or_else(|| {
             let message = format!(
@@ -236,14 +235,14 @@ impl<L: EpochLog> Ingester<L> {
             );
             Error::new(ErrorKind::TooLarge, message)
         })?;
-        self.announce(next).await?;
+        self.record_active(next).await?;
         let link = self.load(next).await?;
         self.chain.push_back(link);
         Ok(())
     }
 
-    /// Says in the index that an epoch is written to.
-    async fn announce(&self, epoch: u32) -> Result<()> {
+    /// Records in the index that an epoch is active.
+    async fn record_active(&self, epoch: u32) -> Result<()> {
         for _ in 0..CONFLICTS_MAX {
             let Loaded { state, position } = self.log.load_index().await?;
             let Some(event) = state.start(self.partition, epoch) else {
@@ -259,14 +258,14 @@ impl<L: EpochLog> Ingester<L> {
         Err(exhausted("$AppendsIndex", self.partition))
     }
 
-    /// Where the feed ends, as far as is known.
+    /// The end of the feed, as far as known.
     fn end(&self) -> Result<Checkpoint> {
-        let Link { epoch, loaded } = self.last()?;
+        let ChainedEpoch { epoch, loaded } = self.last()?;
         Checkpoint::of(*epoch, loaded.state.version())
     }
 
-    /// The epoch that is written to. There is one from the first step on.
-    fn last(&self) -> Result<&Link<L::Position>> {
+    /// The active epoch. Exists after the first step.
+    fn last(&self) -> Result<&ChainedEpoch<L::Position>> {
         self.chain.back().ok_or_else(|| {
             let message = format!("no epoch is open: partition={}", self.partition);
             Error::new(ErrorKind::InvalidUse, message)
@@ -274,14 +273,14 @@ impl<L: EpochLog> Ingester<L> {
     }
 }
 
-/// Spans on their way into epochs.
-struct Batch {
-    /// What is not written yet.
+/// Spans that are being ingested.
+struct PendingSpans {
+    /// The remaining spans.
     spans: Vec<Span>,
-    /// How many events were.
+    /// Number of events written.
     events: u64,
     conflicts: u32,
-    /// Whether the last epoch is known as it was at a moment since the batch was brought.
+    /// Whether the last epoch was loaded or written since the batch started.
     is_fresh: bool,
 }
 
@@ -298,7 +297,7 @@ fn new_events(events: &[EpochEvent]) -> u64 {
 
 fn exhausted(category: &str, partition: Partition) -> Error {
     let message = format!(
-        "others wrote to the feed again and again: category={category} partition={partition} conflicts={CONFLICTS_MAX}"
+        "gave up after conflicts in the feed: category={category} partition={partition} conflicts={CONFLICTS_MAX}"
     );
     Error::new(ErrorKind::MaxResyncsExhausted, message)
 }

@@ -1,21 +1,22 @@
-//! States of the feed that are kept whole: one small item each, in the index table.
+//! States of the feed that are stored as one small item each, in the index table.
 //!
-//! Each change replaces the item, under the condition that it is as it was read.
+//! Each change replaces the item, on the condition that it is unchanged since it was read.
 
 use serde_json::Value;
 
-use crate::error::{Error, ErrorKind, Result};
+use super::json::read_json;
+use crate::error::Result;
 use crate::events::{Access, Decider, Event, EventStore, Load, Stream, StreamId};
 
-/// A state that is kept whole, as JSON.
+/// A state that is stored as one JSON value.
 pub(super) trait State: Clone + Default + Send + Sync + 'static {
-    /// What its streams are named by.
+    /// The category of its streams.
     const CATEGORY: &'static str;
-    /// The rest of the name.
+    /// The id of its streams.
     type Id: StreamId + ?Sized;
-    /// The type under which it is stored.
+    /// The stored event type.
     const EVENT_TYPE: &'static str;
-    /// What it is, to whoever reads messages.
+    /// A description for error messages.
     const WHAT: &'static str;
 
     fn write(&self) -> Value;
@@ -23,7 +24,7 @@ pub(super) trait State: Clone + Default + Send + Sync + 'static {
     fn read(json: &Value) -> Option<Self>;
 }
 
-/// A state, as its stream holds it.
+/// A state as the event of its stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kept<S>(pub(super) S);
 
@@ -66,27 +67,9 @@ impl<S: State> Decider for Kept<S> {
 }
 
 impl EventStore {
-    /// The stream of a state, read as it is now.
+    /// The stream of a state, read with strong consistency.
     pub(super) fn kept<S: State>(&self, id: &S::Id) -> Stream<Kept<S>> {
         let stream = self.feed_index().stream::<Kept<S>>(id);
         stream.load(Load::RequireLeader)
     }
-}
-
-/// Reads what is stored as JSON.
-///
-/// # Errors
-///
-/// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is something else.
-pub(super) fn read_json<T>(
-    what: &str,
-    data: &[u8],
-    read: impl Fn(&Value) -> Option<T>,
-) -> Result<T> {
-    let json: Option<Value> = serde_json::from_slice(data).ok();
-    json.as_ref().and_then(read).ok_or_else(|| {
-        let data = String::from_utf8_lossy(data);
-        let message = format!("{what} cannot be read: data={data}");
-        Error::new(ErrorKind::InvalidEvent, message)
-    })
 }

@@ -1,21 +1,21 @@
-//! Lag: how many events a reader is behind, and for how long the oldest of them has waited.
+//! Lag: the number of events a reader is behind, and the age of the oldest of them.
 
 use std::time::Duration;
 
-/// How far behind a reader is.
+/// How far a reader is behind the end of the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Lag {
-    /// How many events come after its place, of those that its filter lets through.
+    /// Number of events after its position that match its filter.
     pub events: u64,
-    /// For how long the oldest of them has been in the feed; zero if there is none.
+    /// How long the oldest of them has been in the feed; zero if there are none.
     pub age: Duration,
-    /// How many events are [parked](crate::events::feed::Parked). They count neither as events nor for the age.
+    /// Number of [parked](crate::events::feed::ParkedStream) events. Not included in `events` and `age`.
     pub parked: u64,
 }
 
 impl Lag {
-    /// That of several together.
+    /// Adds the lag of another partition.
     pub(super) fn add(&mut self, other: Self) {
         self.events += other.events;
         self.age = self.age.max(other.age);

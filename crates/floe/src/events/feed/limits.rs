@@ -1,83 +1,79 @@
-//! The limits of the feed, each with its reason.
+//! Limits of the feed, with their reasons.
 
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many places an epoch has at most. Checkpoints that are stored depend on it, so it never changes.
+/// Maximum number of offsets in an epoch. Stored checkpoints depend on it, so it never changes.
 pub const EPOCH_OFFSETS: u32 = 1_000_000;
 
-/// How many streams an epoch takes, whatever its limits say.
+/// Upper bound of the streams in an epoch, for any limits.
 pub const EPOCH_STREAMS_CAP: usize = 1_000_000;
 
-/// How large an `Ingested` event may be, whatever the limits say: an item takes 400 KB, with its name and types.
+/// Upper bound of the size of an `Ingested` event, for any limits: an item holds 400 KB, including its name and
+/// types.
 pub const EVENT_BYTES_CAP: usize = 350 << 10;
 
-/// What an event weighs besides its text and its body, as for the events of a Tip.
+/// Size of an event besides its text and body, as for the events of a Tip.
 pub(crate) const EVENT_BYTES: usize = 40;
 
-/// How often one batch of spans is decided again after somebody else was faster. Each time the others got ahead, so
-/// this many are a sign of too many ingesters.
+/// Maximum conflicts per batch of spans. More of them indicate too many ingesters.
 pub(crate) const CONFLICTS_MAX: u32 = 100;
 
-/// By how much the clock of an ingester may differ from the one that stamps change records.
+/// Maximum difference between the clock of an ingester and the clock that stamps change records.
 pub(crate) const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// How many records an indexer brings to the epochs at once, at most.
+/// Upper bound of the records that an indexer writes to epochs at once.
 pub const BATCH_RECORDS_CAP: usize = 10_000;
 
-/// How many partitions an indexer writes to at once.
+/// Maximum number of partitions that an indexer writes concurrently.
 pub(crate) const PARTITIONS_AT_ONCE: usize = 16;
 
-/// How many streams are loaded or handled at once, unless something else is said.
+/// Default maximum number of streams loaded or handled concurrently.
 pub(crate) const STREAMS_AT_ONCE: usize = 16;
 
-/// How often the events of a stream are given to a handler that does not get on, unless something else is said.
+/// Default maximum attempts before a stream is parked.
 pub(crate) const TRIES_MAX: u32 = 5;
 
-/// How many events of a stream are given to a handler at once, unless something else is said.
+/// Default maximum number of events per call of a handler.
 pub(crate) const HANDLED_AT_ONCE: usize = 100;
 
-/// How many batches of a partition are read ahead of the first that is not done. A stream that is slower than the others
-/// by more than this holds them up: what is read must be remembered.
+/// Maximum number of batches of a partition read ahead of the first incomplete one, which bounds memory. A stream
+/// that is slower by more than this blocks the partition.
 pub(crate) const BATCHES_AHEAD: usize = 256;
 
-/// How many events of a partition may wait for handlers before no more are read.
+/// Maximum number of events of a partition read ahead of the handlers.
 pub(crate) const EVENTS_AHEAD: u64 = 20_000;
 
-/// How many streams of a partition may be parked: they are stored in one item, of 400 KB. If it is more, something else is
-/// wrong than the streams.
-pub(crate) const PARKED_MAX: usize = 500;
-
-/// How much is kept of what a handler said of a stream that is parked.
+/// Maximum stored length of a handler's error message.
 pub(crate) const REASON_CHARS_MAX: usize = 300;
 
-/// How often a beat is tried, because another member was faster.
+/// Maximum attempts of a heartbeat that conflicts with other members.
 pub(crate) const BEAT_ATTEMPTS: u32 = 20;
 
-/// How often in a row an indexer must find nothing before it has caught up: DynamoDB gives empty pages before the end.
-pub(crate) const EMPTY_ROUNDS: u32 = 3;
+/// Consecutive empty reads after which an indexer has caught up. DynamoDB returns empty pages before the end.
+pub(crate) const EMPTY_READS: u32 = 3;
 
-/// How long is waited where there is nothing new, unless something else is said. An indexer and a reader together come
-/// within a second of a writer then, and a shard of DynamoDB bears five looks a second.
+/// Default pause after an empty read. Indexer and reader together are then less than a second behind a writer, and a
+/// shard of DynamoDB allows five reads per second.
 pub const POLL: Duration = Duration::from_millis(250);
 
-/// When an epoch is closed.
+/// Limits at which an epoch is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EpochLimits {
-    /// The most that its events may weigh: who reads it may have to read it whole.
+    /// Maximum size of the events. A reader may have to read the whole epoch.
     pub bytes_max: u64,
-    /// The most `Ingested` events.
+    /// Maximum number of `Ingested` events.
     pub version_max: u64,
-    /// The most streams: who writes to it remembers each.
+    /// Maximum number of streams. An ingester keeps all of them in memory.
     pub streams_max: usize,
-    /// The most that one `Ingested` event may weigh: it must fit into an item. What is more goes into another event.
+    /// Maximum size of one `Ingested` event, which must fit into an item. Larger batches are split.
     pub event_bytes_max: usize,
 }
 
 impl Default for EpochLimits {
-    /// 1 MiB of events, 5,000 of them, 100,000 streams, and 256 KiB an event.
+    /// 1 MiB and 5,000 events per epoch, 100,000 streams, and 256 KiB per event.
     fn default() -> Self {
         Self {
             bytes_max: 1 << 20,
@@ -89,11 +85,11 @@ impl Default for EpochLimits {
 }
 
 impl EpochLimits {
-    /// Checks that epochs within these limits can be written and named by checkpoints.
+    /// Checks that epochs with these limits can be written and addressed by checkpoints.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when a limit is beyond what there can be.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if a limit is out of range.
     pub fn check(&self) -> Result<()> {
         let (streams, cap) = (self.streams_max, EPOCH_STREAMS_CAP);
         let (version, offsets) = (self.version_max, u64::from(EPOCH_OFFSETS));
@@ -110,7 +106,7 @@ impl EpochLimits {
             ),
         ] {
             if !holds {
-                let message = format!("an epoch cannot be that large: {fact}");
+                let message = format!("an epoch limit is too large: {fact}");
                 return Err(Error::new(ErrorKind::InvalidUse, message));
             }
         }

@@ -1,6 +1,6 @@
-//! What ingesters and readers need of a store: epochs and the index, loaded, appended to and read.
+//! The storage interface of ingesters and readers: loading, appending and reading epochs and the index.
 //!
-//! [`TableLog`] keeps them in a table. Tests have one in memory, with failures and others who come in between.
+//! [`TableLog`] stores them in a table. Tests have an implementation in memory with failures and concurrent writers.
 
 use std::fmt;
 use std::future::Future;
@@ -18,21 +18,21 @@ pub mod table;
 
 pub use table::TableLog;
 
-/// Where the epochs and the index of a feed are written.
+/// Storage for the epochs and the index of a feed.
 ///
-/// Whatever fails may have been done or not; who calls loads again and finds out. A future that is dropped is the same.
+/// A failed or dropped operation may have been applied; the caller loads again to find out.
 pub trait EpochLog: Send + Sync {
-    /// What must not have changed between a load and an append.
+    /// The position in a stream that an append expects to be unchanged.
     type Position: fmt::Debug + Send + Sync;
 
-    /// Loads an epoch, with everything that was appended before; an empty one if there is none.
+    /// Loads an epoch with all its events; an empty one if it does not exist.
     fn load_epoch(
         &self,
         partition: Partition,
         epoch: u32,
     ) -> impl Future<Output = Result<Loaded<EpochState, Self::Position>>> + Send;
 
-    /// Loads an epoch of which something is known. A store may read no more than what is new.
+    /// Reloads an epoch from a known state. An implementation may read only what is new.
     fn refresh_epoch(
         &self,
         partition: Partition,
@@ -43,7 +43,7 @@ pub trait EpochLog: Send + Sync {
         self.load_epoch(partition, epoch)
     }
 
-    /// Appends events to an epoch, all or none, if it is as it was loaded.
+    /// Appends events to an epoch atomically, if it has not changed since it was loaded.
     fn append_epoch(
         &self,
         partition: Partition,
@@ -52,11 +52,11 @@ pub trait EpochLog: Send + Sync {
         expected: &Self::Position,
     ) -> impl Future<Output = Result<Appended<Self::Position>>> + Send;
 
-    /// Loads the index; an empty one if there is none.
+    /// Loads the index; an empty one if it does not exist.
     fn load_index(&self)
     -> impl Future<Output = Result<Loaded<IndexState, Self::Position>>> + Send;
 
-    /// Appends an event to the index and keeps `after` beside it, if it is as it was loaded.
+    /// Appends an event to the index with `after` as its unfold, if the index has not changed since it was loaded.
     fn append_index(
         &self,
         event: &IndexEvent,
@@ -65,9 +65,9 @@ pub trait EpochLog: Send + Sync {
     ) -> impl Future<Output = Result<Appended<Self::Position>>> + Send;
 }
 
-/// Where the epochs of a feed are read.
+/// Read access to the epochs of a feed.
 pub trait EpochSource: Send + Sync {
-    /// The events of an epoch from this offset on, as many as the store gives at once: some, if there are any.
+    /// A page of the events of an epoch from this offset: at least one, if there are any.
     fn read_epoch(
         &self,
         partition: Partition,
@@ -75,10 +75,10 @@ pub trait EpochSource: Send + Sync {
         offset: u64,
     ) -> impl Future<Output = Result<EpochPage>> + Send;
 
-    /// The index; an empty one if there is none.
+    /// The index; an empty one if it does not exist.
     fn read_index(&self) -> impl Future<Output = Result<IndexState>> + Send;
 
-    /// How many events an epoch has.
+    /// The number of events of an epoch.
     fn epoch_version(
         &self,
         partition: Partition,
@@ -86,42 +86,42 @@ pub trait EpochSource: Send + Sync {
     ) -> impl Future<Output = Result<EpochVersion>> + Send;
 }
 
-/// A state, and where its stream stands.
+/// A state and its position in the stream.
 #[derive(Clone, Debug)]
 pub struct Loaded<S, P> {
-    /// What is known.
+    /// The state.
     pub state: S,
-    /// What an append expects.
+    /// The position that an append expects.
     pub position: P,
 }
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Clone, Debug)]
 pub enum Appended<P> {
     /// It was applied.
     Written {
-        /// What the next append expects.
+        /// The position that the next append expects.
         position: P,
-        /// When the events were written, as they tell it themselves.
+        /// The time stored with the events.
         time: Timestamp,
     },
-    /// Somebody else was faster. Nothing was written.
+    /// Another writer changed the stream. Nothing was written.
     Conflict,
 }
 
-/// Some events of an epoch, side by side.
+/// Consecutive events of an epoch.
 #[derive(Clone, Debug, Default)]
 pub struct EpochPage {
-    /// The events, from the offset that was asked for, and when each was written.
+    /// The events from the requested offset, with their times.
     pub events: Vec<(EpochEvent, Timestamp)>,
     /// Whether the epoch is closed and has no events after these.
     pub is_end: bool,
 }
 
-/// How far an epoch has come.
+/// The number of events of an epoch, and whether it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EpochVersion {
-    /// How many events it has.
+    /// Number of events.
     pub version: u64,
     /// Whether it is closed.
     pub is_closed: bool,

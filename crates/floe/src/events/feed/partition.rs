@@ -1,8 +1,8 @@
-//! Partitions: which chain of epochs a stream belongs to.
+//! Partitions: the chain of epochs that a stream belongs to.
 //!
-//! All events of a stream go to one partition, by a hash of the stream's name, so that their order is kept. The hash
-//! is FNV-1a of 64 bits. It never changes, nor does the number of partitions of a feed: the streams would move, and
-//! events of one stream would stand in two chains without an order between them.
+//! All events of a stream are in one partition, chosen by a hash of the stream's name, so that their order is kept.
+//! The hash is 64-bit FNV-1a. Neither the hash nor the number of partitions of a feed can change: streams would move,
+//! and their events would be in two partitions without a common order.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -11,20 +11,20 @@ use floe_store::hash::fnv1a;
 
 use crate::events::keys::StreamName;
 
-/// One of the chains that a feed consists of.
+/// A partition of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Partition(u32);
 
 impl Partition {
-    /// The only partition of a feed that has one.
+    /// The only partition of a feed with one partition.
     pub const FIRST: Self = Self(0);
 
-    /// The partition of this number, from 0.
+    /// The partition with this number, starting at 0.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number, from 0.
+    /// The number, starting at 0.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -36,7 +36,7 @@ impl fmt::Display for Partition {
     }
 }
 
-/// How many partitions a feed has.
+/// The number of partitions of a feed.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -59,25 +59,25 @@ impl Partitions {
     /// A single partition.
     pub const ONE: Self = Self(NonZeroU32::MIN);
 
-    /// So many partitions.
+    /// Creates a number of partitions.
     pub const fn new(count: NonZeroU32) -> Self {
         Self(count)
     }
 
-    /// How many there are.
+    /// The number of partitions.
     pub const fn count(self) -> u32 {
         self.0.get()
     }
 
-    /// All of them.
+    /// All partitions.
     pub fn all(self) -> impl Iterator<Item = Partition> {
         (0..self.count()).map(Partition)
     }
 
-    /// The one that a stream belongs to.
+    /// The partition of a stream.
     pub fn of(self, stream: &StreamName) -> Partition {
         let rest = fnv1a(stream.as_str().as_bytes()) % u64::from(self.count());
-        // The rest is below the count, so this never falls back.
+        // The remainder is below the count, so it fits.
         Partition(u32::try_from(rest).unwrap_or_default())
     }
 }
@@ -96,9 +96,9 @@ mod tests {
         Partitions::new(NonZeroU32::new(count).unwrap())
     }
 
-    /// The vectors of the function's authors.
+    /// Test vectors of the function's authors.
     #[test]
-    fn the_hash_is_fnv1a() {
+    fn hash_is_fnv1a() {
         for (text, hash) in [
             ("", 0xcbf2_9ce4_8422_2325),
             ("a", 0xaf63_dc4c_8601_ec8c),
@@ -109,9 +109,9 @@ mod tests {
         }
     }
 
-    /// These stand in tables: a change that breaks this test breaks feeds.
+    /// These assignments are stored in tables: a change that breaks this test breaks existing feeds.
     #[test]
-    fn streams_stay_where_they_are() {
+    fn stream_partitions_never_change() {
         let eight = partitions(8);
         let of = |text| eight.of(&StreamName::parse(text).unwrap()).number();
         let found = ["Cart-1", "Cart-2", "Seat-hall1_7", "Größe-é"].map(of);

@@ -1,10 +1,10 @@
-//! Reading the epochs of a partition, from a checkpoint to the tail.
+//! Reads the epochs of a partition, from a checkpoint to the tail.
 //!
-//! What is read is which events were appended to which streams, in batches as they were written. What the events say
-//! stands in the streams. The reader goes from a closed epoch to the next by itself. At the tail it says so, and can be
-//! asked again at any time; it does not wait itself.
+//! Batches contain which events were appended to which streams, as they were written; the event bodies are in the
+//! streams. The reader moves from a closed epoch to the next. At the tail it returns `None` without waiting, and can
+//! be polled again at any time.
 //!
-//! Our ingesters write every event once. A feed that was begun by others may tell some again.
+//! Our ingesters write every event once. A feed that was started by other software may contain repetitions.
 
 mod lag;
 #[cfg(test)]
@@ -35,13 +35,13 @@ pub struct Reader<S> {
     partition: Partition,
     filter: Filter,
     checkpoint: Checkpoint,
-    /// What was read from the checkpoint on.
-    ahead: EpochAhead,
+    /// Events read ahead of the checkpoint.
+    ahead: ReadAhead,
 }
 
-/// Events of the epoch of the checkpoint that are not told yet.
+/// Buffered events of the epoch of the checkpoint.
 #[derive(Debug, Default)]
-struct EpochAhead {
+struct ReadAhead {
     events: VecDeque<(EpochEvent, Timestamp)>,
     is_end: bool,
 }
@@ -50,61 +50,61 @@ struct EpochAhead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedBatch {
-    /// Where to go on once they are dealt with.
+    /// The position after these spans.
     pub checkpoint: Checkpoint,
-    /// When they were written, as the feed tells it.
+    /// The time stored in the feed.
     pub time: Timestamp,
-    /// The spans that the filter lets through, at most one for each stream; none if it lets none through.
+    /// The spans that match the filter, at most one per stream; may be empty.
     pub spans: Vec<Span>,
 }
 
 impl<S: EpochSource> Reader<S> {
-    /// A reader of everything from this place on.
+    /// Creates a reader that starts at a checkpoint.
     pub fn new(source: S, partition: Partition, checkpoint: Checkpoint) -> Self {
         Self {
             source,
             partition,
             filter: Filter::default(),
             checkpoint,
-            ahead: EpochAhead::default(),
+            ahead: ReadAhead::default(),
         }
     }
 
-    /// A reader of everything that is written from now on.
+    /// Creates a reader that starts at the current tail.
     ///
     /// # Errors
     ///
-    /// As the source fails.
+    /// Failures of the source.
     pub async fn at_tail(source: S, partition: Partition) -> Result<Self> {
         let tail = tail(&source, partition).await?;
         Ok(Self::new(source, partition, tail))
     }
 
     setters! {
-        /// Reads what the filter lets through alone. The batches stay the same, so checkpoints move on all the same.
+        /// Returns only what matches the filter. Batches stay the same, so checkpoints advance regardless.
         pub fn filter(filter: Filter) => filter = filter;
     }
 
-    /// Where it goes on: all before was told. At the tail this is where the feed ends, which is the beginning of the
-    /// next epoch if the last batch was the end of one.
+    /// The current position: everything before it was returned. At the tail this is the end of the feed, which is the
+    /// start of the next epoch after the last batch of a closed one.
     pub const fn checkpoint(&self) -> Checkpoint {
         self.checkpoint
     }
 
-    /// The next batch; `None` at the tail, for now.
+    /// Returns the next batch; `None` at the current tail.
     ///
-    /// After a failure, or when the future is dropped, nothing is skipped: it can be asked again.
+    /// After a failure, or if the future is dropped, nothing is skipped: call it again.
     ///
     /// # Errors
     ///
-    /// As the source fails.
+    /// Failures of the source.
     pub async fn next(&mut self) -> Result<Option<FeedBatch>> {
         loop {
-            if let Some(batch) = self.tell()? {
+            if let Some(batch) = self.next_buffered()? {
                 return Ok(Some(batch));
             }
             if self.ahead.is_end {
-                self.pass_end();
+                self.start_next_epoch();
             }
             let (epoch, offset) = (self.checkpoint.epoch(), self.checkpoint.offset());
             let page = self.source.read_epoch(self.partition, epoch, offset);
@@ -114,24 +114,24 @@ impl<S: EpochSource> Reader<S> {
             if events.is_empty() && !is_end {
                 return Ok(None);
             }
-            self.ahead = EpochAhead {
+            self.ahead = ReadAhead {
                 events: events.into(),
                 is_end,
             };
         }
     }
 
-    /// Where the feed ends now.
+    /// Returns the current end of the feed.
     ///
     /// # Errors
     ///
-    /// As the source fails.
+    /// Failures of the source.
     pub async fn tail(&self) -> Result<Checkpoint> {
         tail(&self.source, self.partition).await
     }
 
-    /// The next batch of those that were read.
-    fn tell(&mut self) -> Result<Option<FeedBatch>> {
+    /// Returns the next buffered batch.
+    fn next_buffered(&mut self) -> Result<Option<FeedBatch>> {
         let (epoch, offset) = (self.checkpoint.epoch(), self.checkpoint.offset());
         match self.ahead.events.pop_front() {
             Some((EpochEvent::Ingested(ingested), time)) => {
@@ -150,14 +150,14 @@ impl<S: EpochSource> Reader<S> {
         }
     }
 
-    /// Goes on to the next epoch.
-    fn pass_end(&mut self) {
+    /// Moves to the next epoch.
+    fn start_next_epoch(&mut self) {
         self.checkpoint = self.checkpoint.next_epoch();
-        self.ahead = EpochAhead::default();
+        self.ahead = ReadAhead::default();
     }
 }
 
-/// Where the feed of a partition ends now: the index tells about where, the epochs exactly.
+/// The current end of a partition's feed: approximate from the index, exact from the epochs.
 async fn tail<S: EpochSource>(source: &S, partition: Partition) -> Result<Checkpoint> {
     let mut start = Checkpoint::at_start_of(source.read_index().await?.active(partition));
     loop {
@@ -169,7 +169,7 @@ async fn tail<S: EpochSource>(source: &S, partition: Partition) -> Result<Checkp
     }
 }
 
-/// Which streams a reader tells of: all, unless something is said.
+/// Selects streams. The default selects all.
 ///
 /// ```
 /// use floe::events::StreamName;
@@ -177,9 +177,9 @@ async fn tail<S: EpochSource>(source: &S, partition: Partition) -> Result<Checkp
 ///
 /// # fn main() -> Result<(), floe::Error> {
 /// let filter = Filter::default().category("Cart").streams(|name| name.id() != "7");
-/// assert!(filter.lets_through(&StreamName::parse("Cart-1")?));
-/// assert!(!filter.lets_through(&StreamName::parse("Cart-7")?));
-/// assert!(!filter.lets_through(&StreamName::parse("Order-1")?));
+/// assert!(filter.matches(&StreamName::parse("Cart-1")?));
+/// assert!(!filter.matches(&StreamName::parse("Cart-7")?));
+/// assert!(!filter.matches(&StreamName::parse("Order-1")?));
 /// # Ok(())
 /// # }
 /// ```
@@ -189,38 +189,37 @@ pub struct Filter {
     streams: Callback<dyn Fn(&StreamName) -> bool + Send + Sync>,
 }
 
-/// Whether a stream is told of.
 impl Filter {
-    /// Lets streams of this category through, and of others that are named as well.
+    /// Selects streams of this category, in addition to other selected categories.
     #[must_use]
     pub fn category(mut self, category: &str) -> Self {
         self.categories.insert(Text::from(category));
         self
     }
 
-    /// Lets only those streams through of which this is true.
+    /// Selects only streams for which the predicate is true.
     #[must_use]
     pub fn streams(
         mut self,
-        is_told: impl Fn(&StreamName) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&StreamName) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.streams.0 = Some(Arc::new(is_told));
+        self.streams.0 = Some(Arc::new(predicate));
         self
     }
 
-    /// Whether it lets a stream through.
-    pub fn lets_through(&self, stream: &StreamName) -> bool {
+    /// Whether a stream is selected.
+    pub fn matches(&self, stream: &StreamName) -> bool {
         let is_named = || self.categories.contains(stream.category());
         (self.categories.is_empty() || is_named())
             && self
                 .streams
                 .0
                 .as_ref()
-                .is_none_or(|is_told| is_told(stream))
+                .is_none_or(|predicate| predicate(stream))
     }
 
     fn spans(&self, ingested: Ingested) -> Vec<Span> {
         let all = ingested.into_spans();
-        all.filter(|span| self.lets_through(&span.stream)).collect()
+        all.filter(|span| self.matches(&span.stream)).collect()
     }
 }

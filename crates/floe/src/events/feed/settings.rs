@@ -1,14 +1,14 @@
-//! What must stay the same as long as there is a feed: how many partitions it has.
+//! Settings that are fixed when a feed starts: its number of partitions.
 //!
-//! The number is written down when the feed is begun, in `$FeedSettings-0` of the index table, and compared by everybody
-//! who writes to it. With another number the streams would move from one partition to another, and their order be lost.
+//! The number is stored in `$FeedSettings-0` of the index table, and every writer checks it. With another number,
+//! streams would move between partitions and lose their order.
 
 use std::num::NonZeroU32;
 
 use floe_store::table::{KeyKind, TableDef};
 use serde_json::json;
 
-use super::kept::read_json;
+use super::json::read_json;
 use super::log::TableLog;
 use super::partition::Partitions;
 use crate::error::{Error, ErrorKind, Result};
@@ -16,14 +16,14 @@ use crate::events::stored::{INDEX, STREAM};
 use crate::events::{Access, Decider, Event, EventStore, EventStoreOptions, Load, Stream};
 use crate::tables::ENSURE_DEADLINE;
 
-/// What follows the name of an events table in that of its index table.
+/// The suffix of an index table's name.
 const INDEX_SUFFIX: &str = "-index";
 
-/// There is one feed in an index table.
+/// The id of the settings. An index table holds one feed.
 const SETTINGS_ID: &str = "0";
 
 impl EventStore {
-    /// The streams in which the feed of this store is kept, in the table `<table>-index`.
+    /// The event store of the feed, in the table `<table>-index`.
     #[must_use]
     pub fn feed_index(&self) -> Self {
         let table = format!("{}{INDEX_SUFFIX}", self.options().table);
@@ -31,7 +31,7 @@ impl EventStore {
         self.db().event_store(options)
     }
 
-    /// Makes the table that the feed is kept in, if it is missing.
+    /// Creates the table of the feed if it is missing.
     ///
     /// # Errors
     ///
@@ -42,11 +42,11 @@ impl EventStore {
         ensured.await.map(drop)
     }
 
-    /// What the table that the feed is kept in must be like: keys as those of a store, and no change stream.
+    /// The definition of the table of the feed: keys as for a store, and no change stream.
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when its name is none that a table can have.
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if its name is not a valid table name.
     pub fn feed_table(&self) -> Result<TableDef> {
         let index = self.feed_index();
         let table = TableDef::builder(index.options().table.as_str(), STREAM, KeyKind::S)
@@ -57,12 +57,11 @@ impl EventStore {
         })
     }
 
-    /// How many partitions the feed has; `None` if it was not begun yet.
+    /// The number of partitions; `None` if the feed has not started.
     ///
     /// # Errors
     ///
-    /// [`Table`](ErrorKind::Table) when there is no index table, [`Store`](ErrorKind::Store) when the store cannot
-    /// answer.
+    /// [`Table`](ErrorKind::Table) if the index table is missing, [`Store`](ErrorKind::Store) if the store fails.
     pub async fn feed_partitions(&self) -> Result<Option<Partitions>> {
         self.feed_settings().query(|partitions| *partitions).await
     }
@@ -72,7 +71,7 @@ impl EventStore {
         settings.load(Load::RequireLeader)
     }
 
-    /// Writes down how many partitions the feed has, if nobody has yet.
+    /// Stores the number of partitions, unless it is stored already.
     pub(super) async fn begin_feed(&self, partitions: Partitions) -> Result<()> {
         let decide = |known: &Option<Partitions>| match known {
             None => Ok(Some(Begun(partitions))),
@@ -80,7 +79,7 @@ impl EventStore {
             Some(known) => {
                 let (expected, actual) = (partitions.count(), known.count());
                 let message = format!(
-                    "the feed was begun with another number of partitions: expected={expected} actual={actual}"
+                    "the feed has another number of partitions: expected={expected} actual={actual}"
                 );
                 Err(Error::new(ErrorKind::InvalidUse, message))
             }
@@ -94,10 +93,10 @@ impl EventStore {
     }
 }
 
-/// The stream that the settings are kept in.
+/// The stream of the settings.
 enum FeedSettings {}
 
-/// The feed was begun with so many partitions.
+/// The event that starts a feed with a number of partitions.
 #[derive(Clone, Copy, Debug)]
 struct Begun(Partitions);
 

@@ -1,14 +1,14 @@
-//! From a change record of an events table to the span of events that the change has appended.
+//! Converts a change record of an events table into the span of events that the change appended.
 //!
-//! Every event enters its stream through the Tip, so the Tip's records tell all. One tells how many events the write
-//! has appended (`a`): the last so many types in its list (`c`), up to the version of the stream (`n`).
+//! Every event enters its stream through the Tip, so the records of Tips contain everything. A record has the number
+//! of appended events (`a`): the last `a` types in its list (`c`), up to the version of the stream (`n`).
 //!
-//! These records tell of no new events, and are passed over:
+//! Records without new events are skipped:
 //!
-//! - an item that was removed, by whomever;
-//! - an item that is no Tip: events moved there from the Tip;
-//! - a Tip to which nothing was appended: unfolds were replaced, or old events pruned;
-//! - a stream of the store itself, whose name begins with `$`: the feed does not tell of itself.
+//! - an item that was removed for any reason;
+//! - an item that is not a Tip: its events were moved there from the Tip;
+//! - a Tip without appended events: unfolds were replaced, or old events pruned;
+//! - an internal stream, whose name starts with `$`: the feed does not contain itself.
 
 use floe_store::op::{ChangeKind, ChangeRecord};
 use floe_store::{Item, Name, Text, Value};
@@ -18,19 +18,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::events::keys::StreamName;
 use crate::events::stored::{APPENDED, CASES, INDEX, NEXT, STREAM, TIP_INDEX};
 
-/// The events that a change has appended; `None` if it has appended none that the feed tells of.
+/// Returns the events that a change appended; `None` if it appended none that belong into the feed.
 ///
 /// # Errors
 ///
-/// [`Table`](ErrorKind::Table) when the table's records have no new images, and
-/// [`InvalidEvent`](ErrorKind::InvalidEvent) when the image is no item of a stream.
+/// [`Table`](ErrorKind::Table) if the table's records have no new images, and
+/// [`InvalidEvent`](ErrorKind::InvalidEvent) if the image is not an item of a stream.
 pub fn span_of_change(record: &ChangeRecord) -> Result<Option<Span>> {
     if record.kind == ChangeKind::Remove {
         return Ok(None);
     }
     let Some(image) = &record.new_image else {
         let message = format!(
-            "the records of the events table must hold new images: view={:?} sequence={}",
+            "the change stream of the events table must contain new images: view={:?} sequence={}",
             record.view, record.sequence
         );
         return Err(Error::new(ErrorKind::Table, message));
@@ -41,17 +41,17 @@ pub fn span_of_change(record: &ChangeRecord) -> Result<Option<Span>> {
             .filter_map(|name| Some(format!(" {name}={:?}", image.get(name)?)))
             .collect();
         let message = format!(
-            "a change of an events table is none of a stream, {reason}: sequence={}{facts}",
+            "invalid change record of an events table, {reason}: sequence={}{facts}",
             record.sequence
         );
         Error::new(ErrorKind::InvalidEvent, message)
     })
 }
 
-/// As [`span_of_change`], of an item. Fails with the reason alone.
+/// As [`span_of_change`], for an item. Returns only the reason of a failure.
 fn span_of_image(image: &Item) -> Result<Option<Span>, String> {
     let name = image.get(&STREAM).and_then(Value::as_s);
-    let name = name.ok_or("it has no name")?;
+    let name = name.ok_or("no stream name")?;
     if number(image, &INDEX)? != Some(TIP_INDEX) || name.starts_with('$') {
         return Ok(None);
     }
@@ -59,21 +59,21 @@ fn span_of_image(image: &Item) -> Result<Option<Span>, String> {
     if appended == 0 {
         return Ok(None);
     }
-    let next = number(image, &NEXT)?.ok_or("it has no version")?;
+    let next = number(image, &NEXT)?.ok_or("no version")?;
     let types = image.get(&CASES).and_then(Value::as_l).unwrap_or_default();
     let skipped = usize::try_from(appended)
         .ok()
         .and_then(|appended| types.len().checked_sub(appended));
     let (Some(skipped), Some(start)) = (skipped, next.checked_sub(appended)) else {
-        return Err("it has fewer events than were appended".to_owned());
+        return Err("fewer events than were appended".to_owned());
     };
     let types: Option<Vec<Text>> = types
         .iter()
         .skip(skipped)
         .map(|case| case.as_s().map(Text::from))
         .collect();
-    let types = types.ok_or("the type of an event is no text")?;
-    let stream = StreamName::parse(name).map_err(|_| "its name has no category")?;
+    let types = types.ok_or("an event type is not text")?;
+    let stream = StreamName::parse(name).map_err(|_| "the stream name has no category")?;
     Ok(Some(Span::new(stream, start, types)))
 }
 
@@ -82,7 +82,7 @@ fn number(image: &Item, name: &Name) -> Result<Option<u64>, String> {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_n().and_then(|number| number.to_u64()) {
             Some(number) => Ok(Some(number)),
-            None => Err(format!("{name} is no whole number")),
+            None => Err(format!("{name} is not a whole number")),
         },
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_types_of_a_tip_are_what_was_appended() {
+    fn span_has_the_last_types_of_the_tip() {
         let image = tip("Cart-1", &["A", "B", "C"], 9, 2);
         let expected = span("Cart-1", 7, &["B", "C"]);
         assert_eq!(modified(image).unwrap(), Some(expected));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_appends_nothing_is_passed_over() {
+    fn records_without_new_events_are_skipped() {
         let calf = {
             let mut calf = tip("Cart-1", &["A"], 1, 1);
             calf.insert(INDEX, Number::from(0_u64));
@@ -184,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_told() {
-        let none = "a change of an events table is none of a stream";
+    fn invalid_records_are_rejected_with_the_reason() {
+        let none = "invalid change record of an events table";
         let check = |image: Item, reason: &str| {
             let error = modified(image).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidEvent);
@@ -193,27 +193,27 @@ mod tests {
             let expected = format!("{none}, {reason}: sequence=7");
             assert!(message.starts_with(&expected), "{message}");
         };
-        check(Item::new(), "it has no name");
-        let fewer = "it has fewer events than were appended";
+        check(Item::new(), "no stream name");
+        let fewer = "fewer events than were appended";
         check(tip("Cart-1", &["A"], 2, 2), fewer);
         check(tip("Cart-1", &["A", "B"], 1, 2), fewer);
         let nameless = tip("Cart-1", &["A"], 1, 1).with(STREAM, "Cart");
-        check(nameless, "its name has no category");
+        check(nameless, "the stream name has no category");
         let untyped = tip("Cart-1", &["A"], 1, 1).with(CASES, Value::L(vec![Value::Null]));
-        check(untyped, "the type of an event is no text");
+        check(untyped, "an event type is not text");
         let uncounted = tip("Cart-1", &["A"], 1, 1).with(APPENDED, "1");
-        check(uncounted, "a is no whole number");
+        check(uncounted, "a is not a whole number");
         let error = span_of_change(&record(ChangeKind::Insert, None)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table);
         assert_eq!(
             error.to_string(),
-            "the records of the events table must hold new images: view=NewImage sequence=7"
+            "the change stream of the events table must contain new images: view=NewImage sequence=7"
         );
     }
 
-    /// Appends of any size, with Tips that calve at any moment: the spans of the images put the stream together again.
+    /// Appends of any size, with Tips that calve at any time: the spans of the images reassemble the stream.
     #[test]
-    fn the_spans_of_all_writes_are_the_stream() {
+    fn spans_of_all_writes_reassemble_the_stream() {
         for seed in 0..100 {
             let random = SeededRandom::new(seed);
             let stream = StreamName::parse("Cart-1").unwrap();
@@ -222,10 +222,10 @@ mod tests {
                 ..TipLimits::default()
             };
             let (mut position, mut types): (Option<Position>, Vec<String>) = (None, Vec::new());
-            let mut told: Vec<Text> = Vec::new();
+            let mut read: Vec<Text> = Vec::new();
             for write in 0..20 {
                 let new: Vec<String> = (0..random.below(5))
-                    .map(|place| format!("t{write}-{place}"))
+                    .map(|number| format!("t{write}-{number}"))
                     .collect();
                 let events = new.iter().map(|case| {
                     let event = EventData::new(case.as_str(), []);
@@ -250,13 +250,13 @@ mod tests {
                     etag: None,
                 };
                 if let Some(span) = modified(image.into_item()).unwrap() {
-                    assert_eq!(span.start, told.len() as u64);
-                    told.extend(span.types);
+                    assert_eq!(span.start, read.len() as u64);
+                    read.extend(span.types);
                 }
                 types.extend(new);
                 position = Some(after);
             }
-            assert_eq!(told.iter().map(Text::as_str).collect::<Vec<_>>(), types);
+            assert_eq!(read.iter().map(Text::as_str).collect::<Vec<_>>(), types);
         }
     }
 }

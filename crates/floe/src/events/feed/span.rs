@@ -1,7 +1,7 @@
-//! Spans: events that were appended to one stream, side by side.
+//! Spans: adjacent events of one stream.
 //!
-//! A span tells where its events stand and of which types they are, not what they say. It is stored as
-//! `{"p": stream, "i": index of the first, "c": [types]}`.
+//! A span contains the position and types of its events, not their bodies. It is stored as `{"p": stream, "i": index
+//! of the first, "c": [types]}`.
 
 use floe_store::Text;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::keys::StreamName;
 
-/// Events of one stream, side by side.
+/// Adjacent events of one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
@@ -23,7 +23,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Events of these types, from this index on.
+    /// Creates a span from the index and the types of its events.
     pub fn new<T: Into<Text>>(
         stream: StreamName,
         start: u64,
@@ -42,7 +42,7 @@ impl Span {
         self.start.saturating_add(self.types.len() as u64)
     }
 
-    /// The events from this index on; `None` if there are none.
+    /// The part of the span from this index; `None` if it is empty.
     #[must_use]
     pub fn from_index(mut self, index: u64) -> Option<Self> {
         let known = index.saturating_sub(self.start);
@@ -54,7 +54,7 @@ impl Span {
         (!self.types.is_empty()).then_some(self)
     }
 
-    /// The first events, as many as take no more than so many bytes of JSON, and the others.
+    /// Splits before the event that exceeds `bytes_max` bytes of JSON.
     pub(crate) fn split_by_bytes(mut self, bytes_max: usize) -> (Option<Self>, Option<Self>) {
         let mut bytes = self.bytes_without_types();
         let fits = |case: &&Text| {
@@ -71,7 +71,7 @@ impl Span {
         (or_none(self), or_none(rest))
     }
 
-    /// The first event, and the others.
+    /// Splits after the first event.
     pub(crate) fn split_first(mut self) -> (Self, Option<Self>) {
         let rest = self.types.split_off(self.types.len().min(1));
         let rest = Self {
@@ -82,7 +82,7 @@ impl Span {
         (self, (!rest.types.is_empty()).then_some(rest))
     }
 
-    /// How many bytes of JSON it takes.
+    /// Size as JSON.
     pub(crate) fn bytes(&self) -> usize {
         let types: usize = self.types.iter().map(|case| text_bytes(case)).sum();
         let commas = self.types.len().saturating_sub(1);
@@ -94,14 +94,14 @@ impl Span {
         r#"{"p":,"i":,"c":[]}"#.len() + text_bytes(self.stream.as_str()) + digits
     }
 
-    /// The span that this JSON is.
+    /// Parses a span from JSON.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is not as described above.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if the JSON is not a span.
     pub(crate) fn of_json(json: &Value) -> Result<Self> {
         let invalid = || {
-            let message = format!("a span is made of p, i and c: span={json}");
+            let message = format!("a span must have p, i and c: span={json}");
             Error::new(ErrorKind::InvalidEvent, message)
         };
         let stream = json.get("p").and_then(Value::as_str).ok_or_else(invalid)?;
@@ -120,7 +120,7 @@ impl Span {
     }
 }
 
-/// How many bytes a text takes in JSON.
+/// Size of a text as JSON.
 fn text_bytes(text: &str) -> usize {
     let escaped = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_written_as_others_read_it() {
+    fn span_json_is_compatible() {
         let json = serde_json::to_string(&span(3, &["Added", "Gone"])).unwrap();
         assert_eq!(json, r#"{"p":"Cart-1","i":3,"c":["Added","Gone"]}"#);
         let read = Span::of_json(&serde_json::from_str(&json).unwrap()).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_is_refused() {
+    fn invalid_spans_are_rejected() {
         for json in [
             r#"{}"#,
             r#"{"p":"A-1","i":-1,"c":[]}"#,
@@ -174,13 +174,13 @@ mod tests {
             assert!(
                 error
                     .to_string()
-                    .starts_with("a span is made of p, i and c: span={")
+                    .starts_with("a span must have p, i and c: span={")
             );
         }
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_json() {
+    fn bytes_match_the_json() {
         let all_bytes: String = (0..0x80_u8).map(char::from).collect();
         for (start, types) in [
             (0, vec![]),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn known_events_are_cut_off() {
+    fn from_index_drops_earlier_events() {
         let types = ["a", "b", "c"];
         assert_eq!(span(4, &types).from_index(0), Some(span(4, &types)));
         assert_eq!(span(4, &types).from_index(4), Some(span(4, &types)));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_split_where_the_bytes_end() {
+    fn span_is_split_by_bytes() {
         let whole = span(4, &["a", "b", "c"]);
         let one = span(4, &["a"]).bytes();
         assert_eq!(

@@ -1,7 +1,7 @@
-//! The feed with data: what was appended to the streams, and what it says.
+//! The feed with data: which events were appended, and their bodies.
 //!
 //! A subscription follows the [reader](super::reader) of a partition, and loads the events of each span from their
-//! streams, several at once.
+//! streams, several concurrently.
 //!
 //! ```
 //! use floe::events::feed::IndexerOptions;
@@ -37,71 +37,71 @@ use super::limits::{POLL, STREAMS_AT_ONCE};
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{FeedBatch, Filter, Reader};
+use crate::concurrent;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{EventStore, Recorded, StreamName};
-use crate::side_by_side;
 
 impl EventStore {
-    /// The feed of this store: the first partition, all streams, unless told otherwise.
+    /// The feed of this store. Defaults to the first partition and all streams.
     pub fn feed(&self) -> Feed {
         Feed {
             store: self.clone(),
             partition: Partition::FIRST,
             filter: Filter::default(),
-            at_once_max: STREAMS_AT_ONCE,
+            concurrency_max: STREAMS_AT_ONCE,
             poll: POLL,
         }
     }
 }
 
-/// What to read of a feed: see [`EventStore::feed`].
+/// A configured read of a feed: see [`EventStore::feed`].
 #[derive(Clone, Debug)]
-#[must_use = "nothing is read before a place is chosen"]
+#[must_use = "a feed reads nothing until a start position is chosen"]
 pub struct Feed {
     store: EventStore,
     partition: Partition,
     filter: Filter,
-    at_once_max: usize,
+    concurrency_max: usize,
     poll: Duration,
 }
 
 impl Feed {
     setters! {
-        /// Reads this partition.
+        /// Partition to read. Default: the first.
         pub const fn partition(partition: Partition) => partition = partition;
 
-        /// Reads what the filter lets through alone.
+        /// Returns only what matches the filter.
         pub fn filter(filter: Filter) => filter = filter;
 
-        /// Loads the events of so many streams at once.
-        pub const fn at_once_max(streams: usize) => at_once_max = streams;
+        /// Maximum number of streams loaded concurrently. Default: 16.
+        pub const fn concurrency_max(streams: usize) => concurrency_max = streams;
 
-        /// How long it waits at the tail before it looks again; 250 ms if nothing is said.
+        /// Pause at the tail before the next read. Default: 250 milliseconds.
         pub const fn poll(pause: Duration) => poll = pause;
     }
 
-    /// From the first event on.
+    /// Starts at the first event.
     pub fn from_start(self) -> Subscription {
         self.from(Checkpoint::START)
     }
 
-    /// From this place on.
+    /// Starts at a checkpoint.
     pub fn from(self, checkpoint: Checkpoint) -> Subscription {
         let reader = Reader::new(self.store.feed_log(), self.partition, checkpoint);
         let reader = reader.filter(self.filter.clone());
         Subscription {
             feed: self,
             reader,
-            told: checkpoint,
+            position: checkpoint,
             ahead: None,
         }
     }
 
-    /// What is brought to the feed from now on.
+    /// Starts at the current tail.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn from_tail(self) -> Result<Subscription> {
         let reader = Reader::at_tail(self.store.feed_log(), self.partition).await?;
         let tail = reader.checkpoint();
@@ -109,71 +109,71 @@ impl Feed {
     }
 }
 
-/// Reads the feed of a partition, with data.
+/// Reads the feed of a partition with event bodies.
 #[derive(Debug)]
 pub struct Subscription {
     feed: Feed,
     reader: Reader<TableLog>,
-    told: Checkpoint,
-    /// What was read and is not told yet, because its events could not be loaded.
+    position: Checkpoint,
+    /// A batch that was read but not returned, because its events could not be loaded.
     ahead: Option<FeedBatch>,
 }
 
-/// Events that were brought to the feed together.
+/// Events that were ingested together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventBatch {
-    /// Where to go on once they are dealt with.
+    /// The position after these events.
     pub checkpoint: Checkpoint,
-    /// When they were brought to the feed.
+    /// The time of ingestion.
     pub time: Timestamp,
-    /// The events of each stream, in their order; none if the filter lets none through.
+    /// The events of each stream, in order; may be empty because of the filter.
     pub streams: Vec<(StreamName, Vec<Recorded>)>,
 }
 
 impl Subscription {
-    /// Where it goes on: all before was told.
+    /// The current position: everything before it was returned.
     pub const fn checkpoint(&self) -> Checkpoint {
-        self.told
+        self.position
     }
 
-    /// Where the feed ends now.
+    /// Returns the current end of the feed.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn tail(&self) -> Result<Checkpoint> {
         self.reader.tail().await
     }
 
-    /// How many events lie between what was told and the tail, and for how long the oldest of them has been in the feed.
-    /// At the tail this is one read; behind it, the index is read and no events.
+    /// Returns the number of events up to the tail, and how long the oldest of them has been in the feed. At the tail
+    /// this is one read; behind it, only epochs are read, no event bodies.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn lag(&self) -> Result<Lag> {
         let feed = &self.feed;
         let log = feed.store.feed_log();
-        let reader = Reader::new(log, feed.partition, self.told).filter(feed.filter.clone());
+        let reader = Reader::new(log, feed.partition, self.position).filter(feed.filter.clone());
         reader.lag(feed.store.db().env().now()).await
     }
 
-    /// The next batch; `None` at the tail, for now.
+    /// Returns the next batch; `None` at the current tail.
     ///
-    /// After a failure, or when the future is dropped, nothing is skipped: it can be asked again.
+    /// After a failure, or if the future is dropped, nothing is skipped: call it again.
     ///
     /// # Errors
     ///
-    /// [`MissingEvents`](ErrorKind::MissingEvents) when events are not in their stream any more,
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when one cannot be read, [`Store`](ErrorKind::Store) when the store
-    /// cannot answer.
+    /// [`MissingEvents`](ErrorKind::MissingEvents) if events are no longer in their stream,
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if one cannot be read, [`Store`](ErrorKind::Store) if the store
+    /// fails.
     pub async fn next(&mut self) -> Result<Option<EventBatch>> {
         if self.ahead.is_none() {
             self.ahead = self.reader.next().await?;
         }
         let Some(batch) = &self.ahead else {
-            self.told = self.reader.checkpoint();
+            self.position = self.reader.checkpoint();
             return Ok(None);
         };
         let FeedBatch { spans, .. } = batch;
@@ -183,7 +183,7 @@ impl Subscription {
             let range = span.start..span.end();
             loads.push(Box::pin(load_between(store, &span.stream, range)));
         }
-        let loaded = side_by_side::all(self.feed.at_once_max, loads).await;
+        let loaded = concurrent::run_all(self.feed.concurrency_max, loads).await;
         let events: Vec<Vec<Recorded>> = loaded.into_iter().collect::<Result<_>>()?;
         let streams = spans.iter().map(|span| span.stream.clone());
         let batch = EventBatch {
@@ -192,11 +192,11 @@ impl Subscription {
             streams: streams.zip(events).collect(),
         };
         self.ahead = None;
-        self.told = checkpoint;
+        self.position = checkpoint;
         Ok(Some(batch))
     }
 
-    /// The next batch. Waits for it at the tail.
+    /// Returns the next batch, waiting for it at the tail.
     ///
     /// # Errors
     ///
@@ -211,11 +211,11 @@ impl Subscription {
     }
 }
 
-/// The events of a stream in a range of indexes.
+/// Loads the events of a stream in a range of indexes.
 ///
 /// # Errors
 ///
-/// [`MissingEvents`](ErrorKind::MissingEvents) when some are not in the stream any more, and as the store fails.
+/// [`MissingEvents`](ErrorKind::MissingEvents) if some are no longer in the stream, and failures of the store.
 pub(super) async fn load_between(
     store: &EventStore,
     stream: &StreamName,
@@ -229,7 +229,7 @@ pub(super) async fn load_between(
         return Ok(events);
     }
     let message = format!(
-        "events of the feed are not in their stream: stream={stream} expected={range:?} found={}",
+        "events of the feed are missing in their stream: stream={stream} expected={range:?} found={}",
         events.len()
     );
     Err(Error::new(ErrorKind::MissingEvents, message))

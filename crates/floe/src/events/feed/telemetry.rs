@@ -1,4 +1,5 @@
-//! Telemetry of the feed and its consumers. A parked stream is named by its category, since its id is a key.
+//! Telemetry of the feed and its consumers. Parked streams are identified by category only, because their ids are
+//! keys.
 
 use std::time::Duration;
 
@@ -11,18 +12,18 @@ use crate::error::Error;
 use crate::events::StreamName;
 use crate::telemetry::{debug_span, measure, metrics};
 
-macro_rules! tell {
+macro_rules! emit {
     ($level:ident, $($fields:tt)*) => {
         tracing::event!(target: "floe::feed", Level::$level, $($fields)*)
     };
 }
 
-/// Whether it is worth to measure how far a group is behind.
+/// Whether measuring the lag of a group is worth it.
 pub(crate) fn is_measured() -> bool {
-    metrics::are_heard()
+    metrics::are_enabled()
 }
 
-/// Around a step of an indexer.
+/// The span of an indexer's step.
 pub(crate) fn step(table: &str, indexer: &str) -> Span {
     debug_span!(
         target: "floe::feed",
@@ -35,8 +36,8 @@ pub(crate) fn step(table: &str, indexer: &str) -> Span {
     )
 }
 
-/// What a step of an indexer has done.
-pub(crate) fn stepped(
+/// Records the result of an indexer's step.
+pub(crate) fn record_step(
     span: &Span,
     (table, indexer): (&str, &str),
     (records, events): (u64, u64),
@@ -54,18 +55,18 @@ pub(crate) fn stepped(
     );
 }
 
-/// A step of an indexer has failed, and is tried again.
+/// Reports a failed step of an indexer, which is retried.
 pub(crate) fn step_failed(table: &str, error: &Error, pause: Duration) {
-    tell!(
+    emit!(
         WARN,
         db.collection.name = table,
         "error.type" = debug(error.kind()),
         floe.pause_seconds = pause.as_secs_f64(),
-        "the indexer could not go on"
+        "the indexer failed; it retries"
     );
 }
 
-/// Around a read of the feed.
+/// The span of a read of the feed.
 pub(crate) fn read(partition: Partition, epoch: u32) -> Span {
     debug_span!(
         target: "floe::feed",
@@ -76,7 +77,7 @@ pub(crate) fn read(partition: Partition, epoch: u32) -> Span {
     )
 }
 
-/// Around a handler.
+/// The span of a handler call.
 pub(crate) fn handle(
     group: &str,
     partition: Partition,
@@ -93,7 +94,7 @@ pub(crate) fn handle(
     )
 }
 
-/// How far a group is behind in a partition.
+/// Records the lag of a group in a partition.
 pub(crate) fn lag(group: &str, partition: Partition, lag: &Lag) {
     measure!(
         gauge.floe.feed.lag_events = lag.events,
@@ -104,9 +105,9 @@ pub(crate) fn lag(group: &str, partition: Partition, lag: &Lag) {
     );
 }
 
-/// A stream was parked.
+/// Reports a parked stream.
 pub(crate) fn parked(group: &str, partition: Partition, stream: &StreamName) {
-    tell!(
+    emit!(
         WARN,
         floe.feed.group = group,
         floe.feed.partition = partition.number(),
@@ -120,12 +121,12 @@ pub(crate) fn parked(group: &str, partition: Partition, stream: &StreamName) {
     );
 }
 
-/// The store could not answer a consumer.
+/// Reports a failure of the store in a consumer.
 pub(crate) fn failed(group: &str, error: &Error) {
-    tell!(
+    emit!(
         WARN,
         floe.feed.group = group,
         "error.type" = debug(error.kind()),
-        "the consumer could not go on"
+        "the consumer failed; it retries"
     );
 }

@@ -4,7 +4,7 @@ use std::iter::Sum;
 use std::ops::Add;
 use std::sync::Arc;
 
-use floe_store::item::{Attributes, Peek};
+use floe_store::item::{Attributes, ValueRef};
 use floe_store::size::{CONTAINER_BYTES, ENTRY_BYTES, attribute_size};
 use floe_store::{Item, Number, Text, Timestamp, Value};
 
@@ -80,7 +80,7 @@ impl StoredEvent {
 
     fn of(case: Text, fields: Item) -> Self {
         let weight = Weight {
-            model: case.len() + EVENT_BYTES + fields.peek().map(modelled).sum::<usize>(),
+            model: case.len() + EVENT_BYTES + fields.value_refs().map(modelled).sum::<usize>(),
             item: 2 * ENTRY_BYTES + case.len() + map_bytes(&fields),
         };
         Self(Arc::new(Stored {
@@ -109,7 +109,7 @@ impl StoredEvent {
     pub(crate) fn view(&self) -> EventView<'_> {
         EventView {
             case: self.case(),
-            fields: self.0.fields.peek(),
+            fields: self.0.fields.value_refs(),
         }
     }
 }
@@ -127,7 +127,7 @@ impl<'i> EventView<'i> {
     /// # Errors
     ///
     /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it has no type or no fields.
-    pub(super) fn of(case: Peek<'i>, fields: Peek<'i>) -> Result<Self> {
+    pub(super) fn of(case: ValueRef<'i>, fields: ValueRef<'i>) -> Result<Self> {
         match (case.as_s(), fields.attributes()) {
             (Some(case), Some(fields)) => Ok(Self { case, fields }),
             _ => Err(invalid("an event is a map, and its type is text:")),
@@ -163,8 +163,8 @@ impl<'i> EventView<'i> {
     /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it is not as described above.
     pub(crate) fn recorded(&self, index: u64) -> Result<Recorded> {
         let fields = Fields::of(self.fields.clone());
-        let text = |name, id: Option<Peek<'_>>| {
-            optional(name, id, Peek::as_s).map(|id| id.map(str::to_owned))
+        let text = |name, id: Option<ValueRef<'_>>| {
+            optional(name, id, ValueRef::as_s).map(|id| id.map(str::to_owned))
         };
         Ok(Recorded {
             index,
@@ -204,7 +204,7 @@ impl StoredUnfold {
     /// # Errors
     ///
     /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it has no fields.
-    pub(super) fn of(unfold: Peek<'_>) -> Result<Self> {
+    pub(super) fn of(unfold: ValueRef<'_>) -> Result<Self> {
         match unfold.to_value() {
             Value::M(fields) => Ok(Self(fields)),
             _ => Err(invalid("an unfold is a map:")),
@@ -215,7 +215,7 @@ impl StoredUnfold {
     pub(crate) fn weight(&self) -> Weight {
         let case = self.0.get(&CASES).and_then(Value::as_s).map_or(0, str::len);
         Weight {
-            model: case + UNFOLD_BYTES + self.0.peek().map(modelled).sum::<usize>(),
+            model: case + UNFOLD_BYTES + self.0.value_refs().map(modelled).sum::<usize>(),
             item: ENTRY_BYTES + map_bytes(&self.0),
         }
     }
@@ -231,8 +231,8 @@ impl StoredUnfold {
     ///
     /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it is not as described above.
     pub(crate) fn recorded(&self) -> Result<Recorded> {
-        let fields = Fields::of(self.0.peek());
-        let case = optional(&CASES, fields.case, Peek::as_s)?.ok_or_else(|| missing(&CASES))?;
+        let fields = Fields::of(self.0.value_refs());
+        let case = optional(&CASES, fields.case, ValueRef::as_s)?.ok_or_else(|| missing(&CASES))?;
         let index = optional(&INDEX, fields.index, whole_number)?.ok_or_else(|| missing(&INDEX))?;
         Ok(Recorded {
             index,
@@ -251,13 +251,13 @@ impl StoredUnfold {
 /// What there is in the map of an event or an unfold.
 #[derive(Default)]
 struct Fields<'i> {
-    time: Option<Peek<'i>>,
-    data: (Option<Peek<'i>>, Option<Peek<'i>>),
-    meta: (Option<Peek<'i>>, Option<Peek<'i>>),
-    correlation: Option<Peek<'i>>,
-    causation: Option<Peek<'i>>,
-    index: Option<Peek<'i>>,
-    case: Option<Peek<'i>>,
+    time: Option<ValueRef<'i>>,
+    data: (Option<ValueRef<'i>>, Option<ValueRef<'i>>),
+    meta: (Option<ValueRef<'i>>, Option<ValueRef<'i>>),
+    correlation: Option<ValueRef<'i>>,
+    causation: Option<ValueRef<'i>>,
+    index: Option<ValueRef<'i>>,
+    case: Option<ValueRef<'i>>,
 }
 
 impl<'i> Fields<'i> {
@@ -282,7 +282,7 @@ impl<'i> Fields<'i> {
     }
 
     fn moment(&self) -> Result<Timestamp> {
-        let text = optional(&TIME, self.time, Peek::as_s)?.ok_or_else(|| missing(&TIME))?;
+        let text = optional(&TIME, self.time, ValueRef::as_s)?.ok_or_else(|| missing(&TIME))?;
         Timestamp::from_iso(text).ok_or_else(|| invalid(&format!("not a moment: t={text}")))
     }
 
@@ -297,9 +297,9 @@ impl<'i> Fields<'i> {
 
 fn body(
     [name, encoding_name]: [&str; 2],
-    (stored, encoding): (Option<Peek<'_>>, Option<Peek<'_>>),
+    (stored, encoding): (Option<ValueRef<'_>>, Option<ValueRef<'_>>),
 ) -> Result<Vec<u8>> {
-    let Some(stored) = optional(name, stored, Peek::as_b)? else {
+    let Some(stored) = optional(name, stored, ValueRef::as_b)? else {
         return Ok(Vec::new());
     };
     let number = optional(encoding_name, encoding, whole_number)?.unwrap_or_default();
@@ -309,7 +309,7 @@ fn body(
 }
 
 /// What a field weighs in the model that calving goes by.
-fn modelled((name, value): (&str, Peek<'_>)) -> usize {
+fn modelled((name, value): (&str, ValueRef<'_>)) -> usize {
     match name {
         "d" | "m" => value.as_b().map_or(0, <[u8]>::len),
         "x" | "y" => value.as_s().map_or(0, str::len),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use floe_store::item::{Elements, Peek};
+use floe_store::item::{Elements, ValueRef};
 use floe_store::size::item_size;
 use floe_store::{Item, Value};
 
@@ -34,7 +34,7 @@ struct Read {
 impl Read {
     /// A list of the item, which may be missing where it is empty.
     fn list(&self, name: &str) -> Option<Elements<'_>> {
-        let mut attributes = self.item.peek();
+        let mut attributes = self.item.value_refs();
         let (_, list) = attributes.find(|(at, _)| *at == name)?;
         list.elements()
     }
@@ -129,7 +129,7 @@ impl Events {
     pub(crate) fn last_case(&self) -> Option<&str> {
         match (self.added.last(), &self.read) {
             (Some(last), _) => Some(last.case()),
-            (None, Some(read)) => read.list(&CASES)?.last().and_then(Peek::as_s),
+            (None, Some(read)) => read.list(&CASES)?.last().and_then(ValueRef::as_s),
             (None, None) => None,
         }
     }
@@ -138,7 +138,7 @@ impl Events {
     pub(crate) fn lists(&self) -> (Value, Value) {
         let read = |name: &'static str| {
             let lists = self.read.iter().filter_map(move |read| read.list(name));
-            lists.flatten().map(Peek::to_value)
+            lists.flatten().map(ValueRef::to_value)
         };
         let (cases, events) = lists_of(self.added.since(0).into_iter());
         let join = |name, added| match added {

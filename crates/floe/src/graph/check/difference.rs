@@ -1,58 +1,59 @@
-//! What can be different between the three tables, and how it is told.
+//! The kinds of differences between the three tables, and their messages.
 
 use std::fmt;
 
 use crate::graph::keys::EntityKey;
 use crate::graph::stored::Edge;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Report {
-    /// How many entities there are.
+pub struct CheckReport {
+    /// Number of entities.
     pub entities: u64,
-    /// How many edges there are.
+    /// Number of edges.
     pub edges: u64,
-    /// How many entries of indexes there are.
+    /// Number of index entries.
     pub entries: u64,
-    /// Everything that does not agree.
+    /// The differences found.
     pub differences: Vec<Difference>,
 }
 
-/// Something that does not agree.
+/// An inconsistency between the tables of a graph.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// An entity lacks `_meta`, so it cannot be changed: others have written it. Repaired by giving it one.
+    /// An entity was written by another program and has no `_meta`, so it cannot be changed. Repair: adds `_meta`.
     MissingMeta(EntityKey),
-    /// The function of an index cannot read an entity. Not repaired: the entity, or the function, has to change.
+    /// An index function cannot read an entity. Not repaired: change the entity or the function.
     Unreadable {
         /// The entity.
         entity: EntityKey,
-        /// Why not.
+        /// The error of the index function.
         reason: String,
     },
-    /// An edge leads from nothing. Repaired by removing it.
+    /// The subject of an edge does not exist. Repair: removes the edge.
     MissingSubject(Edge),
-    /// An edge leads to nothing. Repaired by removing it.
+    /// The object of an edge does not exist. Repair: removes the edge.
     MissingObject(Edge),
-    /// An edge refuses the deletion of its object, or does not, other than its relation says. Repaired as it says.
+    /// Whether an edge holds its object (prevents its deletion) differs from its relation. Repair: sets it as the
+    /// relation defines it.
     WrongHold(Edge),
-    /// An entity tells another number of edges that lead to it than there are. Repaired by telling the number.
+    /// The counts of incoming edges stored on an entity are wrong. Repair: stores the actual counts.
     WrongCount {
         /// The entity.
         entity: EntityKey,
-        /// The number of edges, and of those that refuse its deletion.
+        /// The actual number of incoming edges, and of those that prevent its deletion.
         expected: (u64, u64),
-        /// What it tells.
+        /// The stored numbers.
         actual: (u64, u64),
     },
-    /// An entity tells other keys in the indexes than it has. Repaired by telling those.
+    /// The index keys stored on an entity are wrong. Repair: stores the right ones.
     WrongKeys {
         /// The entity.
         entity: EntityKey,
     },
-    /// An index lacks an entry, or has one with other attributes. Repaired by writing it, if its function is known.
+    /// An index entry is missing or has other attributes. Repair: writes it, if the index function is known.
     MissingEntry {
         /// The entity.
         entity: EntityKey,
@@ -61,7 +62,7 @@ pub enum Difference {
         /// The key.
         key: String,
     },
-    /// An index has an entry that no function emits. Repaired by removing it.
+    /// No index function emits this entry. Repair: deletes it.
     ExtraEntry {
         /// The entity.
         entity: EntityKey,
@@ -70,7 +71,7 @@ pub enum Difference {
         /// The key.
         key: String,
     },
-    /// Nobody holds a unique key that an entity has. Repaired by letting it hold it.
+    /// A unique key of an entity is not claimed. Repair: claims it for the entity.
     MissingClaim {
         /// The entity.
         entity: EntityKey,
@@ -79,80 +80,80 @@ pub enum Difference {
         /// The key.
         key: String,
     },
-    /// Two entities have the same unique key. Not repaired: one of them has to change.
+    /// Two entities have the same unique key. Not repaired: change one of them.
     DoubleClaim {
-        /// The entity that does not hold it.
+        /// The entity without the claim.
         entity: EntityKey,
         /// The index.
         index: String,
         /// The key.
         key: String,
     },
-    /// A unique key is held by what does not have it. Repaired by letting go.
+    /// A claim of a unique key belongs to an entity that does not have the key. Repair: deletes the claim.
     ExtraClaim {
-        /// The entity that holds it.
+        /// The entity that has the claim.
         entity: EntityKey,
         /// The index.
         index: String,
         /// The key.
         key: String,
     },
-    /// What is done in steps was begun and not ended. Repaired by ending it; that entries are written, only by a program that
-    /// has the functions of their indexes.
+    /// A wide change was started and not completed. Repair: completes it. Pending index entries need a program that has
+    /// their index functions.
     Unfinished {
-        /// What it is.
-        what: InSteps,
+        /// The kind of change.
+        change: WideChange,
         /// The entity.
         entity: EntityKey,
     },
-    /// An entity is marked as one of which something is done in steps, but nobody would end it. Repaired by ending it, or
-    /// for a list, of which nobody knows what it was to be, by removing the mark.
+    /// An entity is marked for a wide change, but the record of this change is missing, so `resume` would not find it.
+    /// Repair: completes the change. For a list, whose intended content is lost, removes the mark.
     MissingIntent {
-        /// What it is.
-        what: InSteps,
+        /// The kind of change.
+        change: WideChange,
         /// The entity.
         entity: EntityKey,
     },
-    /// Something in steps is noted of an entity that is not there or not marked. Repaired by removing the note.
+    /// The entity of a recorded wide change does not exist or is not marked. Repair: deletes the record.
     ExtraIntent {
-        /// What it is.
-        what: InSteps,
+        /// The kind of change.
+        change: WideChange,
         /// The entity.
         entity: EntityKey,
     },
-    /// An item is none of the graph's. Not repaired.
+    /// An item cannot be decoded. Not repaired.
     Damaged {
-        /// Its table.
+        /// The table of the item.
         table: String,
-        /// What is wrong with it.
+        /// The decoding error.
         reason: String,
     },
 }
 
-/// What is done in steps.
+/// A kind of wide change, which is made in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum InSteps {
-    /// A deletion.
+pub enum WideChange {
+    /// The deletion of an entity.
     Deletion,
-    /// The change of a list.
+    /// A change of a list.
     List,
-    /// The writing of entries.
+    /// The writing of index entries.
     Entries,
 }
 
-impl fmt::Display for InSteps {
+impl fmt::Display for WideChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Deletion => "a deletion",
-            Self::List => "the change of a list",
-            Self::Entries => "the writing of entries",
+            Self::Deletion => "deletion",
+            Self::List => "list change",
+            Self::Entries => "writing of index entries",
         })
     }
 }
 
 impl Difference {
-    /// Its kind, in one word.
+    /// The kind, as one word.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::MissingMeta(_) => "missing_meta",
@@ -178,22 +179,22 @@ impl Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self {
-            Self::Unreadable { .. } => "an entity cannot be read",
-            Self::Unfinished { what, .. } => &format!("{what} was not ended"),
-            Self::MissingIntent { what, .. } => &format!("{what} is not noted"),
-            Self::ExtraIntent { what, .. } => &format!("{what} is noted in vain"),
-            Self::Damaged { .. } => "an item is none of the graph's",
+            Self::Unreadable { .. } => "an index function cannot read an entity",
+            Self::Unfinished { change, .. } => &format!("unfinished {change}"),
+            Self::MissingIntent { change, .. } => &format!("unrecorded {change}"),
+            Self::ExtraIntent { change, .. } => &format!("needless record of a {change}"),
+            Self::Damaged { .. } => "an item cannot be decoded",
             Self::MissingMeta(_) => "an entity has no _meta",
-            Self::WrongKeys { .. } => "the keys of an entity are wrong",
-            Self::WrongCount { .. } => "the number of incoming edges is wrong",
-            Self::MissingSubject(_) => "an edge leads from nothing",
-            Self::MissingObject(_) => "an edge leads to nothing",
-            Self::WrongHold(_) => "an edge does not hold its object as its relation says",
-            Self::MissingEntry { .. } => "an entry is missing or wrong",
-            Self::ExtraEntry { .. } => "an entry is one too many",
-            Self::MissingClaim { .. } => "a unique key is not held",
-            Self::DoubleClaim { .. } => "two have the same unique key",
-            Self::ExtraClaim { .. } => "a unique key is held in vain",
+            Self::WrongKeys { .. } => "the index keys stored on an entity are wrong",
+            Self::WrongCount { .. } => "the stored number of incoming edges is wrong",
+            Self::MissingSubject(_) => "the subject of an edge does not exist",
+            Self::MissingObject(_) => "the object of an edge does not exist",
+            Self::WrongHold(_) => "the hold of an edge on its object differs from its relation",
+            Self::MissingEntry { .. } => "an index entry is missing or wrong",
+            Self::ExtraEntry { .. } => "no index function emits an entry",
+            Self::MissingClaim { .. } => "a unique key is not claimed",
+            Self::DoubleClaim { .. } => "two entities have the same unique key",
+            Self::ExtraClaim { .. } => "a unique key is claimed by an entity that does not have it",
         };
         write!(f, "{what}: ")?;
         match self {

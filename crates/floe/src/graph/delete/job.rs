@@ -1,7 +1,7 @@
-//! The state of a deletion in steps, and the marks on what it deletes.
+//! The state of a deletion in steps, and the marks on the entities it deletes.
 //!
-//! A mark comes with the intent to delete, in one transaction, in which the entity's entries in the indexes go as well if
-//! they fit. From then on it is gone for readers, and nothing can be linked to it.
+//! An entity is marked in one transaction that also records the intent to delete it, and deletes its index entries if
+//! they fit. From then on readers do not see it, and it cannot be linked to.
 
 use std::collections::BTreeSet;
 
@@ -10,38 +10,39 @@ use floe_store::op::{ConditionCheck, DeleteItem, TransactWrite};
 use floe_store::{Item, Value};
 
 use super::incoming::incoming_of;
-use super::plan::follower;
-use super::progress::{Deleted, Listener, Progress};
+use super::plan::cascade_target;
+use super::progress::{Deleted, DeletionProgress, Listener};
 use crate::db::Db;
 use crate::error::Result;
-use crate::graph::keys::Place;
+use crate::graph::keys::ScopedKey;
 use crate::graph::reads::Reads;
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
 use crate::graph::stored::{
-    self, Edge, HELD_BY, INDEX_ENTRIES, LEAVING, LEAVING_ID, SUBJECT_KEY, Stored, VERSION, meta,
+    self, DELETING, DELETIONS_ID, Edge, HELD_BY, INDEX_ENTRIES, SUBJECT_KEY, StoredEntity, VERSION,
+    meta,
 };
 use crate::graph::writes::{
-    contended, entity_check, entity_update, intent_put, is_leaving, is_number, is_version, release,
+    contended, entity_check, entity_update, intent_put, is_deleting, is_number, is_version, release,
 };
 
-/// How often an entity is marked anew because somebody else has changed it.
+/// Maximum attempts to mark an entity that other writers change.
 const MARKS_MAX: u32 = 50;
 
 /// A deletion in steps.
-pub(super) struct Job<'a> {
+pub(super) struct DeletionJob<'a> {
     pub(super) db: &'a Db,
     pub(super) scope: &'a str,
     listener: Listener<'a>,
-    pub(super) queue: Vec<Place>,
-    /// All that were ever in the queue.
-    queued: BTreeSet<Place>,
-    /// All that goes, if it had to be found out.
-    goes: Option<BTreeSet<Place>>,
+    pub(super) queue: Vec<ScopedKey>,
+    /// All entities that were ever queued.
+    queued: BTreeSet<ScopedKey>,
+    /// All entities of this deletion, if they had to be determined.
+    deletion_set: Option<BTreeSet<ScopedKey>>,
     pub(super) deleted: Deleted,
 }
 
-impl<'a> Job<'a> {
+impl<'a> DeletionJob<'a> {
     pub(super) fn new(db: &'a Db, scope: &'a str, listener: Listener<'a>) -> Self {
         Self {
             db,
@@ -49,7 +50,7 @@ impl<'a> Job<'a> {
             listener,
             queue: Vec::new(),
             queued: BTreeSet::new(),
-            goes: None,
+            deletion_set: None,
             deleted: Deleted::default(),
         }
     }
@@ -62,141 +63,145 @@ impl<'a> Job<'a> {
         self.db.graph_schema()
     }
 
-    /// Takes note of an entity that is marked.
-    pub(super) fn enqueue(&mut self, place: Place) {
-        if self.queued.insert(place.clone()) {
-            self.queue.push(place);
+    /// Queues a marked entity.
+    pub(super) fn enqueue(&mut self, scoped_key: ScopedKey) {
+        if self.queued.insert(scoped_key.clone()) {
+            self.queue.push(scoped_key);
         }
     }
 
-    /// Marks an entity and notes the intent to delete it. If it goes with another, that one must be marked, and the edge
-    /// be there that joins them.
+    /// Marks an entity and records the intent to delete it. An entity that is deleted with another one is marked only
+    /// while the other one is marked and the edge between them exists.
     pub(super) async fn mark(
         &mut self,
-        place: &Place,
-        with: Option<(&Place, &Edge)>,
-    ) -> Result<Mark> {
+        scoped_key: &ScopedKey,
+        with: Option<(&ScopedKey, &Edge)>,
+    ) -> Result<MarkOutcome> {
         for _ in 0..MARKS_MAX {
-            let Some(old) = self.reads().entity(place).await? else {
-                return Ok(Mark::Absent);
+            let Some(old) = self.reads().entity(scoped_key).await? else {
+                return Ok(MarkOutcome::Absent);
             };
-            if old.is_leaving {
-                return Ok(Mark::Done);
+            if old.is_deleting {
+                return Ok(MarkOutcome::Marked);
             }
-            if let Some(edge) = self.holding(place, &old).await? {
-                return Ok(Mark::Held(Box::new(edge)));
+            if let Some(edge) = self.blocking_edge(scoped_key, &old).await? {
+                return Ok(MarkOutcome::Held(Box::new(edge)));
             }
-            let mut writes = self.marking(place, &old);
+            let mut writes = self.mark_writes(scoped_key, &old);
             if let Some((other, edge)) = with {
-                writes.push(self.marked(other));
-                writes.push(self.joined(edge)?);
+                writes.push(self.mark_check(other));
+                writes.push(self.edge_check(edge)?);
             }
             if send(self.db, writes).await?.is_applied() {
-                return Ok(Mark::Done);
+                return Ok(MarkOutcome::Marked);
             }
             if let Some((other, edge)) = with
-                && !(self.is_leaving(other).await? && self.is_there(edge).await?)
+                && !(self.is_deleting(other).await? && self.edge_exists(edge).await?)
             {
-                return Ok(Mark::Absent);
+                return Ok(MarkOutcome::Absent);
             }
         }
-        Err(contended(place, MARKS_MAX))
+        Err(contended(scoped_key, MARKS_MAX))
     }
 
-    pub(super) async fn is_leaving(&self, place: &Place) -> Result<bool> {
-        let stored = self.reads().entity(place).await?;
-        Ok(stored.is_some_and(|stored| stored.is_leaving))
+    pub(super) async fn is_deleting(&self, scoped_key: &ScopedKey) -> Result<bool> {
+        let stored = self.reads().entity(scoped_key).await?;
+        Ok(stored.is_some_and(|stored| stored.is_deleting))
     }
 
-    /// The check that an entity is marked.
-    pub(super) fn marked(&self, place: &Place) -> TransactWrite {
-        entity_check(self.schema(), place, is_leaving())
+    /// A check that an entity is marked.
+    pub(super) fn mark_check(&self, scoped_key: &ScopedKey) -> TransactWrite {
+        entity_check(self.schema(), scoped_key, is_deleting())
     }
 
-    /// The check that an edge is there.
-    fn joined(&self, edge: &Edge) -> Result<TransactWrite> {
+    /// A check that an edge exists.
+    fn edge_check(&self, edge: &Edge) -> Result<TransactWrite> {
         let is_there = Condition::attribute_exists(Path::attribute(SUBJECT_KEY));
         let (table, key) = (self.schema().relationships(), edge.key_item(self.scope)?);
         Ok(ConditionCheck::new(table, key, is_there).into())
     }
 
-    async fn is_there(&self, edge: &Edge) -> Result<bool> {
+    async fn edge_exists(&self, edge: &Edge) -> Result<bool> {
         let (table, key) = (self.schema().relationships(), edge.key_item(self.scope)?);
         Ok(self.reads().item(&table, &key).await?.is_some())
     }
 
-    /// The writes that mark an entity: with them go its entries and claims, if they fit and are known.
-    fn marking(&self, place: &Place, old: &Stored) -> Vec<TransactWrite> {
+    /// The writes that mark an entity, and delete its entries and claims if they are known and fit.
+    fn mark_writes(&self, scoped_key: &ScopedKey, old: &StoredEntity) -> Vec<TransactWrite> {
         let entries = self.schema().entries();
         let mut update = Update::new()
-            .set(meta(&LEAVING), true)
+            .set(meta(&DELETING), true)
             .set(meta(&VERSION), old.version + 1);
         let mut writes: Vec<TransactWrite> = Vec::new();
         for (index, key) in old.index_keys() {
-            let entry = stored::entry_key(place, index, key);
+            let entry = stored::entry_key(scoped_key, index, key);
             writes.push(DeleteItem::new(entries.as_str(), entry).into());
         }
         for (index, key) in old.claims() {
-            writes.push(release(self.schema(), &place.scope, index, key).into());
+            writes.push(release(self.schema(), &scoped_key.scope, index, key).into());
         }
-        if !old.is_behind && writes.len() + 4 <= self.items_max() {
+        if !old.has_pending_entries && writes.len() + 4 <= self.items_max() {
             let nothing = Value::M(Item::new());
             update = update.set(Path::attribute(INDEX_ENTRIES), nothing);
         } else {
             writes.clear();
         }
         let as_seen = is_version(old.version).and(is_number(&HELD_BY, old.held));
-        writes.push(entity_update(self.schema(), place, update, as_seen));
-        writes.push(intent_put(self.schema(), LEAVING_ID, place));
+        writes.push(entity_update(self.schema(), scoped_key, update, as_seen));
+        writes.push(intent_put(self.schema(), DELETIONS_ID, scoped_key));
         writes
     }
 
-    /// An edge that refuses the deletion of an entity: one whose subject does not go as well.
-    async fn holding(&mut self, place: &Place, stored: &Stored) -> Result<Option<Edge>> {
+    /// Returns an edge that prevents the deletion of an entity: one whose subject is not deleted as well.
+    async fn blocking_edge(
+        &mut self,
+        scoped_key: &ScopedKey,
+        stored: &StoredEntity,
+    ) -> Result<Option<Edge>> {
         if stored.held == 0 {
             return Ok(None);
         }
-        let goes = match self.goes.take() {
-            Some(goes) => goes,
-            None => self.closure(place).await?,
+        let deletion_set = match self.deletion_set.take() {
+            Some(deletion_set) => deletion_set,
+            None => self.closure(scoped_key).await?,
         };
-        let incoming = incoming_of(&self.reads(), place, stored.incoming).await?;
+        let incoming = incoming_of(&self.reads(), scoped_key, stored.incoming).await?;
         let mut holding = incoming.into_iter().filter(|edge| edge.is_holding);
         let stays = |edge: &Edge| {
-            let subject = Place {
-                scope: place.scope.clone(),
+            let subject = ScopedKey {
+                scope: scoped_key.scope.clone(),
                 key: edge.subject.clone(),
             };
-            !goes.contains(&subject)
+            !deletion_set.contains(&subject)
         };
         let edge = holding.find(stays);
-        self.goes = Some(goes);
+        self.deletion_set = Some(deletion_set);
         Ok(edge)
     }
 
-    /// An entity, those that are marked, and all that goes with them.
-    async fn closure(&self, root: &Place) -> Result<BTreeSet<Place>> {
-        let mut queue: Vec<Place> = self.queued.iter().chain([root]).cloned().collect();
-        let mut goes = BTreeSet::new();
-        while let Some(place) = queue.pop() {
-            let stored = self.reads().entity(&place).await?;
-            let (Some(stored), true) = (stored, goes.insert(place.clone())) else {
+    /// An entity, all marked entities, and all entities that are deleted with them.
+    async fn closure(&self, root: &ScopedKey) -> Result<BTreeSet<ScopedKey>> {
+        let mut queue: Vec<ScopedKey> = self.queued.iter().chain([root]).cloned().collect();
+        let mut deletion_set = BTreeSet::new();
+        while let Some(scoped_key) = queue.pop() {
+            let stored = self.reads().entity(&scoped_key).await?;
+            let (Some(stored), true) = (stored, deletion_set.insert(scoped_key.clone())) else {
                 continue;
             };
-            let mut edges = self.reads().outgoing(&place, None, None).await?;
-            edges.extend(incoming_of(&self.reads(), &place, stored.incoming).await?);
+            let mut edges = self.reads().outgoing(&scoped_key, None, None).await?;
+            edges.extend(incoming_of(&self.reads(), &scoped_key, stored.incoming).await?);
             for edge in &edges {
-                if let Some(key) = follower(self.schema(), edge, &place.key) {
-                    queue.push(Place::new(self.scope, key.clone())?);
+                if let Some(key) = cascade_target(self.schema(), edge, &scoped_key.key) {
+                    queue.push(ScopedKey::new(self.scope, key.clone())?);
                 }
             }
         }
-        Ok(goes)
+        Ok(deletion_set)
     }
 
-    pub(super) fn tell(&self, place: &Place, incoming_left: u64) {
-        (self.listener)(&Progress {
-            entity: place.key.clone(),
+    pub(super) fn report_progress(&self, scoped_key: &ScopedKey, incoming_left: u64) {
+        (self.listener)(&DeletionProgress {
+            entity: scoped_key.key.clone(),
             entities: self.deleted.entities,
             edges: self.deleted.edges,
             incoming_left,
@@ -204,32 +209,37 @@ impl<'a> Job<'a> {
         });
     }
 
-    /// How many items one step may have.
+    /// Maximum number of items in one step.
     pub(super) fn items_max(&self) -> usize {
         self.reads().items_max()
     }
 
-    /// Marks what goes with an entity by one of these edges, unless an edge from elsewhere refuses.
-    pub(super) async fn follow_all(&mut self, other: &Place, edges: &[Edge]) -> Result<()> {
+    /// Marks the entities that are deleted with an entity because of these edges, unless edges from elsewhere prevent
+    /// it.
+    pub(super) async fn mark_cascade_targets(
+        &mut self,
+        other: &ScopedKey,
+        edges: &[Edge],
+    ) -> Result<()> {
         for edge in edges {
-            let Some(key) = follower(self.schema(), edge, &other.key) else {
+            let Some(key) = cascade_target(self.schema(), edge, &other.key) else {
                 continue;
             };
-            let place = Place::new(self.scope, key.clone())?;
-            match self.mark(&place, Some((other, edge))).await? {
-                Mark::Done => self.enqueue(place),
-                Mark::Held(_) => self.deleted.kept.push(key.clone()),
-                Mark::Absent => {}
+            let scoped_key = ScopedKey::new(self.scope, key.clone())?;
+            match self.mark(&scoped_key, Some((other, edge))).await? {
+                MarkOutcome::Marked => self.enqueue(scoped_key),
+                MarkOutcome::Held(_) => self.deleted.kept.push(key.clone()),
+                MarkOutcome::Absent => {}
             }
         }
         Ok(())
     }
 }
 
-/// What became of an entity that was to be marked.
-pub(super) enum Mark {
-    Done,
+/// The result of marking an entity.
+pub(super) enum MarkOutcome {
+    Marked,
     Absent,
-    /// Another refers to it, and refuses.
+    /// An edge prevents the deletion.
     Held(Box<Edge>),
 }

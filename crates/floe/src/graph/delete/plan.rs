@@ -1,10 +1,10 @@
-//! The plan of a deletion: what goes, and whether it fits into one commit.
+//! The plan of a deletion: what is deleted, and whether that fits into one commit.
 //!
-//! An entity stores how many edges lead to it, and which entries and claims it has: so what is too wide is known before its
-//! edges are read, and of those that lead from it no more are read than fit. What is planned is what was there when it was
-//! read. The conditions of the commit name it: the version of each entity, of its list of edges, and the number of edges
-//! that lead to it, since the index of reversed edges may not show one yet. Where they do not hold, the deletion is planned
-//! anew.
+//! An entity stores the number of its incoming edges, its entries and its claims. So a deletion that is too wide is
+//! detected before its edges are read, and no more outgoing edges are read than fit. The conditions of the commit
+//! require that what was planned has not changed: the version of each entity, the version of its list of edges, and the
+//! number of its incoming edges, since the index of reversed edges may lag. If they fail, the deletion is planned
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,51 +12,59 @@ use super::incoming::incoming_of;
 use super::progress::Deleted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::changes::{Changes, EdgeChangeKind};
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::{EntityKey, ScopedKey};
+use crate::graph::operation::OperationContext;
 use crate::graph::schema::{GraphSchema, OnDelete};
 use crate::graph::stored::Edge;
-use crate::graph::work::Work;
 
 /// A deletion that fits into one commit.
 #[derive(Default)]
 pub(super) struct Deletion {
-    entities: BTreeMap<EntityKey, Place>,
-    /// By subject and key: an edge between two that go is one.
+    entities: BTreeMap<EntityKey, ScopedKey>,
+    /// Key: subject and edge key. An edge between two deleted entities is stored once.
     edges: BTreeMap<(EntityKey, String), Edge>,
-    /// How many entries and claims go.
+    /// Number of deleted entries and claims.
     entries: usize,
 }
 
-/// Plans the deletion of an entity and of all that goes with it, as the transaction sees them; `None` if that does not fit
-/// into one commit. In a transaction of the caller, which may have added some of it, that is so if entities and edges alone
-/// do not fit; the commit counts the rest.
+/// Plans the deletion of an entity and of all that is deleted with it, as the transaction sees them. Returns `None` if
+/// it does not fit into one commit. In the caller's transaction, which may have added some of the items itself, only
+/// entities and edges count here; the commit counts the rest.
 ///
 /// # Errors
 ///
-/// [`TransactionFailed`](ErrorKind::TransactionFailed) when the index of reversed edges does not show all.
-pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>> {
-    let items_max = work.items_max();
+/// [`TransactionFailed`](ErrorKind::TransactionFailed) if the index of reversed edges does not return all edges.
+pub(super) async fn plan(
+    context: OperationContext<'_>,
+    root: ScopedKey,
+) -> Result<Option<Deletion>> {
+    let items_max = context.items_max();
     let (mut queue, mut deletion) = (vec![root], Deletion::default());
-    while let Some(place) = queue.pop() {
-        if deletion.entities.contains_key(&place.key) {
+    while let Some(scoped_key) = queue.pop() {
+        if deletion.entities.contains_key(&scoped_key.key) {
             continue;
         }
-        let Some(stored) = work.load(&place).await? else {
+        let Some(stored) = context.load(&scoped_key).await? else {
             continue;
         };
-        deletion.entities.insert(place.key.clone(), place.clone());
-        if work.is_own {
+        deletion
+            .entities
+            .insert(scoped_key.key.clone(), scoped_key.clone());
+        if context.is_own {
             deletion.entries += stored.index_keys().count() + stored.claims().count();
         }
-        // While its entries are behind, it does not list them all.
-        if stored.is_behind || stored.incoming > items_max as u64 || deletion.items() > items_max {
+        // An entity whose entries are pending does not list all of them.
+        if stored.has_pending_entries
+            || stored.incoming > items_max as u64
+            || deletion.items() > items_max
+        {
             return Ok(None);
         }
-        let mut edges = outgoing(work, &place, items_max + 1).await?;
-        edges.extend(incoming(work, &place, stored.incoming).await?);
+        let mut edges = outgoing(context, &scoped_key, items_max + 1).await?;
+        edges.extend(incoming(context, &scoped_key, stored.incoming).await?);
         for edge in edges {
-            if let Some(key) = follower(work.schema(), &edge, &place.key) {
-                queue.push(work.place(key)?);
+            if let Some(key) = cascade_target(context.schema(), &edge, &scoped_key.key) {
+                queue.push(context.scoped_key(key)?);
             }
             let key = (edge.subject.clone(), edge.predicate_key()?);
             deletion.edges.insert(key, edge);
@@ -65,27 +73,38 @@ pub(super) async fn plan(work: Work<'_>, root: Place) -> Result<Option<Deletion>
             return Ok(None);
         }
     }
-    let fits = !work.is_own || deletion.items() + deletion.objects() <= items_max;
+    let fits = !context.is_own || deletion.items() + deletion.objects() <= items_max;
     Ok(fits.then_some(deletion))
 }
 
-async fn outgoing(work: Work<'_>, place: &Place, max: usize) -> Result<Vec<Edge>> {
-    let stored = work.reads().outgoing(place, None, Some(max)).await?;
-    work.changes(|changes| changes.outgoing(place, None, stored))?
+async fn outgoing(
+    context: OperationContext<'_>,
+    scoped_key: &ScopedKey,
+    max: usize,
+) -> Result<Vec<Edge>> {
+    let stored = context
+        .reads()
+        .outgoing(scoped_key, None, Some(max))
+        .await?;
+    context.changes(|changes| changes.outgoing(scoped_key, None, stored))?
 }
 
-async fn incoming(work: Work<'_>, place: &Place, expected: u64) -> Result<Vec<Edge>> {
-    let found = incoming_of(&work.reads(), place, expected).await?;
-    work.changes(|changes| changes.incoming(place, found))
+async fn incoming(
+    context: OperationContext<'_>,
+    scoped_key: &ScopedKey,
+    expected: u64,
+) -> Result<Vec<Edge>> {
+    let found = incoming_of(&context.reads(), scoped_key, expected).await?;
+    context.changes(|changes| changes.incoming(scoped_key, found))
 }
 
 impl Deletion {
-    /// How many items it writes, without the objects that stay.
+    /// Number of items it writes, without the objects that stay.
     fn items(&self) -> usize {
         self.entities.len() + self.edges.len() + self.entries
     }
 
-    /// To how many objects that stay the edges lead: the number of edges to each changes.
+    /// Number of remaining objects whose counts of incoming edges change.
     fn objects(&self) -> usize {
         let objects = self.edges.values().map(|edge| &edge.object);
         let objects: BTreeSet<&EntityKey> = objects.collect();
@@ -93,7 +112,7 @@ impl Deletion {
         objects.iter().filter(stays).count()
     }
 
-    /// Refuses to delete while something that stays refers to what goes.
+    /// Fails if an entity that stays refers to a deleted entity and prevents its deletion.
     pub(super) fn check_restrictions(&self) -> Result<()> {
         for edge in self.edges.values().filter(|edge| edge.is_holding) {
             let stays = !self.entities.contains_key(&edge.subject);
@@ -104,33 +123,34 @@ impl Deletion {
         Ok(())
     }
 
-    /// Takes note of all that goes.
+    /// Records the deletion.
     pub(super) fn apply(self, changes: &mut Changes, scope: &str) -> Result<Deleted> {
         let deleted = Deleted {
             entities: self.entities.len() as u64,
             edges: self.edges.len() as u64,
             kept: Vec::new(),
         };
-        for place in self.entities.values() {
-            changes.delete(place);
+        for scoped_key in self.entities.values() {
+            changes.delete(scoped_key);
         }
         for edge in self.edges.into_values() {
-            let subject = Place::new(scope, edge.subject.clone())?;
+            let subject = ScopedKey::new(scope, edge.subject.clone())?;
             changes.change_edge(subject, edge, EdgeChangeKind::Remove)?;
         }
         Ok(deleted)
     }
 }
 
-pub(super) fn restricted(place: &Place, edge: &Edge) -> Error {
+pub(super) fn restricted(scoped_key: &ScopedKey, edge: &Edge) -> Error {
     let (by, predicate) = (&edge.subject, &edge.predicate);
-    let message =
-        format!("the entity is referred to: entity={place} by={by} predicate={predicate}");
+    let message = format!(
+        "another entity refers to the entity and prevents its deletion: entity={scoped_key} by={by} predicate={predicate}"
+    );
     Error::new(ErrorKind::Restricted, message)
 }
 
-/// The other end of an edge, if it goes with this one: an object with what owns it, a subject with its object by cascade.
-pub(super) fn follower<'e>(
+/// The other end of an edge, if it is deleted with this end: an owned object, or a subject whose relation cascades.
+pub(super) fn cascade_target<'e>(
     schema: &GraphSchema,
     edge: &'e Edge,
     end: &EntityKey,

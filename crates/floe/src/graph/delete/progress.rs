@@ -1,35 +1,35 @@
-//! What a deletion has done, and how far it is.
+//! The result and the progress of a deletion.
 
 use crate::graph::keys::EntityKey;
 
-/// What a deletion has done.
+/// The result of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// The entities that are gone: with those that went with others.
+    /// Number of deleted entities, including those deleted because of relations.
     pub entities: u64,
-    /// The edges that are gone.
+    /// Number of deleted edges.
     pub edges: u64,
-    /// What should have gone with others, but others refer to it. Only where the deletion took more than one
-    /// transaction; one that fits into one is refused instead.
+    /// Entities that relations would have deleted, but that others refer to. Only for deletions of more than one
+    /// transaction; a deletion that fits into one is refused instead.
     pub kept: Vec<EntityKey>,
 }
 
-/// How far a deletion is that takes more than one transaction.
+/// The progress of a deletion that takes more than one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct DeletionProgress {
     /// The entity whose edges are being removed.
     pub entity: EntityKey,
-    /// The entities that are gone.
+    /// Number of deleted entities so far.
     pub entities: u64,
-    /// The edges that are gone.
+    /// Number of deleted edges so far.
     pub edges: u64,
-    /// How many edges still lead to the entity.
+    /// Number of remaining edges to the entity.
     pub incoming_left: u64,
-    /// How many more entities are known to follow.
+    /// Number of further entities known to be deleted.
     pub entities_left: u64,
 }
 
 /// Receives the progress of a job.
-pub(super) type Listener<'a> = &'a (dyn Fn(&Progress) + Send + Sync);
+pub(super) type Listener<'a> = &'a (dyn Fn(&DeletionProgress) + Send + Sync);

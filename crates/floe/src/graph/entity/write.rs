@@ -1,38 +1,38 @@
-//! Changing an entity: its attributes and its entries in the indexes, in one commit as far as they fit.
+//! Writes an entity: its attributes and its index entries, in one commit if they fit.
 //!
-//! When the attributes are known, so are the entries. Where these are more than a commit holds, only the entity is
-//! committed, marked as one whose entries are behind, and these follow in steps (`index/steps.rs`).
+//! The attributes determine the entries. If there are more than fit into a commit, only the entity is committed, marked
+//! as having pending entries, and the entries follow in steps (`index/pending.rs`).
 
 use floe_store::Item;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::handle::Graph;
 use crate::graph::index;
-use crate::graph::keys::{EntityKey, Place, invalid};
+use crate::graph::keys::{EntityKey, ScopedKey, invalid};
 use crate::graph::node::{Node, check_names, merge};
-use crate::graph::stored::Stored;
-use crate::graph::work::{Operation, Work};
+use crate::graph::operation::{Operation, OperationContext};
+use crate::graph::stored::StoredEntity;
 
 /// A change of an entity.
 pub(super) enum Change<'o> {
     Create(Node),
-    /// Merges into what is there.
+    /// Merges into the stored entity.
     Update(Node),
-    /// Merges into what is there, or creates it.
+    /// Merges into the stored entity, or creates it.
     Upsert(Node),
-    /// Replaces what is there, or creates it.
+    /// Replaces the stored entity, or creates it.
     Set(Node),
-    /// Makes new attributes of old ones.
+    /// Computes new attributes from the stored ones.
     Modify(EntityKey, Modify<'o>),
 }
 
-/// A function from an entity to what it becomes.
+/// A function from the stored entity to the new one.
 pub(super) type Modify<'o> = &'o (dyn Fn(Node) -> Result<Node> + Send + Sync);
 
-/// An entity as it was written.
+/// A written entity.
 pub(super) struct Written {
     pub(super) node: Node,
-    /// Its entries do not fit into the commit and have to follow in steps.
+    /// Whether its entries did not fit into the commit and have to follow in steps.
     entries_follow: bool,
 }
 
@@ -41,59 +41,64 @@ impl Graph<'_> {
     pub(super) async fn write(&self, change: &Change<'_>) -> Result<Node> {
         let written = self.run(change).await?;
         if written.entries_follow {
-            let place = self.place(&written.node.key)?;
-            index::write_behind(&self.reads(), &place).await?;
+            let scoped_key = self.scoped_key(&written.node.key)?;
+            index::write_pending(&self.reads(), &scoped_key).await?;
         }
         Ok(written.node)
     }
 }
 
 impl Operation for Change<'_> {
-    type Done = Written;
+    type Output = Written;
 
-    async fn apply(&self, work: Work<'_>) -> Result<Written> {
-        let (place, node) = self.note(work).await?;
-        let (schema, items_max) = (work.schema(), work.items_max());
-        let defer = || work.changes(|changes| changes.defer_entries(schema, &place, items_max));
+    async fn apply(&self, context: OperationContext<'_>) -> Result<Written> {
+        let (scoped_key, node) = self.note(context).await?;
+        let (schema, items_max) = (context.schema(), context.items_max());
+        let defer =
+            || context.changes(|changes| changes.defer_entries(schema, &scoped_key, items_max));
         Ok(Written {
             node,
-            entries_follow: work.is_own && defer()??,
+            entries_follow: context.is_own && defer()??,
         })
     }
 }
 
 impl Change<'_> {
-    /// Takes note of the entity as it is to be.
-    async fn note(&self, work: Work<'_>) -> Result<(Place, Node)> {
+    /// Records the new state of the entity.
+    async fn note(&self, context: OperationContext<'_>) -> Result<(ScopedKey, Node)> {
         let node = match self {
-            Self::Modify(key, modify) => return modified(work, key, *modify).await,
+            Self::Modify(key, modify) => return modified(context, key, *modify).await,
             Self::Create(node) | Self::Update(node) | Self::Upsert(node) | Self::Set(node) => node,
         };
-        let place = prepared(work, node).await?;
+        let scoped_key = prepared(context, node).await?;
         let old = match self {
             Self::Create(_) => None,
-            Self::Update(_) => Some(work.require(&place).await?),
-            _ => work.load(&place).await?,
+            Self::Update(_) => Some(context.require(&scoped_key).await?),
+            _ => context.load(&scoped_key).await?,
         };
         let node = match (self, old) {
             (_, None) => {
-                work.changes(|changes| changes.create(&place, node.clone()))??;
-                return Ok((place, node.clone()));
+                context.changes(|changes| changes.create(&scoped_key, node.clone()))??;
+                return Ok((scoped_key, node.clone()));
             }
             (Self::Set(_), Some(_)) => node.clone(),
-            (_, Some(Stored { node: mut old, .. })) => {
+            (_, Some(StoredEntity { node: mut old, .. })) => {
                 merge(&mut old.attributes, &node.attributes);
                 old
             }
         };
-        work.changes(|changes| changes.update(&place, node.clone()))?;
-        Ok((place, node))
+        context.changes(|changes| changes.update(&scoped_key, node.clone()))?;
+        Ok((scoped_key, node))
     }
 }
 
-async fn modified(work: Work<'_>, key: &EntityKey, modify: Modify<'_>) -> Result<(Place, Node)> {
-    let place = work.place(key)?;
-    let old = work.require(&place).await?.node;
+async fn modified(
+    context: OperationContext<'_>,
+    key: &EntityKey,
+    modify: Modify<'_>,
+) -> Result<(ScopedKey, Node)> {
+    let scoped_key = context.scoped_key(key)?;
+    let old = context.require(&scoped_key).await?.node;
     let new = modify(old)?;
     if new.key != *key {
         let message = format!(
@@ -102,21 +107,21 @@ async fn modified(work: Work<'_>, key: &EntityKey, modify: Modify<'_>) -> Result
         );
         return Err(Error::new(ErrorKind::InvalidUse, message));
     }
-    prepared(work, &new).await?;
-    work.changes(|changes| changes.update(&place, new.clone()))?;
-    Ok((place, new))
+    prepared(context, &new).await?;
+    context.changes(|changes| changes.update(&scoped_key, new.clone()))?;
+    Ok((scoped_key, new))
 }
 
-/// Checks an entity before it is written, and that its indexes are known.
-async fn prepared(work: Work<'_>, node: &Node) -> Result<Place> {
+/// Validates an entity before it is written, and makes sure that its indexes have a state.
+async fn prepared(context: OperationContext<'_>, node: &Node) -> Result<ScopedKey> {
     check_names(&node.attributes)?;
     check_nesting(&node.attributes)?;
-    let place = work.place(&node.key)?;
-    index::begin(work.reads(), work.scope, node.key.type_name()).await?;
-    Ok(place)
+    let scoped_key = context.scoped_key(&node.key)?;
+    index::begin(context.reads(), context.scope, node.key.type_name()).await?;
+    Ok(scoped_key)
 }
 
-/// Values nest to a limit, which the store would refuse without a word on where.
+/// Checks the nesting of values. The store would not name the attribute in its error.
 fn check_nesting(attributes: &Item) -> Result<()> {
     let max = floe_store::limits::NESTING_LEVELS_MAX;
     let Some((name, _)) = attributes.iter().find(|(_, value)| value.depth() > max) else {

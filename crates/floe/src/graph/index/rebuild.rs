@@ -1,64 +1,64 @@
-//! Bringing an index up to date: page by page, each entity in a transaction of its own, while others go on writing. What
-//! they write has its entries already, if they have the function: so a rebuild belongs after the last program without it
-//! has stopped.
+//! Rebuilds an index page by page, each entity in its own transaction, while other programs write. Programs with the
+//! index function write the entries themselves: so start a rebuild after the last program without the function has
+//! stopped.
 //!
-//! Entities are found by their type where the store's indexes are never behind; elsewhere all of the table is read, as it
-//! is, so that none is missed that the index does not show yet.
+//! Entities are found by type if the indexes of the store are consistent. Otherwise the whole table is read
+//! consistently, so that no entity is missed that the store's index does not show yet.
 
 use floe_store::expr::{Condition, Path, Update};
 use floe_store::op::{Page, Scan, TransactWrite};
 use floe_store::{Item, Value};
 use tracing::Instrument;
 
-use super::behind::write_behind;
+use super::pending::write_pending;
 use super::state::{ScopedIndex, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::entries::{Indexed, index_entries};
 use crate::graph::handle::Graph;
-use crate::graph::keys::{self, Place, type_key};
+use crate::graph::keys::{self, ScopedKey, type_key};
 use crate::graph::reads::Reads;
 use crate::graph::schema::{GraphSchema, MapIndex};
 use crate::graph::steps::{Step, send};
 use crate::graph::stored::{
-    self, BEHIND, BEHIND_ID, INDEX_ENTRIES, SCOPE_TYPE_KEY, Stored, VERSION, meta,
+    self, INDEX_ENTRIES, PENDING, PENDING_ID, SCOPE_TYPE_KEY, StoredEntity, VERSION, meta,
 };
 use crate::graph::telemetry;
 use crate::graph::writes::{
     self, claimed, contended, entity_update, entry_writes, intent_put, is_version,
 };
 
-/// How often an entity is indexed anew because somebody else has changed it.
+/// Maximum attempts to index an entity that other writers change.
 const TRIES_MAX: u32 = 50;
 
-/// How far a rebuild is.
+/// The progress of an index rebuild.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rebuilding {
+pub struct IndexRebuild {
     /// The index.
     pub index: String,
-    /// How many entities were looked at, also before an interruption.
+    /// Number of entities examined, including those before an interruption.
     pub entities: u64,
-    /// How many of them have other entries now, since the rebuild was begun or resumed.
+    /// Number of entities whose entries were changed since the rebuild was started or resumed.
     pub changed: u64,
 }
 
 impl Graph<'_> {
-    /// Brings an index up to date, while others go on reading and writing. Interrupted, it goes on where it was when it
-    /// is called again. Where indexes of the store are behind at times, as in DynamoDB, all of the table of entities is
-    /// read, so that nothing is missed.
+    /// Rebuilds an index while other callers read and write. After an interruption, the next call continues where it
+    /// stopped. In stores whose indexes lag, such as DynamoDB, it reads the whole table of entities, so that none is
+    /// missed.
     ///
     /// # Errors
     ///
-    /// [`Conflict`](ErrorKind::Conflict) when the index is unique and two entities have the same key,
-    /// [`InvalidUse`](ErrorKind::InvalidUse) when it is not declared.
+    /// [`Conflict`](ErrorKind::Conflict) if the index is unique and two entities have the same key,
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if it is not declared.
     pub async fn rebuild<I: MapIndex>(
         &self,
-        progress: impl Fn(&Rebuilding) + Send + Sync,
-    ) -> Result<Rebuilding> {
+        progress: impl Fn(&IndexRebuild) + Send + Sync,
+    ) -> Result<IndexRebuild> {
         self.rebuild_by(I::NAME, progress).await
     }
 
-    /// As [`rebuild`](Self::rebuild), by the name of the index.
+    /// Rebuilds an index like [`rebuild`](Self::rebuild), by its name.
     ///
     /// # Errors
     ///
@@ -66,8 +66,8 @@ impl Graph<'_> {
     pub async fn rebuild_by(
         &self,
         index: &str,
-        progress: impl Fn(&Rebuilding) + Send + Sync,
-    ) -> Result<Rebuilding> {
+        progress: impl Fn(&IndexRebuild) + Send + Sync,
+    ) -> Result<IndexRebuild> {
         self.check_outside()?;
         keys::check_scope(&self.scope)?;
         let index = self.db.graph_schema().index_named(index)?;
@@ -85,10 +85,13 @@ impl Graph<'_> {
 }
 
 impl ScopedIndex<'_> {
-    /// Page after page, from where it was left.
-    async fn pages(&self, listener: &(dyn Fn(&Rebuilding) + Send + Sync)) -> Result<Rebuilding> {
-        let mut state = self.begun().await?;
-        let mut progress = Rebuilding {
+    /// Processes all pages, from the stored cursor.
+    async fn pages(
+        &self,
+        listener: &(dyn Fn(&IndexRebuild) + Send + Sync),
+    ) -> Result<IndexRebuild> {
+        let mut state = self.start_or_resume().await?;
+        let mut progress = IndexRebuild {
             index: self.def.name.clone(),
             entities: state.done,
             changed: 0,
@@ -96,7 +99,7 @@ impl ScopedIndex<'_> {
         loop {
             let page = self.page_of_type(state.cursor.take()).await?;
             for item in &page.items {
-                let stored = Stored::of_item(item)?;
+                let stored = StoredEntity::of_item(item)?;
                 progress.entities += 1;
                 progress.changed += u64::from(self.reindex(&stored).await?);
             }
@@ -106,17 +109,17 @@ impl ScopedIndex<'_> {
             state.cursor = page.last_key;
             self.save(&state).await?;
             if state.is_ready {
-                self.reads.schema().note_ready(self.scope, self.def);
+                self.reads.schema().mark_ready(self.scope, self.def);
                 return Ok(progress);
             }
         }
     }
 
-    /// A page of the entities of the type, none of which is missed.
+    /// A page of the entities of the type.
     async fn page_of_type(&self, cursor: Option<Item>) -> Result<Page> {
         let reads = self.reads;
         if reads.db.engine().capabilities().consistent_indexes {
-            // Who is updated meanwhile moves to the end, and is met again there.
+            // An entity that is updated meanwhile moves to the end, and is read again there.
             let mut query = self.of_type();
             query.start_key = cursor;
             return reads.page(&query).await;
@@ -129,8 +132,8 @@ impl ScopedIndex<'_> {
         reads.scan(&scan).await
     }
 
-    /// The state of a rebuild that begins, or goes on where it was interrupted.
-    async fn begun(&self) -> Result<State> {
+    /// The state of a new rebuild, or of an interrupted one.
+    async fn start_or_resume(&self) -> Result<State> {
         let version = self.def.version;
         let known = self.state().await?;
         if let Some(state) = known.filter(|state| state.version == version && !state.is_ready) {
@@ -144,33 +147,33 @@ impl ScopedIndex<'_> {
         Ok(state)
     }
 
-    /// Brings the entries of an entity up to date, given as it was seen. Tells whether there was something to do.
-    async fn reindex(&self, seen: &Stored) -> Result<bool> {
+    /// Updates the entries of an entity. Returns whether there was something to change. `seen` is the entity as read.
+    async fn reindex(&self, seen: &StoredEntity) -> Result<bool> {
         let reads = &self.reads;
-        let place = Place::new(self.scope, seen.node.key.clone())?;
+        let scoped_key = ScopedKey::new(self.scope, seen.node.key.clone())?;
         let indexed = seen.entries.get(&self.def.name);
         if indexed.is_some_and(|indexed| indexed.version >= self.def.version) {
-            if seen.is_behind {
-                write_behind(reads, &place).await?;
+            if seen.has_pending_entries {
+                write_pending(reads, &scoped_key).await?;
             }
             return Ok(false);
         }
         for _ in 0..TRIES_MAX {
-            let Some(old) = reads.entity(&place).await? else {
+            let Some(old) = reads.entity(&scoped_key).await? else {
                 return Ok(false);
             };
-            let Some(reindexing) = reindexing(reads, &place, &old)? else {
+            let Some(plan_reindex) = plan_reindex(reads, &scoped_key, &old)? else {
                 return Ok(false);
             };
-            match send(reads.db, reindexing.writes).await? {
+            match send(reads.db, plan_reindex.writes).await? {
                 Step::Applied => {
-                    if reindexing.is_deferred {
-                        write_behind(reads, &place).await?;
+                    if plan_reindex.is_deferred {
+                        write_pending(reads, &scoped_key).await?;
                     }
                     return Ok(true);
                 }
                 Step::Refused(reasons) => {
-                    for ((index, key), reason) in reindexing.claimed.iter().zip(reasons) {
+                    for ((index, key), reason) in plan_reindex.claimed.iter().zip(reasons) {
                         if let Some(item) = &reason.item {
                             return Err(claimed(index, key, Some(item)));
                         }
@@ -178,65 +181,73 @@ impl ScopedIndex<'_> {
                 }
             }
         }
-        Err(contended(&place, TRIES_MAX))
+        Err(contended(&scoped_key, TRIES_MAX))
     }
 }
 
-/// What brings the entries of an entity up to date.
-struct Reindexing {
-    /// The unique keys that it claims, one with each of the first writes.
+/// The changes that update the entries of an entity.
+struct ReindexPlan {
+    /// The unique keys that it claims. The first writes claim them, in this order.
     claimed: Vec<(String, String)>,
     writes: Vec<TransactWrite>,
     /// Whether the entries follow in steps.
     is_deferred: bool,
 }
 
-/// The writes that bring the entries of an entity up to date; `None` if they are.
-fn reindexing(reads: &Reads<'_>, place: &Place, old: &Stored) -> Result<Option<Reindexing>> {
-    if old.is_leaving {
+/// The writes that update the entries of an entity; `None` if they are up to date.
+fn plan_reindex(
+    reads: &Reads<'_>,
+    scoped_key: &ScopedKey,
+    old: &StoredEntity,
+) -> Result<Option<ReindexPlan>> {
+    if old.is_deleting {
         return Ok(None);
     }
     let schema = reads.schema();
-    let indexed = index_entries(schema, place, Some(old), Some(&old.node));
-    let indexed =
-        indexed.map_err(|error| Error::new(error.kind(), format!("{error} entity={place}")))?;
+    let indexed = index_entries(schema, scoped_key, Some(old), Some(&old.node));
+    let indexed = indexed
+        .map_err(|error| Error::new(error.kind(), format!("{error} entity={scoped_key}")))?;
     if indexed.entries == old.entries && indexed.puts.is_empty() {
         return Ok(None);
     }
     let items_max = reads.items_max();
-    let is_deferred = old.is_behind || 1 + indexed.items() > items_max;
+    let is_deferred = old.has_pending_entries || 1 + indexed.items() > items_max;
     let entries = stored::write_entries(&indexed.entries);
     let mut update = Update::new()
         .set(Path::attribute(INDEX_ENTRIES), entries)
         .set(meta(&VERSION), old.version + 1);
-    let mut writes = claim_writes(schema, place, &indexed);
+    let mut writes = claim_writes(schema, scoped_key, &indexed);
     if is_deferred {
-        update = update.set(meta(&BEHIND), true);
-        writes.push(intent_put(schema, BEHIND_ID, place));
+        update = update.set(meta(&PENDING), true);
+        writes.push(intent_put(schema, PENDING_ID, scoped_key));
     } else {
-        writes.extend(entry_writes(schema, place, &indexed));
+        writes.extend(entry_writes(schema, scoped_key, &indexed));
     }
     let as_seen = is_version(old.version);
-    writes.push(entity_update(schema, place, update, as_seen));
+    writes.push(entity_update(schema, scoped_key, update, as_seen));
     if writes.len() > items_max {
         let what = "the entity has more unique keys than fit into one transaction";
         let items = writes.len();
-        let message = format!("{what}: entity={place} items={items} max={items_max}");
+        let message = format!("{what}: entity={scoped_key} items={items} max={items_max}");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    Ok(Some(Reindexing {
+    Ok(Some(ReindexPlan {
         claimed: indexed.claimed,
         writes,
         is_deferred,
     }))
 }
 
-fn claim_writes(schema: &GraphSchema, place: &Place, indexed: &Indexed) -> Vec<TransactWrite> {
+fn claim_writes(
+    schema: &GraphSchema,
+    scoped_key: &ScopedKey,
+    indexed: &Indexed,
+) -> Vec<TransactWrite> {
     let claim = |(index, key): &(String, String)| -> TransactWrite {
-        writes::claim(schema, place, index, key, None).into()
+        writes::claim(schema, scoped_key, index, key, None).into()
     };
     let release = |(index, key): &(String, String)| -> TransactWrite {
-        writes::release(schema, &place.scope, index, key).into()
+        writes::release(schema, &scoped_key.scope, index, key).into()
     };
     let claims = indexed.claimed.iter().map(claim);
     claims.chain(indexed.released.iter().map(release)).collect()

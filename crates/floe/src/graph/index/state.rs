@@ -1,5 +1,5 @@
-//! The state of an index: each index has one in each scope, with the version of the function that made it, and
-//! whether it is complete. An index of a type of which there is nothing yet is complete from the start.
+//! The state of an index in a scope: the version of its function, and whether the index is complete. The index of a
+//! type without entities is complete from the start.
 
 use floe_store::expr::{Condition, KeyCondition, Path};
 use floe_store::op::{PutItem, Query};
@@ -58,7 +58,7 @@ pub(crate) struct ScopedIndex<'a> {
     pub(crate) def: &'a IndexDef,
 }
 
-/// Takes note of the indexes of a type before the first entity of it is written.
+/// Creates the states of the indexes of a type before its first entity is written.
 pub(crate) async fn begin(reads: Reads<'_>, scope: &str, type_name: &str) -> Result<()> {
     for def in reads.schema().indexes_of(type_name) {
         ScopedIndex { reads, scope, def }.incomplete().await?;
@@ -67,7 +67,7 @@ pub(crate) async fn begin(reads: Reads<'_>, scope: &str, type_name: &str) -> Res
 }
 
 impl ScopedIndex<'_> {
-    /// What the index lacks; `None` if it is complete.
+    /// The state of the index if it is incomplete; `None` if it is complete.
     pub(crate) async fn incomplete(&self) -> Result<Option<State>> {
         let schema = self.reads.schema();
         if schema.is_ready(self.scope, self.def) {
@@ -78,19 +78,19 @@ impl ScopedIndex<'_> {
             None => self.first_state().await?,
         };
         if state.is_ready && state.version == self.def.version {
-            schema.note_ready(self.scope, self.def);
+            schema.mark_ready(self.scope, self.def);
             return Ok(None);
         }
         Ok(Some(state))
     }
 
-    /// The error of a query of an index that is not complete.
-    pub(crate) fn refused(&self, state: &State) -> Error {
+    /// The error of a query on an incomplete index.
+    pub(crate) fn not_ready(&self, state: &State) -> Error {
         let (name, scope, expected) = (&self.def.name, self.scope, self.def.version);
         let (actual, done) = (state.version, state.done);
         let message = format!(
-            "the index is not complete; rebuild it, or ask for a scan: index={name} scope={scope} \
-             expected={expected} actual={actual} entities={done}"
+            "the index is incomplete: call rebuild, or allow a scan: index={name} scope={scope} \
+                         expected={expected} actual={actual} entities={done}"
         );
         Error::new(ErrorKind::IndexNotReady, message)
     }
@@ -104,7 +104,8 @@ impl ScopedIndex<'_> {
         Ok(item.as_ref().map(State::of_item))
     }
 
-    /// Notes the first state of the index, unless there is something to index, or somebody else was faster.
+    /// Stores the first state of the index: complete, if there are no entities yet. Another process may have stored one
+    /// before.
     async fn first_state(&self) -> Result<State> {
         let query = self.of_type().limit(1);
         let is_empty = self.reads.page(&query).await?.items.is_empty();
@@ -121,7 +122,7 @@ impl ScopedIndex<'_> {
         }
     }
 
-    /// The entities that are indexed.
+    /// A query for all entities of the type.
     pub(super) fn of_type(&self) -> Query {
         let schema = self.reads.schema();
         let name = type_key(self.scope, &self.def.type_name);
@@ -130,14 +131,15 @@ impl ScopedIndex<'_> {
     }
 
     pub(super) async fn save(&self, state: &State) -> Result<()> {
-        // A newer program may have begun to rebuild it for its own function.
+        // A newer program may have started a rebuild for its own function.
         let is_older = Condition::le(Path::attribute(STATE_VERSION), Value::from(state.version));
         let is_ours = Condition::attribute_not_exists(Path::attribute(ID)).or(is_older);
         if self.put(state, is_ours).await? {
             return Ok(());
         }
         let (name, expected) = (&self.def.name, state.version);
-        let message = format!("a newer program has this index: index={name} expected={expected}");
+        let message =
+            format!("a newer program owns the index state: index={name} expected={expected}");
         Err(Error::new(ErrorKind::IndexNotReady, message))
     }
 

@@ -1,4 +1,4 @@
-//! Keys with every awkward part.
+//! Tests for key texts, with unusual parts.
 
 use floe_store::env::{Random, SeededRandom};
 
@@ -6,16 +6,16 @@ use super::*;
 use crate::error::ErrorKind;
 
 #[test]
-fn plain_parts_are_written_as_they_are() {
-    let place = Place::new("shop", EntityKey::new("author", "ann")).unwrap();
-    assert_eq!(place.type_key(), "shop:author");
-    assert_eq!(place.text(), "shop:author:ann");
+fn parts_without_delimiters_are_stored_unchanged() {
+    let scoped_key = ScopedKey::new("shop", EntityKey::new("author", "ann")).unwrap();
+    assert_eq!(scoped_key.type_key(), "shop:author");
+    assert_eq!(scoped_key.text(), "shop:author:ann");
     let key = predicate_key("wrote", 7, &EntityKey::new("article", "a-1")).unwrap();
     assert_eq!(key, "wrote:0000000000000007:article:a-1");
 }
 
 #[test]
-fn no_two_keys_have_the_same_text() {
+fn different_keys_have_different_texts() {
     let letters = [':', '\\', 'a', 'ß', '\u{0}', '𝄞'];
     let random = SeededRandom::new(7);
     let part = || -> String {
@@ -36,7 +36,7 @@ fn no_two_keys_have_the_same_text() {
 }
 
 #[test]
-fn a_predicate_is_not_the_beginning_of_another() {
+fn prefix_of_a_predicate_excludes_other_predicates() {
     let likes = predicate_key("likes", 1, &EntityKey::new("a", "b")).unwrap();
     let escaped = predicate_key("like:s", 1, &EntityKey::new("a", "b")).unwrap();
     let like = predicate_key("like", 1, &EntityKey::new("a", "b")).unwrap();
@@ -47,42 +47,42 @@ fn a_predicate_is_not_the_beginning_of_another() {
 }
 
 #[test]
-fn ten_comes_after_two() {
+fn edge_indexes_sort_numerically() {
     let at = |index| predicate_key("p", index, &EntityKey::new("a", "b")).unwrap();
     assert!(at(2) < at(10));
     assert!(at(999_999) < at(1_000_000));
 }
 
 #[test]
-fn empty_parts_are_refused() {
+fn empty_parts_are_rejected() {
     for (scope, type_name, id, part) in [
         ("", "t", "i", "scope"),
         ("s", "", "i", "type"),
         ("s", "t", "", "id"),
     ] {
-        let error = Place::new(scope, EntityKey::new(type_name, id)).unwrap_err();
+        let error = ScopedKey::new(scope, EntityKey::new(type_name, id)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidField);
         assert_eq!(error.field(), Some(part), "{error}");
     }
     let error = IndexKey::text("").check("by_name").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a part of a key is empty: model=graph field=by_name"
+        "a part of the key is empty: model=graph field=by_name"
     );
 }
 
 #[test]
-fn keys_that_the_store_would_refuse_are_refused() {
+fn keys_beyond_store_limits_are_rejected() {
     // `_id` alone may have 2048 bytes, but `scope:type:id` may not have more.
-    assert!(Place::new("s", EntityKey::new("t", "i".repeat(2044))).is_ok());
-    let error = Place::new("s", EntityKey::new("t", "i".repeat(2045))).unwrap_err();
+    assert!(ScopedKey::new("s", EntityKey::new("t", "i".repeat(2044))).is_ok());
+    let error = ScopedKey::new("s", EntityKey::new("t", "i".repeat(2045))).unwrap_err();
     assert_eq!(error.field(), Some("_subject_key"), "{error}");
-    // An escaped delimiter counts for two bytes, a letter beyond ASCII for as many as it has.
-    assert!(Place::new("s", EntityKey::new("t", ":".repeat(1022))).is_ok());
-    assert!(Place::new("s", EntityKey::new("t", ":".repeat(1023))).is_err());
-    assert!(Place::new("s", EntityKey::new("t", "ß".repeat(1022))).is_ok());
-    assert!(Place::new("s", EntityKey::new("t", "ß".repeat(1023))).is_err());
-    let error = Place::new("s", EntityKey::new("t".repeat(1023), "i")).unwrap_err();
+    // An escaped delimiter takes two bytes, a non-ASCII letter its UTF-8 length.
+    assert!(ScopedKey::new("s", EntityKey::new("t", ":".repeat(1022))).is_ok());
+    assert!(ScopedKey::new("s", EntityKey::new("t", ":".repeat(1023))).is_err());
+    assert!(ScopedKey::new("s", EntityKey::new("t", "ß".repeat(1022))).is_ok());
+    assert!(ScopedKey::new("s", EntityKey::new("t", "ß".repeat(1023))).is_err());
+    let error = ScopedKey::new("s", EntityKey::new("t".repeat(1023), "i")).unwrap_err();
     assert_eq!(error.field(), Some("_scope_type_key"), "{error}");
     assert!(IndexKey::text("k".repeat(1022)).check("n").is_ok());
     assert!(IndexKey::text("k".repeat(1023)).check("n").is_err());
@@ -92,7 +92,7 @@ fn keys_that_the_store_would_refuse_are_refused() {
 }
 
 #[test]
-fn numbers_of_both_signs_keep_their_order_as_text() {
+fn number_keys_sort_numerically() {
     let numbers: [i64; 9] = [i64::MIN, -1000, -10, -2, 0, 2, 10, 1000, i64::MAX];
     let keys: Vec<_> = numbers.iter().map(ToIndexKey::to_index_key).collect();
     assert!(keys.is_sorted(), "{keys:?}");

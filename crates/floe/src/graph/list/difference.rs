@@ -1,4 +1,4 @@
-//! What makes one list of another, edge by edge, and how many items that writes.
+//! The difference between two versions of a list, edge by edge, and the number of items it writes.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::graph::keys::EntityKey;
 use crate::graph::stored::Edge;
 use crate::graph::writes::counts;
 
-/// The edges that are removed, and then those that are put.
+/// The removed edges, followed by the added and rewritten ones.
 #[derive(Debug, Default)]
 pub(super) struct Difference(pub(super) Vec<(Edge, EdgeChangeKind)>);
 
 impl Difference {
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a key is too long.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a key is too long.
     pub(super) fn between(old: &[Edge], new: &[Edge]) -> Result<Self> {
         let (mut old, new) = (by_key(old)?, by_key(new)?);
         let mut put = Vec::new();
@@ -32,13 +32,13 @@ impl Difference {
         Ok(Self(removed.chain(put).collect()))
     }
 
-    /// How many edges are removed.
+    /// Number of removed edges.
     pub(super) fn removed(&self) -> u64 {
         let removed = |(_, kind): &&(Edge, EdgeChangeKind)| *kind == EdgeChangeKind::Remove;
         self.0.iter().filter(removed).count() as u64
     }
 
-    /// How many items it writes: the edges, the subject, and the objects that are to count their edges anew.
+    /// Number of items to write: the edges, the subject, and the objects whose counts of incoming edges change.
     pub(super) fn items(&self, subject: &EntityKey) -> usize {
         let mut objects = counts(self.0.iter().map(|(edge, kind)| (edge, *kind)));
         objects.remove(subject);

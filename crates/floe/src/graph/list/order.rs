@@ -1,24 +1,24 @@
-//! The order of a list: which numbers its edges have, so that most changes touch few of them.
+//! The numbers that keep the edges of a list in order, chosen so that most changes affect few edges.
 //!
-//! An edge has a number, and a list is read in the order of the numbers. They lie far apart, so that there is room
-//! between any two: who puts an edge between others writes that edge. Only where there is no room left are some around
-//! it given other numbers. The numbers have 16 digits and are whole in a double, as others may read them.
+//! Each edge has a number, and a list is read in the order of the numbers. They are far apart: an edge that is inserted
+//! between two others gets a number between theirs, and only where there is no room do neighbours get new numbers. The
+//! numbers have 16 digits and are exact as a double, because other programs may read them as such.
 
 /// The number of the first edge of a list.
 const START: u64 = 1 << 52;
-/// How far apart neighbours are that are put at an end.
+/// Distance between neighbours at an end of the list.
 const STEP: u64 = 1 << 20;
-/// How far apart they are at least, on average, where edges have been given other numbers.
+/// Minimum average distance after edges get new numbers.
 const SPREAD: u64 = 16;
-/// The least number: it has 16 digits.
+/// Smallest number. It has 16 digits.
 const INDEX_MIN: u64 = 1_000_000_000_000_000;
-/// The largest number: the last that is whole in a double.
+/// Largest number. It is the largest integer that is exact as a double.
 const INDEX_MAX: u64 = (1 << 53) - 1;
 
-/// The numbers of a list in its new order, given those that its edges have; `None` for new ones. As few as possible
-/// change. `None` if the list is too long for any.
-pub(crate) fn arrange(wanted: &[Option<u64>]) -> Option<Vec<u64>> {
-    let mut fixed = longest_ascent(wanted);
+/// Returns the numbers of a list in its new order, given the present number of each edge, or `None` for new edges. As
+/// few as possible change. Returns `None` if the list is too long.
+pub(crate) fn arrange(present: &[Option<u64>]) -> Option<Vec<u64>> {
+    let mut fixed = longest_ascent(present);
     let mut at = 0;
     while at < fixed.len() {
         if fixed.get(at).copied().flatten().is_some() {
@@ -30,7 +30,7 @@ pub(crate) fn arrange(wanted: &[Option<u64>]) -> Option<Vec<u64>> {
     fixed.into_iter().collect()
 }
 
-/// Gives numbers to the edges from here to the next that has one. Tells where to go on.
+/// Numbers the edges from `at` to the next numbered one. Returns the index at which to continue.
 fn fill(fixed: &mut [Option<u64>], at: usize) -> Option<usize> {
     let (mut first, mut least_room) = (at, 1);
     let mut end = next_fixed(fixed, at);
@@ -40,10 +40,10 @@ fn fill(fixed: &mut [Option<u64>], at: usize) -> Option<usize> {
         let count = (end - first) as u64;
         if let Some(numbers) = numbers(before, after, count, least_room) {
             let free = fixed.iter_mut().skip(first).zip(numbers);
-            free.for_each(|(place, number)| *place = Some(number));
+            free.for_each(|(slot, number)| *slot = Some(number));
             return Some(end);
         }
-        // There is no room: the neighbours make some.
+        // There is no room: the neighbours get new numbers as well.
         if before.is_none() && after.is_none() {
             return None;
         }
@@ -64,7 +64,7 @@ fn next_fixed(fixed: &[Option<u64>], at: usize) -> usize {
     at + free.count()
 }
 
-/// So many numbers between two, in their order.
+/// Returns `count` ascending numbers between two numbers.
 fn numbers(
     before: Option<u64>,
     after: Option<u64>,
@@ -85,13 +85,13 @@ fn numbers(
     fits.then(|| (0..count).map(|at| start + at * step).collect())
 }
 
-/// The numbers that can stay: the longest ascent among them. All others are `None`.
-fn longest_ascent(wanted: &[Option<u64>]) -> Vec<Option<u64>> {
-    // `tails` holds, for each length, the place of the smallest end of an ascent of that length.
-    let number = |at: usize| wanted.get(at).copied().flatten().unwrap_or_default();
+/// Keeps the numbers that need not change: the longest ascending subsequence. All others become `None`.
+fn longest_ascent(present: &[Option<u64>]) -> Vec<Option<u64>> {
+    // `tails[length]` is the index of the smallest end of an ascending subsequence of that length.
+    let number = |at: usize| present.get(at).copied().flatten().unwrap_or_default();
     let mut tails: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = vec![None; wanted.len()];
-    for (at, own) in wanted.iter().enumerate() {
+    let mut before: Vec<Option<usize>> = vec![None; present.len()];
+    for (at, own) in present.iter().enumerate() {
         let Some(own) = own else { continue };
         let length = tails.partition_point(|tail| number(*tail) < *own);
         if let Some(previous) = before.get_mut(at) {
@@ -104,11 +104,11 @@ fn longest_ascent(wanted: &[Option<u64>]) -> Vec<Option<u64>> {
             None => tails.push(at),
         }
     }
-    let mut kept = vec![None; wanted.len()];
+    let mut kept = vec![None; present.len()];
     let mut next = tails.last().copied();
     while let Some(at) = next {
-        if let Some(place) = kept.get_mut(at) {
-            *place = wanted.get(at).copied().flatten();
+        if let Some(slot) = kept.get_mut(at) {
+            *slot = present.get(at).copied().flatten();
         }
         next = before.get(at).copied().flatten();
     }
@@ -121,30 +121,30 @@ mod tests {
 
     use super::*;
 
-    fn changes(wanted: &[Option<u64>]) -> usize {
-        let placed = arrange(wanted).unwrap();
-        assert_eq!(placed.len(), wanted.len());
+    fn changes(present: &[Option<u64>]) -> usize {
+        let placed = arrange(present).unwrap();
+        assert_eq!(placed.len(), present.len());
         assert!(placed.windows(2).all(|two| two[0] < two[1]), "{placed:?}");
         assert!(placed.iter().all(|n| (INDEX_MIN..=INDEX_MAX).contains(n)));
-        let pairs = placed.iter().zip(wanted);
+        let pairs = placed.iter().zip(present);
         pairs.filter(|(new, old)| Some(**new) != **old).count()
     }
 
     #[test]
-    fn a_new_edge_changes_no_other() {
+    fn insertion_changes_no_other_edge() {
         let list = arrange(&[None, None, None]).unwrap();
         let keep = |at: usize| Some(list[at]);
-        for wanted in [
+        for present in [
             [None, keep(0), keep(1), keep(2)],
             [keep(0), None, keep(1), keep(2)],
             [keep(0), keep(1), keep(2), None],
         ] {
-            assert_eq!(changes(&wanted), 1);
+            assert_eq!(changes(&present), 1);
         }
     }
 
     #[test]
-    fn one_that_moves_is_the_only_one_that_changes() {
+    fn move_changes_only_the_moved_edge() {
         let list = arrange(&[None; 5]).unwrap();
         let moved = [list[4], list[0], list[1], list[2], list[3]].map(Some);
         assert_eq!(changes(&moved), 1);
@@ -153,40 +153,40 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_only_neighbours_change() {
+    fn insertion_without_room_changes_neighbours_only() {
         let list = [START, START + 1, START + STEP, START + 2 * STEP].map(Some);
-        let wanted = [list[0], None, list[1], list[2], list[3]];
-        assert!(changes(&wanted) <= 3);
+        let present = [list[0], None, list[1], list[2], list[3]];
+        assert!(changes(&present) <= 3);
     }
 
     #[test]
-    fn a_thousand_edges_go_to_the_same_place() {
+    fn a_thousand_insertions_at_one_position_change_few_edges() {
         for front in [0, 1] {
             let mut list: Vec<u64> = arrange(&[None, None]).unwrap();
             for _ in 0..1000 {
-                let mut wanted: Vec<_> = list.iter().copied().map(Some).collect();
-                wanted.insert(front, None);
-                let changed = changes(&wanted);
+                let mut present: Vec<_> = list.iter().copied().map(Some).collect();
+                present.insert(front, None);
+                let changed = changes(&present);
                 assert!(changed < 45, "{changed}");
-                list = arrange(&wanted).unwrap();
+                list = arrange(&present).unwrap();
             }
         }
     }
 
     #[test]
-    fn any_order_can_be_made_from_any_other() {
+    fn any_permutation_can_be_arranged() {
         let random = SeededRandom::new(3);
         for _ in 0..300 {
             let list = arrange(&vec![None; random.below(12) as usize]).unwrap();
-            let mut wanted: Vec<_> = list.into_iter().map(Some).collect();
+            let mut present: Vec<_> = list.into_iter().map(Some).collect();
             for _ in 0..random.below(8) {
-                let at = random.below(wanted.len() as u64 + 1) as usize;
-                wanted.insert(at, None);
+                let at = random.below(present.len() as u64 + 1) as usize;
+                present.insert(at, None);
             }
-            for at in (1..wanted.len()).rev() {
-                wanted.swap(at, random.below(at as u64 + 1) as usize);
+            for at in (1..present.len()).rev() {
+                present.swap(at, random.below(at as u64 + 1) as usize);
             }
-            changes(&wanted);
+            changes(&present);
         }
     }
 }

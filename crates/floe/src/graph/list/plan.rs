@@ -1,5 +1,5 @@
-//! The plan of a change of a list: from what the list is and what is asked to the list that is to be. What differs is what
-//! is written, in one commit if it fits.
+//! Plans a change of a list: computes the new list from the present one and the requested change. The difference is
+//! written, in one commit if it fits.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::order::arrange;
 use crate::attribute::Invalid;
 use crate::attribute::document;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::{EntityKey, ScopedKey};
 use crate::graph::node::{ToKey, check_names};
 use crate::graph::schema::{GraphSchema, OnDelete};
 use crate::graph::stored::Edge;
 
-/// How a list changes.
+/// A change of a list.
 pub(super) enum ListChange {
     Append(Vec<NewEdge>),
     Insert(usize, NewEdge),
@@ -27,7 +27,7 @@ pub(super) enum ListChange {
 }
 
 impl ListChange {
-    /// How many items it writes at least, whatever the list is.
+    /// Minimum number of items to write, whatever the list contains.
     pub(super) fn items_min(&self) -> usize {
         match self {
             Self::Append(new) => 1 + new.len(),
@@ -36,7 +36,7 @@ impl ListChange {
     }
 }
 
-/// An edge that is to be.
+/// An edge to add.
 #[derive(Clone, Debug)]
 pub(super) struct NewEdge {
     pub(super) object: EntityKey,
@@ -58,7 +58,7 @@ impl NewEdge {
             None | Some(Value::Null) => Item::new(),
             Some(other) => {
                 let reason = format!(
-                    "what is told of an edge is no map: type={}",
+                    "the attributes of an edge are not a map: type={}",
                     other.value_type()
                 );
                 return Err(invalid(&Invalid::new(reason)));
@@ -72,7 +72,7 @@ impl NewEdge {
     }
 }
 
-/// An edge of the new list, with the number that it has already.
+/// An edge of the new list, with its present number.
 struct Slot {
     number: Option<u64>,
     edge: Edge,
@@ -87,9 +87,9 @@ impl Slot {
     }
 }
 
-/// A list as it is to be.
+/// The planned list.
 pub(super) struct Plan {
-    pub(super) wanted: Vec<Edge>,
+    pub(super) target: Vec<Edge>,
     pub(super) difference: Difference,
 }
 
@@ -97,17 +97,17 @@ pub(super) struct Plan {
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when a key is too long, [`InvalidUse`](ErrorKind::InvalidUse) when the change
-/// does not fit the list, [`TooLarge`](ErrorKind::TooLarge) when the list has no room.
+/// [`InvalidField`](ErrorKind::InvalidField) if a key is too long, [`InvalidUse`](ErrorKind::InvalidUse) if the change
+/// does not fit the list, [`TooLarge`](ErrorKind::TooLarge) if no numbers are left for the list.
 pub(super) fn plan(
     schema: &GraphSchema,
-    subject: &Place,
+    subject: &ScopedKey,
     predicate: &str,
     edges: &[Edge],
     change: &ListChange,
 ) -> Result<Plan> {
     let new = |new: &NewEdge| {
-        Place::new(&subject.scope, new.object.clone())?;
+        ScopedKey::new(&subject.scope, new.object.clone())?;
         let mut edge = Edge {
             subject: subject.key.clone(),
             predicate: predicate.to_owned(),
@@ -123,16 +123,16 @@ pub(super) fn plan(
     let slots = slots(predicate, edges, change, new)?;
     let numbers: Vec<Option<u64>> = slots.iter().map(|slot| slot.number).collect();
     let numbers = arrange(&numbers).ok_or_else(|| too_long(subject, predicate))?;
-    let wanted = slots.into_iter().zip(numbers);
-    let wanted = wanted.map(|(Slot { edge, .. }, index)| Edge { index, ..edge });
-    let wanted: Vec<Edge> = wanted.collect();
+    let target = slots.into_iter().zip(numbers);
+    let target = target.map(|(Slot { edge, .. }, index)| Edge { index, ..edge });
+    let target: Vec<Edge> = target.collect();
     Ok(Plan {
-        difference: Difference::between(edges, &wanted)?,
-        wanted,
+        difference: Difference::between(edges, &target)?,
+        target,
     })
 }
 
-/// What the list is to be.
+/// The edges of the new list.
 fn slots(
     predicate: &str,
     edges: &[Edge],
@@ -164,7 +164,7 @@ fn slots(
             if (*from).max(*to) >= slots.len() {
                 let edges = slots.len();
                 let message = format!(
-                    "the list has no such position: predicate={predicate} from={from} to={to} edges={edges}"
+                    "the position is beyond the end of the list: predicate={predicate} from={from} to={to} edges={edges}"
                 );
                 return Err(Error::new(ErrorKind::InvalidUse, message));
             }
@@ -175,8 +175,8 @@ fn slots(
     Ok(slots)
 }
 
-/// The new list, made of the edges that lead to the same objects as far as there are such. Each takes the first that is
-/// left, so an edge that stands several times keeps its order.
+/// The new list, reusing present edges to the same objects. Each takes the first one left, so that several edges to one
+/// object keep their order.
 fn matched(
     edges: &[Edge],
     new: &[NewEdge],
@@ -198,12 +198,12 @@ fn matched(
 }
 
 fn other_objects(predicate: &str, object: &EntityKey) -> Error {
-    let what = "the new order has not the objects of the list, each as often as it stands there";
+    let what = "the new order does not consist of the objects of the list, each as often as the list contains it";
     let message = format!("{what}: predicate={predicate} object={object}");
     Error::new(ErrorKind::InvalidUse, message)
 }
 
-fn too_long(subject: &Place, predicate: &str) -> Error {
-    let message = format!("the list has no room: subject={subject} predicate={predicate}");
+fn too_long(subject: &ScopedKey, predicate: &str) -> Error {
+    let message = format!("the list has no numbers left: subject={subject} predicate={predicate}");
     Error::new(ErrorKind::TooLarge, message)
 }

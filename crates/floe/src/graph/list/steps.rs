@@ -1,12 +1,13 @@
-//! Changes of lists that do not fit into one transaction: done in steps, each of which can be the last before a crash.
+//! Changes of lists that do not fit into one transaction. They are made in steps, and the process may crash after any
+//! step.
 //!
-//! First the list as it is to be is noted, and its subject marked as busy by this note, in one transaction: from then on
-//! nobody else changes edges of the subject. Then what differs is changed, some edges at a time, until nothing does; at
-//! last the note and the mark go. What to do follows from the note and from what is stored, and every step depends on the
-//! mark: so whoever finds a note can go on, also several at once, and who comes too late changes nothing.
+//! First one transaction records the new list as an intent and marks the subject with it. From then on no other change
+//! may write edges of the subject. Then the differences are written in batches until there are none, and at last the
+//! intent and the mark are deleted. Each step follows from the intent and the stored edges, and depends on the mark: so
+//! every process that finds an intent can continue, also concurrently, and a late process changes nothing.
 //!
-//! Readers see the list on its way: what is new comes and what is gone goes, some at a time. What stays is always there,
-//! since an edge that moves is removed and put in the same step.
+//! Readers see intermediate states: edges appear and disappear in batches. Edges that remain are always visible,
+//! because an edge that moves is removed and added in the same step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,110 +17,116 @@ use floe_store::limits::ITEM_BYTES_MAX;
 use floe_store::op::{DeleteItem, PutItem, TransactWrite};
 use floe_store::size::item_size;
 
-use super::commit::{Change, busy};
+use super::commit::{Change, list_change_in_progress};
 use super::difference::Difference;
 use super::plan::plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::changes::EdgeChangeKind;
 use crate::graph::handle::Graph;
-use crate::graph::keys::{EntityKey, Place};
+use crate::graph::keys::{EntityKey, ScopedKey};
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
-use crate::graph::stored::{self, BUSY, EDGES, Edge, INTENT, LISTS_ID, WantedList, meta};
+use crate::graph::stored::{
+    self, EDGES, Edge, INTENT, LIST_CHANGE, LIST_CHANGES_ID, TargetList, meta,
+};
 use crate::graph::writes::{
     add, contended, count, counts, edge_writes, entity_update, exists, is_alive, is_list_version,
     missing,
 };
 
-/// How often a change is begun anew because somebody else was faster.
-const BEGINS_MAX: u32 = 50;
+/// Maximum attempts to start a change after conflicts.
+const STARTS_MAX: u32 = 50;
 
-/// An edge, and what becomes of it.
+/// An edge and its change.
 type EdgeStep = (Edge, EdgeChangeKind);
 
 impl Graph<'_> {
-    /// Changes a list in steps. Returns how many edges are removed.
+    /// Changes a list in steps. Returns the number of removed edges.
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](ErrorKind::TooLarge) when the list cannot be noted in one item.
+    /// [`TooLarge`](ErrorKind::TooLarge) if the intent exceeds the size of an item.
     pub(super) async fn change_in_steps(&self, change: &Change) -> Result<u64> {
-        let (list, removed) = self.begin_list(change).await?;
-        self.end_list(list).await?;
+        let (list, removed) = self.start_list(change).await?;
+        self.complete_list(list).await?;
         Ok(removed)
     }
 
-    /// Ends the changes of lists that were begun and not ended.
+    /// Completes the list changes that were started.
     pub(in crate::graph) async fn resume_lists(&self) -> Result<()> {
-        for intent in self.reads().intents(LISTS_ID, &self.scope).await? {
-            let list = stored::wanted_list(&self.scope, &intent)?;
-            self.end_list(list).await?;
+        for intent in self.reads().intents(LIST_CHANGES_ID, &self.scope).await? {
+            let list = stored::target_list(&self.scope, &intent)?;
+            self.complete_list(list).await?;
         }
         Ok(())
     }
 
-    /// Notes what a list is to be. Returns how many of its edges go.
-    async fn begin_list(&self, change: &Change) -> Result<(WantedList, u64)> {
+    /// Records the new list as an intent. Returns the number of edges to remove.
+    async fn start_list(&self, change: &Change) -> Result<(TargetList, u64)> {
         let reads = self.reads();
-        let subject = self.place(&change.subject)?;
-        let mut list = WantedList {
+        let subject = self.scoped_key(&change.subject)?;
+        let mut list = TargetList {
             subject: subject.clone(),
             predicate: change.predicate.clone(),
             intent: self.db.env().ordered_uuid().to_string(),
             edges: Vec::new(),
         };
         let mut failure = None;
-        for tried in 0..BEGINS_MAX {
+        for tried in 0..STARTS_MAX {
             let old = reads.entity(&subject).await?;
-            let old = old.filter(|old| !old.is_leaving);
+            let old = old.filter(|old| !old.is_deleting);
             let old = old.ok_or_else(|| missing(&subject))?;
-            if old.busy.is_some() {
-                failure = Some(busy(&subject));
+            if old.list_change.is_some() {
+                failure = Some(list_change_in_progress(&subject));
                 reads.pause(tried + 1).await;
                 continue;
             }
             let predicate = &change.predicate;
             let edges = reads.outgoing(&subject, Some(predicate), None).await?;
             let plan = plan(reads.schema(), &subject, predicate, &edges, &change.change)?;
-            self.check_objects(&edges, &plan.wanted).await?;
-            list.edges = plan.wanted;
-            let writes = list.beginning(reads.schema(), old.edges)?;
+            self.check_objects(&edges, &plan.target).await?;
+            list.edges = plan.target;
+            let writes = list.start_writes(reads.schema(), old.edges)?;
             if send(&self.db, writes).await?.is_applied() {
                 return Ok((list, plan.difference.removed()));
             }
             failure = None;
         }
-        Err(failure.unwrap_or_else(|| contended(&subject, BEGINS_MAX)))
+        Err(failure.unwrap_or_else(|| contended(&subject, STARTS_MAX)))
     }
 
-    /// Refuses objects that are not there, before anything is done.
-    async fn check_objects(&self, old: &[Edge], wanted: &[Edge]) -> Result<()> {
-        let known: BTreeSet<&EntityKey> = old.iter().map(|edge| &edge.object).collect();
-        let new = wanted.iter().map(|edge| &edge.object);
-        let new = new.filter(|object| !known.contains(object));
-        let places = self.places(new)?;
-        let found = self.reads().entities(&places).await?;
-        let is_gone = |place: &&Place| found.get(place).is_none_or(|object| object.is_leaving);
-        match places.iter().find(is_gone) {
-            Some(place) => Err(missing(place)),
+    /// Fails if an object does not exist, before anything is changed.
+    async fn check_objects(&self, old: &[Edge], target: &[Edge]) -> Result<()> {
+        let present: BTreeSet<&EntityKey> = old.iter().map(|edge| &edge.object).collect();
+        let new = target.iter().map(|edge| &edge.object);
+        let new = new.filter(|object| !present.contains(object));
+        let scoped_keys = self.scoped_keys(new)?;
+        let found = self.reads().entities(&scoped_keys).await?;
+        let is_gone = |scoped_key: &&ScopedKey| {
+            found
+                .get(scoped_key)
+                .is_none_or(|object| object.is_deleting)
+        };
+        match scoped_keys.iter().find(is_gone) {
+            Some(scoped_key) => Err(missing(scoped_key)),
             None => Ok(()),
         }
     }
 
-    /// Changes what differs, until nothing does.
-    async fn end_list(&self, mut list: WantedList) -> Result<()> {
+    /// Writes differences until there are none.
+    async fn complete_list(&self, mut list: TargetList) -> Result<()> {
         loop {
             let subject = self.reads().entity(&list.subject).await?;
-            let subject = subject.filter(|subject| !subject.is_leaving);
-            if subject.and_then(|subject| subject.busy).as_ref() != Some(&list.intent) {
-                // Somebody else has ended it, or the edges go with the subject.
-                return self.forget_list(&list).await;
+            let subject = subject.filter(|subject| !subject.is_deleting);
+            if subject.and_then(|subject| subject.list_change).as_ref() != Some(&list.intent) {
+                // Another process has completed the change, or the edges are deleted with the subject.
+                return self.delete_list_intent(&list).await;
             }
             let (reads, predicate) = (self.reads(), Some(&*list.predicate));
             let edges = reads.outgoing(&list.subject, predicate, None).await?;
             let changes = self.next_changes(&edges, &list.edges)?;
             if changes.is_empty() {
-                if self.free_list(&list).await? {
+                if self.finish_list(&list).await? {
                     return Ok(());
                 }
                 continue;
@@ -131,39 +138,39 @@ impl Graph<'_> {
         }
     }
 
-    /// What is changed next: as much as fits into a step. What concerns one object stays together if it fits.
-    fn next_changes(&self, edges: &[Edge], wanted: &[Edge]) -> Result<Vec<EdgeStep>> {
-        // Each edge may need its object's item as well, and all of them the subject's.
-        let some = (self.items_max().saturating_sub(1) / 2).max(1);
+    /// The next changes, as many as fit into a step. The changes of one object stay together if they fit.
+    fn next_changes(&self, edges: &[Edge], target: &[Edge]) -> Result<Vec<EdgeStep>> {
+        // Each edge may also write its object's item, and each step writes the subject's.
+        let max = (self.items_max().saturating_sub(1) / 2).max(1);
         let mut by_object: BTreeMap<EntityKey, Vec<EdgeStep>> = BTreeMap::new();
-        for (edge, kind) in Difference::between(edges, wanted)?.0 {
+        for (edge, kind) in Difference::between(edges, target)?.0 {
             let of_object = by_object.entry(edge.object.clone()).or_default();
             of_object.push((edge, kind));
         }
-        // A list that grows does so from its front.
+        // A growing list grows from its front.
         let mut groups: Vec<_> = by_object.into_values().collect();
         groups.sort_by_key(|group| group.iter().map(|(edge, _)| edge.index).min());
         let mut next = Vec::new();
         for of_object in groups {
-            if !next.is_empty() && next.len() + of_object.len() > some {
+            if !next.is_empty() && next.len() + of_object.len() > max {
                 break;
             }
             next.extend(of_object);
         }
-        next.truncate(some);
+        next.truncate(max);
         Ok(next)
     }
 
-    /// Leaves out what is to be linked and is gone meanwhile, and removes edges that lead to nothing, where there is
-    /// nothing to count.
-    async fn drop_missing(&self, list: &mut WantedList, changes: &[EdgeStep]) -> Result<()> {
-        let places = self.places(changes.iter().map(|(edge, _)| &edge.object))?;
-        let found = self.reads().entities(&places).await?;
-        for ((edge, change), place) in changes.iter().zip(&places) {
-            let object = found.get(place);
+    /// Leaves out edges to add whose objects were deleted meanwhile, and removes edges whose objects do not exist and
+    /// have no count to update.
+    async fn drop_missing(&self, list: &mut TargetList, changes: &[EdgeStep]) -> Result<()> {
+        let scoped_keys = self.scoped_keys(changes.iter().map(|(edge, _)| &edge.object))?;
+        let found = self.reads().entities(&scoped_keys).await?;
+        for ((edge, change), scoped_key) in changes.iter().zip(&scoped_keys) {
+            let object = found.get(scoped_key);
             match change {
-                EdgeChangeKind::Add if object.is_none_or(|object| object.is_leaving) => {
-                    list.edges.retain(|wanted| wanted.object != edge.object);
+                EdgeChangeKind::Add if object.is_none_or(|object| object.is_deleting) => {
+                    list.edges.retain(|target| target.object != edge.object);
                 }
                 EdgeChangeKind::Remove if object.is_none() => {
                     let table = self.db.graph_schema().relationships();
@@ -176,72 +183,72 @@ impl Graph<'_> {
         Ok(())
     }
 
-    fn list_writes(&self, list: &WantedList, changes: &[EdgeStep]) -> Result<Vec<TransactWrite>> {
+    fn list_writes(&self, list: &TargetList, changes: &[EdgeStep]) -> Result<Vec<TransactWrite>> {
         let subject = &list.subject;
         let schema = self.db.graph_schema();
         let edges = changes.iter().map(|(edge, kind)| (edge, *kind));
         let mut objects = counts(edges.clone());
         let mut writes = edge_writes(schema, &self.scope, edges)?;
-        // The subject may be an object of its own.
+        // The subject may be an object of its own list.
         let own = objects.remove(&subject.key).unwrap_or_default();
         let update = add(count(Update::new(), own), &EDGES, 1);
-        writes.push(entity_update(schema, subject, update, list.is_busy()));
+        writes.push(entity_update(schema, subject, update, list.is_marked()));
         for (object, by) in objects {
             let update = count(Update::new(), by);
             let condition = if by.0 > 0 { is_alive() } else { exists() };
-            let object = self.place(object)?;
+            let object = self.scoped_key(object)?;
             writes.push(entity_update(schema, &object, update, condition));
         }
         Ok(writes)
     }
 
-    /// Removes the note and the mark. Tells whether they were there.
-    async fn free_list(&self, list: &WantedList) -> Result<bool> {
+    /// Deletes the intent and the mark. Returns whether they existed.
+    async fn finish_list(&self, list: &TargetList) -> Result<bool> {
         let schema = self.db.graph_schema();
-        let update = Update::new().remove(meta(&BUSY));
-        let update = entity_update(schema, &list.subject, update, list.is_busy());
+        let update = Update::new().remove(meta(&LIST_CHANGE));
+        let update = entity_update(schema, &list.subject, update, list.is_marked());
         let key = stored::list_intent_key(&list.subject, &list.predicate);
-        let note = DeleteItem::new(schema.entities(), key);
-        let freed = send(&self.db, vec![update, note.into()]).await?;
-        Ok(freed.is_applied())
+        let intent = DeleteItem::new(schema.entities(), key);
+        let outcome = send(&self.db, vec![update, intent.into()]).await?;
+        Ok(outcome.is_applied())
     }
 
-    /// Removes a note that nothing depends on any more.
-    async fn forget_list(&self, list: &WantedList) -> Result<()> {
+    /// Deletes an intent without a mark.
+    async fn delete_list_intent(&self, list: &TargetList) -> Result<()> {
         let key = stored::list_intent_key(&list.subject, &list.predicate);
         let intent = Value::from(list.intent.as_str());
         let is_own = Condition::eq(Path::attribute(INTENT), intent);
-        let note = DeleteItem::new(self.db.graph_schema().entities(), key).condition(is_own);
-        // Refused, it is gone already.
-        send(&self.db, vec![note.into()]).await.map(drop)
+        let intent = DeleteItem::new(self.db.graph_schema().entities(), key).condition(is_own);
+        // A failed condition means it is deleted already.
+        send(&self.db, vec![intent.into()]).await.map(drop)
     }
 }
 
-impl WantedList {
-    /// The writes that note what the list is to be, and mark its subject: on the condition that its edges are as they were
-    /// when this was planned, by their version, and that no other change of them is under way.
-    fn beginning(&self, schema: &GraphSchema, edges: u64) -> Result<Vec<TransactWrite>> {
-        let (subject, note) = (&self.subject, stored::list_intent(self));
-        let bytes = item_size(&note);
+impl TargetList {
+    /// The writes that record the new list and mark its subject, on the condition that its edges have not changed since
+    /// the plan, by their version, and that no other change of them is in progress.
+    fn start_writes(&self, schema: &GraphSchema, edges: u64) -> Result<Vec<TransactWrite>> {
+        let (subject, intent) = (&self.subject, stored::list_intent(self));
+        let bytes = item_size(&intent);
         if bytes > ITEM_BYTES_MAX {
-            let what = "the list is too long to be changed at once";
+            let what = "the list is too long for a change in steps";
             let message = format!("{what}: subject={subject} bytes={bytes} max={ITEM_BYTES_MAX}");
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
-        // Where the subject is not busy, an older note is of no use to anybody.
-        let note = PutItem::new(schema.entities(), note);
+        // Without a mark on the subject, an older intent has no effect.
+        let intent = PutItem::new(schema.entities(), intent);
         let update = Update::new()
-            .set(meta(&BUSY), self.intent.as_str())
+            .set(meta(&LIST_CHANGE), self.intent.as_str())
             .set(meta(&EDGES), edges + 1);
-        let is_free = Condition::attribute_not_exists(meta(&BUSY));
+        let is_free = Condition::attribute_not_exists(meta(&LIST_CHANGE));
         let as_seen = is_list_version(edges).and(is_alive()).and(is_free);
         let mark = entity_update(schema, subject, update, as_seen);
-        Ok(vec![note.into(), mark])
+        Ok(vec![intent.into(), mark])
     }
 
-    /// That its subject is there, and busy with it.
-    fn is_busy(&self) -> Condition {
+    /// The condition that its subject exists and is marked with this change.
+    fn is_marked(&self) -> Condition {
         let intent = Value::from(self.intent.as_str());
-        is_alive().and(Condition::eq(meta(&BUSY), intent))
+        is_alive().and(Condition::eq(meta(&LIST_CHANGE), intent))
     }
 }

@@ -1,4 +1,4 @@
-//! All entities of a type, by when they were updated, page by page.
+//! All entities of a type, ordered by update time, page by page.
 
 use std::marker::PhantomData;
 
@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{check_part, check_scope, type_key};
 use crate::graph::node::{Entity, FromNode, Node};
-use crate::graph::stored::{ID, SCOPE_TYPE_KEY, Stored, UPDATED};
+use crate::graph::stored::{ID, SCOPE_TYPE_KEY, StoredEntity, UPDATED};
 
-/// All entities of a type: see [`Graph::all`].
+/// A query of all entities of a type; see [`Graph::all`].
 #[derive(Clone, Debug)]
 pub struct All<'g, 'tx, E> {
     graph: &'g Graph<'tx>,
@@ -25,12 +25,12 @@ pub struct All<'g, 'tx, E> {
 }
 
 impl<'tx> Graph<'tx> {
-    /// All entities of a type, by when they were updated.
+    /// Queries all entities of a type, ordered by update time.
     pub fn all<E: Entity>(&self) -> All<'_, 'tx, E> {
         All::new(self, E::TYPE)
     }
 
-    /// All entities of a type, without a Rust type.
+    /// Queries all entities of a type, untyped.
     pub fn all_of(&self, type_name: &str) -> All<'_, 'tx, Node> {
         All::new(self, type_name)
     }
@@ -48,40 +48,40 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
         }
     }
 
-    /// Those that were updated last come first.
+    /// Returns the most recently updated entities first.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
         self.is_newest_first = true;
         self
     }
 
-    /// At most so many on a page.
+    /// Maximum number of entities on a page.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Goes on behind a cursor.
+    /// Continues after a cursor.
     #[must_use]
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.after = Some(cursor.into());
         self
     }
 
-    /// A page, which one query brings.
+    /// Returns one page, which is one query.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer,
-    /// [`InvalidCursor`](crate::ErrorKind::InvalidCursor), [`InvalidField`](crate::ErrorKind::InvalidField) when an entity
-    /// is of another form.
+    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable,
+    /// [`InvalidCursor`](crate::ErrorKind::InvalidCursor), [`InvalidField`](crate::ErrorKind::InvalidField) if an
+    /// entity does not match its type.
     pub async fn page(&self) -> Result<Page<E>> {
         check_scope(&self.graph.scope)?;
         check_part("type", &self.type_name)?;
         let schema = self.graph.db.graph_schema();
         let name = type_key(&self.graph.scope, &self.type_name);
-        let asked = Item::new()
+        let parameters = Item::new()
             .with("type", name.as_str())
             .with("backward", self.is_newest_first);
         let key = KeyCondition::partition(SCOPE_TYPE_KEY, name);
@@ -90,18 +90,18 @@ impl<'g, 'tx, E: FromNode> All<'g, 'tx, E> {
         query.limit = self.limit.map(|limit| limit.max(1));
         let (reads, after) = (self.graph.reads(), self.after.as_deref());
         let names = [ID, SCOPE_TYPE_KEY, UPDATED];
-        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let (items, next) = reads.page_after(query, &parameters, after, &names).await?;
         let mut rows = Vec::with_capacity(items.len());
         for item in &items {
-            let stored = Stored::of_item(item)?;
-            if !stored.is_leaving {
+            let stored = StoredEntity::of_item(item)?;
+            if !stored.is_deleting {
                 rows.push(E::from_node(stored.node)?);
             }
         }
         Ok(Page { rows, next })
     }
 
-    /// All of them.
+    /// Returns all entities.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Finding entities by the keys of an index.
+//! Index lookups: finds entities by the keys of an index.
 
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
@@ -11,14 +11,16 @@ use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::index::ScopedIndex;
-use crate::graph::keys::{Borrowed, EntityKey, IndexKey, Place, ToIndexKey, check_scope, join};
+use crate::graph::keys::{
+    EntityKey, IndexKey, IndexKeyRef, ScopedKey, ToIndexKey, check_scope, join,
+};
 use crate::graph::node::{FromNode, Node};
 use crate::graph::schema::{IndexDef, MapIndex};
 use crate::graph::stored::{
     self, INDEX_KEY, SCOPE_INDEX_NAME, SUBJECT_KEY, UNIQUE_KEY, entry_owner, text,
 };
 
-/// A query of an index: see [`Graph::find`].
+/// A query of an index; see [`Graph::find`].
 #[derive(Clone, Debug)]
 pub struct Lookup<'g, 'tx, E, K: ?Sized> {
     graph: &'g Graph<'tx>,
@@ -27,31 +29,31 @@ pub struct Lookup<'g, 'tx, E, K: ?Sized> {
     is_backward: bool,
     limit: Option<usize>,
     after: Option<String>,
-    scans: bool,
-    /// Whether what is stored is told, without asking whether that is all.
-    is_stored: bool,
+    allows_scan: bool,
+    /// Whether stored entries are returned without checking that the index is complete.
+    is_unchecked: bool,
     types: PhantomData<fn(&K) -> E>,
 }
 
 impl<'tx> Graph<'tx> {
-    /// Finds entities by an index.
-    pub fn find<I: MapIndex>(&self) -> Lookup<'_, 'tx, I::Of, <I::Key as Borrowed>::Form> {
+    /// Queries entities by an index.
+    pub fn find<I: MapIndex>(&self) -> Lookup<'_, 'tx, I::Of, <I::Key as IndexKeyRef>::Form> {
         Lookup::new(self, I::NAME)
     }
 
-    /// Finds entities by the name of an index, without types.
+    /// Queries entities by the name of an index, untyped.
     pub fn find_by(&self, index: &str) -> Lookup<'_, 'tx, Node, IndexKey> {
         Lookup::new(self, index)
     }
 
-    /// The [entries](Lookup::entries) that are stored under the name of an index, for tools that do not have its function:
-    /// the index need not be declared, and nobody asks whether it is complete.
+    /// Queries the stored [entries](Lookup::entries) of an index by name, for tools without its function. The index
+    /// need not be declared, and is not checked for completeness.
     pub fn find_stored(&self, index: &str) -> Lookup<'_, 'tx, Node, IndexKey> {
         Lookup::stored(self, index)
     }
 }
 
-/// Which keys are wanted.
+/// The keys that a lookup selects.
 #[derive(Clone, Debug)]
 enum Keys {
     All,
@@ -66,9 +68,9 @@ enum Keys {
 pub struct IndexEntry {
     /// The entity.
     pub entity: EntityKey,
-    /// The key, as it is stored.
+    /// The key as stored.
     pub key: String,
-    /// What was copied from the entity.
+    /// The attributes copied from the entity.
     pub attributes: Item,
 }
 
@@ -81,28 +83,28 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
             is_backward: false,
             limit: None,
             after: None,
-            scans: false,
-            is_stored: false,
+            allows_scan: false,
+            is_unchecked: false,
             types: PhantomData,
         }
     }
 
-    /// A query of what is stored under the name of an index, whatever the schema knows of it.
+    /// Queries the stored entries of an index, independently of the schema.
     fn stored(graph: &'g Graph<'tx>, name: &str) -> Self {
         Self {
             index: Ok(IndexDef::new(name, "", 0, |_, _| {})),
-            is_stored: true,
+            is_unchecked: true,
             ..Self::new(graph, name)
         }
     }
 
-    /// Only this key.
+    /// Selects one key.
     #[must_use]
     pub fn eq(self, key: &K) -> Self {
         self.with_keys(Keys::Equal(key.to_index_key()))
     }
 
-    /// Only keys in this range.
+    /// Selects a range of keys.
     #[must_use]
     pub fn range<'k>(self, range: impl RangeBounds<&'k K>) -> Self
     where
@@ -113,7 +115,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         self.with_keys(Keys::Range(from, to))
     }
 
-    /// Only keys that are text and begin with this.
+    /// Selects text keys with a prefix.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
         self.with_keys(Keys::Prefix(IndexKey::text(prefix)))
@@ -123,35 +125,35 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         Self { keys, ..self }
     }
 
-    /// The largest key first.
+    /// Returns the largest key first.
     #[must_use]
     pub fn backward(mut self) -> Self {
         self.is_backward = true;
         self
     }
 
-    /// At most so many entries; for a page, so many on it.
+    /// Maximum number of entries; for [`page`](Self::page), maximum on the page.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Goes on behind a cursor of a page.
+    /// Continues after the cursor of a page.
     #[must_use]
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.after = Some(cursor.into());
         self
     }
 
-    /// Reads all entities of the type where the index is not complete, instead of refusing. There is no cursor then.
+    /// Scans all entities of the type if the index is incomplete, instead of failing. The result has no cursor then.
     #[must_use]
     pub fn or_scan(mut self) -> Self {
-        self.scans = true;
+        self.allows_scan = true;
         self
     }
 
-    /// The keys of the entities, in the order of the index.
+    /// Returns the keys of the entities, in index order.
     ///
     /// # Errors
     ///
@@ -161,12 +163,13 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         Ok(entries.map(|entry| entry.entity).collect())
     }
 
-    /// The entries with what was copied into them, in their order. The entities are not looked at.
+    /// Returns the entries with their copied attributes, in order. Does not read the entities.
     ///
     /// # Errors
     ///
-    /// [`IndexNotReady`](crate::ErrorKind::IndexNotReady) when the index is not complete,
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when it is not declared, [`InvalidCursor`](crate::ErrorKind::InvalidCursor).
+    /// [`IndexNotReady`](crate::ErrorKind::IndexNotReady) if the index is incomplete,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if it is not declared,
+    /// [`InvalidCursor`](crate::ErrorKind::InvalidCursor).
     pub async fn entries(&self) -> Result<Vec<IndexEntry>> {
         let (mut entries, mut after) = (Vec::new(), self.after.clone());
         loop {
@@ -181,8 +184,8 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         }
     }
 
-    /// The entities, in the order of the index: one query, and one batch for each 100. One that has no such key any more
-    /// is left out.
+    /// Returns the entities in index order: one query, and one batch for each 100. Entities that no longer have the key
+    /// are left out.
     ///
     /// # Errors
     ///
@@ -191,7 +194,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         self.loaded(self.entries().await?).await
     }
 
-    /// A page of entities. It may have fewer than the limit, where entities have changed since.
+    /// Returns a page of entities. It may have fewer than the limit, if entities have changed since they were indexed.
     ///
     /// # Errors
     ///
@@ -206,15 +209,17 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
 
     async fn loaded(&self, entries: Vec<IndexEntry>) -> Result<Vec<E>> {
         let index = self.index.as_ref().map_err(Clone::clone)?;
-        let places = entries.iter().map(|entry| self.graph.place(&entry.entity));
-        let places: Vec<Place> = places.collect::<Result<_>>()?;
-        let found = self.graph.load_places(&places).await?;
+        let scoped_keys = entries
+            .iter()
+            .map(|entry| self.graph.scoped_key(&entry.entity));
+        let scoped_keys: Vec<ScopedKey> = scoped_keys.collect::<Result<_>>()?;
+        let found = self.graph.load_entities(&scoped_keys).await?;
         let mut loaded = Vec::with_capacity(entries.len());
-        for (entry, place) in entries.iter().zip(&places) {
-            let Some(stored) = found.get(place).filter(|stored| !stored.is_leaving) else {
+        for (entry, scoped_key) in entries.iter().zip(&scoped_keys) {
+            let Some(stored) = found.get(scoped_key).filter(|stored| !stored.is_deleting) else {
                 continue;
             };
-            // Where it was found by a scan, or is changed in this transaction, its entries tell nothing yet.
+            // The stored entries are outdated after a scan, or if this transaction changed the entity.
             let is_there = stored.entries.get(&index.name).is_none_or(|indexed| {
                 indexed.version != index.version || indexed.keys.contains(&entry.key)
             });
@@ -238,26 +243,26 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
             scope,
             def: index,
         };
-        if !self.is_stored
+        if !self.is_unchecked
             && let Some(state) = scoped.incomplete().await?
         {
-            if self.scans {
-                return self.scanned(index, limit).await;
+            if self.allows_scan {
+                return self.scan(index, limit).await;
             }
-            return Err(scoped.refused(&state));
+            return Err(scoped.not_ready(&state));
         }
-        if limit == Some(0) || self.keys.is_nothing() {
+        if limit == Some(0) || self.keys.is_empty() {
             let (rows, next) = (Vec::new(), None);
             return Ok(Page { rows, next });
         }
-        let asked = self.asked(index);
+        let parameters = self.parameters(index);
         let mut query = self.query(index);
         (query.limit, query.forward) = (limit, !self.is_backward);
         let names = [SCOPE_INDEX_NAME, INDEX_KEY, SUBJECT_KEY, UNIQUE_KEY];
-        let (items, next) = reads.page_after(query, &asked, after, &names).await?;
+        let (items, next) = reads.page_after(query, &parameters, after, &names).await?;
         let rows = items.iter().map(IndexEntry::of_item);
         let mut rows: Vec<_> = rows.collect::<Result<_>>()?;
-        rows.retain(|entry| self.keys.has(&entry.key));
+        rows.retain(|entry| self.keys.matches(&entry.key));
         Ok(Page { rows, next })
     }
 
@@ -271,7 +276,7 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
         Query::new(schema.entries(), key).index(schema.lookup())
     }
 
-    fn asked(&self, index: &IndexDef) -> Item {
+    fn parameters(&self, index: &IndexDef) -> Item {
         Item::new()
             .with("scope", self.graph.scope.as_str())
             .with("index", index.name.as_str())
@@ -279,12 +284,12 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
             .with("backward", self.is_backward)
     }
 
-    /// What the index would answer, from all entities of the type.
-    async fn scanned(&self, index: &IndexDef, limit: Option<usize>) -> Result<Page<IndexEntry>> {
+    /// Computes the result of the lookup from all entities of the type.
+    async fn scan(&self, index: &IndexDef, limit: Option<usize>) -> Result<Page<IndexEntry>> {
         let mut rows = Vec::new();
         for node in self.graph.all_of(&index.type_name).collect().await? {
             for (key, attributes) in index.emitted(&node)? {
-                if self.keys.has(key.as_str()) {
+                if self.keys.matches(key.as_str()) {
                     rows.push(IndexEntry {
                         entity: node.key.clone(),
                         key: key.as_str().to_owned(),
@@ -303,8 +308,8 @@ impl<'g, 'tx, E: FromNode, K: ToIndexKey + ?Sized> Lookup<'g, 'tx, E, K> {
 }
 
 impl Keys {
-    /// The condition on the key, as far as the store can tell it: where a range has no end that belongs to it, what is
-    /// at the end is left out afterwards.
+    /// The key condition, as far as the store supports it. A range with an excluded end is queried with that end, which
+    /// is filtered afterwards.
     fn op(&self) -> Option<KeyOp> {
         let value = |key: &IndexKey| Value::from(key.as_str());
         Some(match self {
@@ -323,10 +328,10 @@ impl Keys {
         })
     }
 
-    fn has(&self, key: &str) -> bool {
+    fn matches(&self, key: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Equal(wanted) => wanted.as_str() == key,
+            Self::Equal(expected) => expected.as_str() == key,
             Self::Prefix(prefix) => key.starts_with(prefix.as_str()),
             Self::Range(from, to) => {
                 let range = (from.as_ref(), to.as_ref());
@@ -335,9 +340,8 @@ impl Keys {
         }
     }
 
-    /// Whether no key can be wanted: the store would refuse to be asked for a range that ends before it begins, or for
-    /// an empty key.
-    fn is_nothing(&self) -> bool {
+    /// Whether no key can match. The store rejects empty keys, and ranges that end before they start.
+    fn is_empty(&self) -> bool {
         match self {
             Self::Equal(key) => key.as_str().is_empty(),
             Self::Range(

@@ -1,4 +1,4 @@
-//! Which scopes there are.
+//! Lists the scopes of the graph.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::graph::reads::Reads;
 use crate::graph::stored::{SCOPE, SUBJECT_SCOPE};
 
 impl Db {
-    /// The scopes of the graph of which anything is stored. Reads the three tables whole.
+    /// Returns the scopes of the graph that contain data. Scans all three tables.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) when the store cannot answer, [`Table`](crate::ErrorKind::Table) when a table is
+    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable, [`Table`](crate::ErrorKind::Table) if a table is
     /// missing.
     pub async fn graph_scopes(&self) -> Result<Vec<String>> {
         let schema = self.graph_schema();

@@ -1,4 +1,4 @@
-//! Indexes made by functions: from an entity to the keys under which it is found.
+//! Indexes defined by functions from an entity to its keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use floe_store::{Item, Name, Value};
 
 use crate::error::Result;
-use crate::graph::keys::{Borrowed, IndexKey, ToIndexKey};
+use crate::graph::keys::{IndexKey, IndexKeyRef, ToIndexKey};
 use crate::graph::node::{Entity, Node, check_names};
 use crate::graph::stored::IndexedKeys;
 
-/// An index: a function from an entity to the keys under which it is found.
+/// An index: a function from an entity to the keys that find it.
 ///
-/// An entity and its entries are written in one transaction. Where it has more keys than fit, some ninety in all its indexes,
-/// the entity is written first and its entries follow in steps: until they are through, which
-/// [`resume`](crate::graph::Graph::resume) sees to after a crash, it is not found by all of them. Unique keys are always claimed
-/// with the entity, so more of these than fit are [`TooLarge`](crate::ErrorKind::TooLarge).
+/// An entity and its entries are written in one transaction. If it has more keys than fit, about ninety in all its
+/// indexes, the entity is written first and its entries follow in steps. Until they are complete, not every key finds
+/// the entity; after a crash, [`resume`](crate::graph::Graph::resume) completes them. Unique keys are always claimed
+/// together with the entity, so more of them than fit are [`TooLarge`](crate::ErrorKind::TooLarge).
 ///
 /// ```
 /// use floe::Entity;
@@ -42,27 +42,28 @@ use crate::graph::stored::IndexedKeys;
 /// }
 /// ```
 pub trait MapIndex: 'static {
-    /// What is indexed.
+    /// The indexed entity type.
     type Of: Entity;
 
-    /// What it is indexed by: text or numbers.
-    type Key: Borrowed;
+    /// The type of its keys: text or numbers.
+    type Key: IndexKeyRef;
 
     /// The name of the index.
     const NAME: &'static str;
 
-    /// The version of the function. Raise it when the function changes, and [rebuild](crate::graph::Graph::rebuild) the index, once
-    /// no program with the old one is running: what such a program changes has entries as of before.
+    /// The version of the function. When the function changes, raise it, and [rebuild](crate::graph::Graph::rebuild)
+    /// the index as soon as no program with the old function is running: such a program would write entries of the old
+    /// function.
     const VERSION: u64 = 1;
 
-    /// Whether a key belongs to one entity at most, in its scope.
+    /// Whether a key belongs to at most one entity of a scope.
     const UNIQUE: bool = false;
 
     /// Emits the keys of an entity: none, one or more.
     fn map(of: &Self::Of, emit: &mut Emit<Self::Key>);
 }
 
-/// Takes the keys that a function emits. The same key twice is one entry.
+/// Collects the keys that a function emits. Duplicate keys result in one entry.
 #[derive(Debug)]
 pub struct Emit<K> {
     emitted: Emitted,
@@ -85,7 +86,7 @@ impl<K: ToIndexKey> Emit<K> {
         self.emitted.entry(key.to_index_key()).or_default();
     }
 
-    /// Emits a key, and copies attributes into the entry, so that a query of the index alone tells them.
+    /// Emits a key, and copies attributes into its entry, so that queries of the index return them.
     pub fn key_with<N: Into<Name>, V: Into<Value>>(
         &mut self,
         key: K,
@@ -98,7 +99,7 @@ impl<K: ToIndexKey> Emit<K> {
 
 type Map = Arc<dyn Fn(&Node) -> Result<Emitted> + Send + Sync>;
 
-/// An index as the graph knows it: of a [`MapIndex`], or described for data without types.
+/// The definition of an index: from a [`MapIndex`], or of untyped entities.
 #[derive(Clone)]
 pub struct IndexDef {
     pub(crate) name: String,
@@ -109,7 +110,7 @@ pub struct IndexDef {
 }
 
 impl IndexDef {
-    /// An index of entities without a Rust type.
+    /// Defines an index of untyped entities.
     pub fn new(
         name: impl Into<String>,
         type_name: impl Into<String>,
@@ -129,7 +130,7 @@ impl IndexDef {
         }
     }
 
-    /// The index of this type.
+    /// Returns the definition of a [`MapIndex`].
     pub fn of<I: MapIndex>() -> Self {
         Self {
             name: I::NAME.to_owned(),
@@ -144,19 +145,14 @@ impl IndexDef {
         }
     }
 
-    /// Lets a key belong to one entity at most, in its scope.
+    /// Makes keys unique: each belongs to at most one entity of a scope.
     #[must_use]
     pub const fn unique(mut self) -> Self {
         self.is_unique = true;
         self
     }
 
-    /// The entries of an entity.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a key cannot be one, or the entity is not of its type.
-    /// These keys, as the entity stores them.
+    /// The keys in the form that the entity stores.
     pub(crate) fn indexed_keys(&self, emitted: &Emitted) -> IndexedKeys {
         IndexedKeys {
             version: self.version,
@@ -165,6 +161,11 @@ impl IndexDef {
         }
     }
 
+    /// The entries of an entity.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a key is invalid, or the entity does not match the type.
     pub(crate) fn emitted(&self, node: &Node) -> Result<Emitted> {
         let emitted = (self.map)(node)?;
         for (key, attributes) in &emitted {

@@ -1,4 +1,4 @@
-//! Relations: what edges mean, and what becomes of them when what they join is deleted.
+//! Relations: the meaning of edges, and the rules for deletions.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use crate::graph::node::Entity;
 /// #[derive(Entity)]
 /// struct Article { id: String, title: String }
 ///
-/// /// What an author wrote, in the order in which it is listed. Articles go with their author.
+/// /// The articles of an author, in listing order. They are deleted with the author.
 /// enum Wrote {}
 ///
 /// impl Relation for Wrote {
@@ -28,7 +28,7 @@ use crate::graph::node::Entity;
 ///     const OWNS: bool = true;
 /// }
 ///
-/// /// What an article is about. A subject that is cited cannot be deleted.
+/// /// The articles that an article cites. A cited article cannot be deleted.
 /// enum Cites {}
 ///
 /// impl Relation for Cites {
@@ -40,26 +40,26 @@ use crate::graph::node::Entity;
 /// }
 /// ```
 pub trait Relation: 'static {
-    /// What the edges say.
+    /// The predicate of the edges.
     const PREDICATE: &'static str;
 
-    /// What they lead from.
+    /// The type of the subjects.
     type Subject: Entity;
 
-    /// What they lead to.
+    /// The type of the objects.
     type Object: Entity;
 
-    /// What is told of each; `()` for nothing.
+    /// The attributes of an edge; `()` for none.
     type Attributes: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What happens when an object is deleted to which such edges lead.
+    /// What happens to the edges when their object is deleted.
     const ON_DELETE: OnDelete = OnDelete::Detach;
 
     /// Whether the objects of a subject are deleted with it.
     const OWNS: bool = false;
 }
 
-/// What happens when an entity is deleted to which edges lead.
+/// What happens when an entity with incoming edges is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnDelete {
@@ -72,24 +72,24 @@ pub enum OnDelete {
     Cascade,
 }
 
-/// A relation as the graph knows it: of a [`Relation`], or described for data without types.
+/// The definition of a relation: from a [`Relation`], or untyped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RelationDef {
-    /// The type that its edges lead from.
+    /// The type of the subjects.
     pub subject_type: String,
-    /// What they say.
+    /// The predicate of the edges.
     pub predicate: String,
-    /// The type that they lead to.
+    /// The type of the objects.
     pub object_type: String,
-    /// What happens when an object is deleted.
+    /// What happens to the edges when their object is deleted.
     pub on_delete: OnDelete,
     /// Whether the objects of a subject are deleted with it.
     pub owns: bool,
 }
 
 impl RelationDef {
-    /// A relation that is detached when its object is deleted.
+    /// Defines a relation whose edges are removed when their object is deleted.
     pub fn new(
         subject_type: impl Into<String>,
         predicate: impl Into<String>,
@@ -104,7 +104,7 @@ impl RelationDef {
         }
     }
 
-    /// The relation of this type.
+    /// Returns the definition of a [`Relation`].
     pub fn of<R: Relation>() -> Self {
         Self {
             on_delete: R::ON_DELETE,
@@ -113,7 +113,7 @@ impl RelationDef {
         }
     }
 
-    /// Says what happens when an object is deleted.
+    /// Sets what happens when an object is deleted.
     #[must_use]
     pub const fn on_delete(mut self, on_delete: OnDelete) -> Self {
         self.on_delete = on_delete;

@@ -4,32 +4,32 @@ use floe_store::{Item, Value};
 
 use super::names::*;
 use crate::error::Result;
-use crate::graph::keys::{EntityKey, Place, predicate_key};
+use crate::graph::keys::{EntityKey, ScopedKey, predicate_key};
 
-/// An edge: a subject, a predicate, an object, and what is told of it.
+/// An edge: a subject, a predicate, an object, and attributes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Edge {
-    /// What it leads from.
+    /// The subject.
     pub subject: EntityKey,
-    /// What it says.
+    /// The predicate.
     pub predicate: String,
-    /// What it leads to.
+    /// The object.
     pub object: EntityKey,
-    /// What is told of it.
+    /// Its attributes.
     pub attributes: Item,
-    /// Its number, by which the edges of a predicate are ordered.
+    /// Its sort number. The edges of a predicate are ordered by it.
     pub index: u64,
-    /// Whether it refuses the deletion of its object.
+    /// Whether it holds its object, that is, prevents the deletion of its object.
     pub(crate) is_holding: bool,
 }
 
 impl Edge {
-    /// The edge of an item.
+    /// Decodes the edge of an item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is none.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the item is not an edge.
     pub(crate) fn of_item(item: &Item) -> Result<Self> {
         let index = item.get(&INDEX).and_then(Value::as_n);
         Ok(Self {
@@ -48,7 +48,7 @@ impl Edge {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is too long for a key.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it is too long for a key.
     pub(crate) fn predicate_key(&self) -> Result<String> {
         predicate_key(&self.predicate, self.index, &self.object)
     }
@@ -57,9 +57,9 @@ impl Edge {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is too long for a key.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it is too long for a key.
     pub(crate) fn key_item(&self, scope: &str) -> Result<Item> {
-        let subject = Place::new(scope, self.subject.clone())?;
+        let subject = ScopedKey::new(scope, self.subject.clone())?;
         Ok(Item::with_capacity(2)
             .with(SUBJECT_KEY, subject.text())
             .with(PREDICATE_KEY, self.predicate_key()?))
@@ -69,9 +69,9 @@ impl Edge {
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when a key is too long.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if a key is too long.
     pub(crate) fn to_item(&self, scope: &str) -> Result<Item> {
-        let object = Place::new(scope, self.object.clone())?;
+        let object = ScopedKey::new(scope, self.object.clone())?;
         let mut item = self
             .key_item(scope)?
             .with(OBJECT_KEY, object.text())

@@ -7,53 +7,53 @@ use floe_store::{Item, Name, Value};
 use super::names::*;
 use crate::db::Db;
 use crate::error::Result;
-use crate::graph::keys::{EntityKey, Place, split};
+use crate::graph::keys::{EntityKey, ScopedKey, split};
 use crate::graph::node::Node;
 
-/// The keys that each index holds for an entity, and by which version of its function.
+/// The index keys of an entity, by index.
 pub(crate) type Entries = BTreeMap<String, IndexedKeys>;
 
-/// What an index holds for an entity.
+/// The keys of an entity in an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IndexedKeys {
-    /// Of the function; 0 if the entity was changed by a program that does not have it.
+    /// The version of the index function; 0 if the entity was changed by a program without it.
     pub(crate) version: u64,
     /// Whether each key is claimed.
     pub(crate) is_unique: bool,
     pub(crate) keys: BTreeSet<String>,
 }
 
-/// An entity as it is stored.
+/// A stored entity.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredEntity {
     pub(crate) node: Node,
     pub(crate) version: u64,
     pub(crate) edges: u64,
     pub(crate) incoming: u64,
     pub(crate) held: u64,
-    pub(crate) is_leaving: bool,
-    /// The intent by which a list of its edges is being changed in steps.
-    pub(crate) busy: Option<String>,
-    /// Whether its entries are being brought up to date in steps.
-    pub(crate) is_behind: bool,
-    /// Whether it has `_meta`, which all have that the graph writes.
+    pub(crate) is_deleting: bool,
+    /// The intent of the list change in progress.
+    pub(crate) list_change: Option<String>,
+    /// Whether it has pending index entries.
+    pub(crate) has_pending_entries: bool,
+    /// Whether it has `_meta`. Entities written by other programs may lack it.
     pub(crate) has_meta: bool,
     pub(crate) entries: Entries,
 }
 
-impl Stored {
-    /// The entity of an item.
+impl StoredEntity {
+    /// Decodes the entity of an item.
     ///
     /// # Errors
     ///
-    /// [`InvalidField`](crate::ErrorKind::InvalidField) when it is none.
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if the item is not an entity.
     pub(crate) fn of_item(item: &Item) -> Result<Self> {
         let key = EntityKey::new(text(item, &TYPE)?, text(item, &ID)?);
         let meta = item.get(&META).and_then(Value::as_m);
         let has = |name: &Name| meta.is_some_and(|meta| meta.contains(name));
         let number = |name: &Name| meta?.get(name)?.as_n()?.to_u64();
         let number = |name: &Name| number(name).unwrap_or(0);
-        let busy = meta.and_then(|meta| meta.get(&BUSY)?.as_s());
+        let list_change = meta.and_then(|meta| meta.get(&LIST_CHANGE)?.as_s());
         Ok(Self {
             node: Node {
                 created: Some(text(item, &CREATED)?.to_owned()),
@@ -64,15 +64,15 @@ impl Stored {
             edges: number(&EDGES),
             incoming: number(&INCOMING),
             held: number(&HELD_BY),
-            is_leaving: has(&LEAVING),
-            busy: busy.map(str::to_owned),
-            is_behind: has(&BEHIND),
+            is_deleting: has(&DELETING),
+            list_change: list_change.map(str::to_owned),
+            has_pending_entries: has(&PENDING),
             has_meta: meta.is_some(),
             entries: read_entries(item),
         })
     }
 
-    /// The keys that the entity says to have in the indexes.
+    /// The index keys stored on the entity.
     pub(crate) fn index_keys(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.entries.iter();
         entries.flat_map(|(index, indexed)| {
@@ -81,40 +81,45 @@ impl Stored {
         })
     }
 
-    /// Those of them that it has claimed.
+    /// The index keys that the entity has claimed.
     pub(crate) fn claims(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_unique = |index: &str| self.entries.get(index).is_some_and(|of| of.is_unique);
         self.index_keys().filter(move |(index, _)| is_unique(index))
     }
 }
 
-/// Whether the deletion of an entity has begun.
-pub(crate) fn is_leaving(item: &Item) -> bool {
+/// Whether the deletion of an entity has started.
+pub(crate) fn is_deleting(item: &Item) -> bool {
     let meta = item.get(&META).and_then(Value::as_m);
-    meta.is_some_and(|meta| meta.contains(&LEAVING))
+    meta.is_some_and(|meta| meta.contains(&DELETING))
 }
 
 /// The key of an entity's item.
-pub(crate) fn entity_key(place: &Place) -> Item {
+pub(crate) fn entity_key(scoped_key: &ScopedKey) -> Item {
     Item::with_capacity(2)
-        .with(ID, place.key.id())
-        .with(SCOPE_TYPE_KEY, place.type_key())
+        .with(ID, scoped_key.key.id())
+        .with(SCOPE_TYPE_KEY, scoped_key.type_key())
 }
 
 /// The item of a new entity.
-pub(crate) fn new_entity(place: &Place, node: &Node, moment: &str, entries: &Entries) -> Item {
-    let mut item = entity_key(place)
-        .with(SCOPE, place.scope.as_str())
-        .with(TYPE, place.key.type_name())
-        .with(CREATED, moment)
-        .with(UPDATED, moment)
+pub(crate) fn new_entity(
+    scoped_key: &ScopedKey,
+    node: &Node,
+    timestamp: &str,
+    entries: &Entries,
+) -> Item {
+    let mut item = entity_key(scoped_key)
+        .with(SCOPE, scoped_key.scope.as_str())
+        .with(TYPE, scoped_key.key.type_name())
+        .with(CREATED, timestamp)
+        .with(UPDATED, timestamp)
         .with(INDEX_ENTRIES, write_entries(entries));
     extend(&mut item, &node.attributes);
     item
 }
 
-/// Where the versions of a new entity begin: at random, so that one that is deleted and created again has other versions,
-/// and who has read the first does not take the second for it.
+/// The first versions of a new entity. They are random, so that an entity that is deleted and created again is not
+/// mistaken for the first one.
 pub(crate) fn first_version(db: &Db) -> u64 {
     db.env().next_u64() >> 24
 }
@@ -161,7 +166,7 @@ fn read_entries(item: &Item) -> Entries {
     entries.collect()
 }
 
-/// Whether an item of the table of entities is the graph's own.
+/// Whether an item of the table of entities is not an entity, but internal to the graph.
 pub(crate) fn is_own(item: &Item) -> bool {
     let key = item.get(&SCOPE_TYPE_KEY).and_then(Value::as_s);
     key.is_some_and(|key| split(key).len() > 2)

@@ -4,29 +4,34 @@ use floe_store::Item;
 
 use super::names::*;
 use crate::error::Result;
-use crate::graph::keys::{EntityKey, IndexKey, Place, join, own_key};
+use crate::graph::keys::{EntityKey, IndexKey, ScopedKey, join, own_key};
 
 /// The key of an entry's item.
-pub(crate) fn entry_key(place: &Place, index: &str, key: &str) -> Item {
+pub(crate) fn entry_key(scoped_key: &ScopedKey, index: &str, key: &str) -> Item {
     Item::with_capacity(2)
-        .with(SUBJECT_KEY, place.text())
+        .with(SUBJECT_KEY, scoped_key.text())
         .with(UNIQUE_KEY, join([index, key]))
 }
 
 /// The item of an entry.
-pub(crate) fn entry(place: &Place, index: &str, key: &IndexKey, attributes: &Item) -> Item {
-    let mut item = entry_key(place, index, key.as_str())
-        .with(SCOPE, place.scope.as_str())
-        .with(TYPE, place.key.type_name())
-        .with(ID, place.key.id())
+pub(crate) fn entry(
+    scoped_key: &ScopedKey,
+    index: &str,
+    key: &IndexKey,
+    attributes: &Item,
+) -> Item {
+    let mut item = entry_key(scoped_key, index, key.as_str())
+        .with(SCOPE, scoped_key.scope.as_str())
+        .with(TYPE, scoped_key.key.type_name())
+        .with(ID, scoped_key.key.id())
         .with(INDEX_NAME, index)
         .with(INDEX_KEY, key.as_str())
-        .with(SCOPE_INDEX_NAME, join([place.scope.as_str(), index]));
+        .with(SCOPE_INDEX_NAME, join([scoped_key.scope.as_str(), index]));
     extend(&mut item, attributes);
     item
 }
 
-/// The key of the item that claims a unique key. No entity has such a one: no type is empty.
+/// The key of the claim of a unique key. It differs from the keys of entries, because no type is empty.
 pub(crate) fn claim_key(scope: &str, index: &str, key: &str) -> Item {
     Item::with_capacity(2)
         .with(SUBJECT_KEY, join([scope, "", index, key]))
@@ -38,21 +43,21 @@ pub(crate) fn is_claim(item: &Item) -> bool {
     !item.contains(&SCOPE_INDEX_NAME)
 }
 
-/// The item that claims a unique key.
-pub(crate) fn claim(place: &Place, index: &str, key: &str) -> Item {
-    claim_key(&place.scope, index, key)
-        .with(SCOPE, place.scope.as_str())
-        .with(TYPE, place.key.type_name())
-        .with(ID, place.key.id())
+/// The claim of a unique key.
+pub(crate) fn claim(scoped_key: &ScopedKey, index: &str, key: &str) -> Item {
+    claim_key(&scoped_key.scope, index, key)
+        .with(SCOPE, scoped_key.scope.as_str())
+        .with(TYPE, scoped_key.key.type_name())
+        .with(ID, scoped_key.key.id())
         .with(INDEX_NAME, index)
         .with(INDEX_KEY, key)
 }
 
-/// The entity that an entry or a claim is about.
+/// The entity of an entry or a claim.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is neither.
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if the item is neither.
 pub(crate) fn entry_owner(item: &Item) -> Result<EntityKey> {
     Ok(EntityKey::new(text(item, &TYPE)?, text(item, &ID)?))
 }

@@ -1,49 +1,52 @@
-//! Intents: the notes of what is done in steps, so that whoever finds one can go on.
+//! Intents: records of wide changes, with which every process can complete them.
 
 use floe_store::{Item, Name, Value};
 
 use super::edge::Edge;
 use super::names::{ID, PREDICATE, SCOPE, SCOPE_TYPE_KEY, damaged, text};
 use crate::error::Result;
-use crate::graph::keys::{EntityKey, Place, join, own_key};
+use crate::graph::keys::{EntityKey, ScopedKey, join, own_key};
 
-/// The partition in which intents to change lists are.
-pub(crate) const LISTS_ID: &str = "_lists";
-/// The partition in which intents of deletions are.
-pub(crate) const LEAVING_ID: &str = "_leaving";
-/// The partition in which intents to bring entries up to date are.
-pub(crate) const BEHIND_ID: &str = "_behind";
+/// The partition of intents to change lists.
+pub(crate) const LIST_CHANGES_ID: &str = "_lists";
+/// The partition of intents to delete entities.
+pub(crate) const DELETIONS_ID: &str = "_leaving";
+/// The partition of intents to write pending index entries.
+pub(crate) const PENDING_ID: &str = "_behind";
 
 const ENTITY_TYPE: Name = Name::new_static("_entity_type");
 const ENTITY_ID: Name = Name::new_static("_entity_id");
-const WANTED: Name = Name::new_static("_wanted");
-/// What tells an intent from others of the same key.
+const TARGET: Name = Name::new_static("_wanted");
+/// Identifies an intent among those with the same key.
 pub(crate) const INTENT: Name = Name::new_static("_intent");
 
-/// What the sort keys of all intents of a scope begin with.
+/// The prefix of the sort keys of all intents of a scope.
 pub(crate) fn intents_prefix(scope: &str) -> String {
     join([scope, "", ""])
 }
 
-/// The key of an intent about an entity: to delete it, or to bring its entries up to date.
-pub(crate) fn intent_key(of: &'static str, place: &Place) -> Item {
-    let key = own_key(&place.scope, [place.key.type_name(), place.key.id()]);
+/// The key of an intent to delete an entity or to write its pending entries.
+pub(crate) fn intent_key(of: &'static str, scoped_key: &ScopedKey) -> Item {
+    let key = own_key(
+        &scoped_key.scope,
+        [scoped_key.key.type_name(), scoped_key.key.id()],
+    );
     Item::new().with(ID, of).with(SCOPE_TYPE_KEY, key)
 }
 
-/// An intent about an entity.
-pub(crate) fn intent(of: &'static str, place: &Place) -> Item {
-    intent_key(of, place)
-        .with(SCOPE, place.scope.as_str())
-        .with(ENTITY_TYPE, place.key.type_name())
-        .with(ENTITY_ID, place.key.id())
+/// An intent to delete an entity or to write its pending entries.
+pub(crate) fn intent(of: &'static str, scoped_key: &ScopedKey) -> Item {
+    intent_key(of, scoped_key)
+        .with(SCOPE, scoped_key.scope.as_str())
+        .with(ENTITY_TYPE, scoped_key.key.type_name())
+        .with(ENTITY_ID, scoped_key.key.id())
 }
 
-/// The entity that an intent is about.
+/// The entity of an intent.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is no intent.
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if the item is not an intent.
 pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
     Ok(EntityKey::new(
         text(item, &ENTITY_TYPE)?,
@@ -52,27 +55,29 @@ pub(crate) fn intent_owner(item: &Item) -> Result<EntityKey> {
 }
 
 /// The key of the intent to change a list.
-pub(crate) fn list_intent_key(subject: &Place, predicate: &str) -> Item {
+pub(crate) fn list_intent_key(subject: &ScopedKey, predicate: &str) -> Item {
     let parts = [subject.key.type_name(), subject.key.id(), predicate];
     let key = own_key(&subject.scope, parts);
-    Item::new().with(ID, LISTS_ID).with(SCOPE_TYPE_KEY, key)
+    Item::new()
+        .with(ID, LIST_CHANGES_ID)
+        .with(SCOPE_TYPE_KEY, key)
 }
 
-/// The intent to make a list this one.
-pub(crate) fn list_intent(list: &WantedList) -> Item {
+/// The intent to replace a list.
+pub(crate) fn list_intent(list: &TargetList) -> Item {
     let (subject, predicate) = (&list.subject, list.predicate.as_str());
-    let wanted = list.edges.iter().map(|edge| Value::M(note_of(edge)));
+    let wanted = list.edges.iter().map(|edge| Value::M(edge_record(edge)));
     list_intent_key(subject, predicate)
         .with(INTENT, list.intent.as_str())
         .with(SCOPE, subject.scope.as_str())
         .with(ENTITY_TYPE, subject.key.type_name())
         .with(ENTITY_ID, subject.key.id())
         .with(PREDICATE, predicate)
-        .with(WANTED, Value::L(wanted.collect()))
+        .with(TARGET, Value::L(wanted.collect()))
 }
 
-/// What is noted of an edge: all but what the edges of a list share.
-fn note_of(edge: &Edge) -> Item {
+/// An edge as recorded in an intent, without what the edges of a list have in common.
+fn edge_record(edge: &Edge) -> Item {
     let mut note = Item::new()
         .with("t", edge.object.type_name())
         .with("i", edge.object.id())
@@ -86,8 +91,8 @@ fn note_of(edge: &Edge) -> Item {
     note
 }
 
-/// The edge of a note.
-fn edge_of(note: &Item, subject: &EntityKey, predicate: &str) -> Option<Edge> {
+/// Decodes an edge recorded in an intent.
+fn decode_edge_record(note: &Item, subject: &EntityKey, predicate: &str) -> Option<Edge> {
     let attributes = note.get("a").and_then(Value::as_m).cloned();
     Some(Edge {
         subject: subject.clone(),
@@ -99,33 +104,33 @@ fn edge_of(note: &Item, subject: &EntityKey, predicate: &str) -> Option<Edge> {
     })
 }
 
-/// A list on its way to what it is to be: what an intent to change it wants.
-pub(crate) struct WantedList {
-    pub(crate) subject: Place,
+/// The target of a list change, as recorded in its intent.
+pub(crate) struct TargetList {
+    pub(crate) subject: ScopedKey,
     pub(crate) predicate: String,
-    /// What tells it from others of the same list.
+    /// The id of the intent.
     pub(crate) intent: String,
     pub(crate) edges: Vec<Edge>,
 }
 
-/// The list that an intent wants.
+/// Decodes the intent of a list change.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](crate::ErrorKind::InvalidField) when the item is no such intent.
-pub(crate) fn wanted_list(scope: &str, item: &Item) -> Result<WantedList> {
+/// [`InvalidField`](crate::ErrorKind::InvalidField) if the item is not such an intent.
+pub(crate) fn target_list(scope: &str, item: &Item) -> Result<TargetList> {
     let (subject, predicate) = (intent_owner(item)?, text(item, &PREDICATE)?);
-    let wanted = item.get(&WANTED).and_then(Value::as_l);
+    let wanted = item.get(&TARGET).and_then(Value::as_l);
     let edges = wanted.and_then(|wanted| {
         let edges = wanted
             .iter()
-            .map(|note| edge_of(note.as_m()?, &subject, predicate));
+            .map(|note| decode_edge_record(note.as_m()?, &subject, predicate));
         edges.collect::<Option<Vec<Edge>>>()
     });
-    Ok(WantedList {
-        edges: edges.ok_or_else(|| damaged(item, &WANTED))?,
+    Ok(TargetList {
+        edges: edges.ok_or_else(|| damaged(item, &TARGET))?,
         predicate: predicate.to_owned(),
         intent: text(item, &INTENT)?.to_owned(),
-        subject: Place::new(scope, subject)?,
+        subject: ScopedKey::new(scope, subject)?,
     })
 }

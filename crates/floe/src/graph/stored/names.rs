@@ -1,4 +1,4 @@
-//! The names of the attributes, and reading them.
+//! Attribute names, and decoding of attributes.
 
 use floe_store::expr::Path;
 use floe_store::{Item, Name, Value};
@@ -30,35 +30,35 @@ pub(crate) const SCOPE_INDEX_NAME: Name = Name::new_static("_scope_index_name");
 pub(crate) const INDEX_KEY: Name = Name::new_static("_index_key");
 pub(crate) const INDEX_NAME: Name = Name::new_static("_index_name");
 
-/// `v` of `_meta`: counts the changes of the attributes.
+/// `v` of `_meta`: the version of the attributes.
 pub(crate) const VERSION: Name = Name::new_static("v");
-/// `e` of `_meta`: counts the changes of the outgoing edges.
+/// `e` of `_meta`: the version of the outgoing edges.
 pub(crate) const EDGES: Name = Name::new_static("e");
 /// `in` of `_meta`: the number of incoming edges.
 pub(crate) const INCOMING: Name = Name::new_static("in");
-/// `held` of `_meta`: the number of incoming edges that refuse the deletion.
+/// `held` of `_meta`: the number of incoming edges that prevent the deletion.
 pub(crate) const HELD_BY: Name = Name::new_static("held");
-/// `leaving` of `_meta`: the deletion has begun.
-pub(crate) const LEAVING: Name = Name::new_static("leaving");
+/// `leaving` of `_meta`: the deletion has started.
+pub(crate) const DELETING: Name = Name::new_static("leaving");
 
-/// `busy` of `_meta`: a list of its edges is being changed in steps; it names the intent.
-pub(crate) const BUSY: Name = Name::new_static("busy");
-/// `behind` of `_meta`: its entries in the indexes are being brought up to date in steps.
-pub(crate) const BEHIND: Name = Name::new_static("behind");
+/// `busy` of `_meta`: the intent of the list change in progress.
+pub(crate) const LIST_CHANGE: Name = Name::new_static("busy");
+/// `behind` of `_meta`: the entity has pending index entries.
+pub(crate) const PENDING: Name = Name::new_static("behind");
 
-/// The partition in which states of indexes are.
+/// The partition of index states.
 pub(crate) const INDEXES_ID: &str = "_indexes";
 
-/// A part of `_meta`.
+/// The path of a part of `_meta`.
 pub(crate) fn meta(name: &Name) -> Path {
     Path::attribute(META).field(name.clone())
 }
 
-/// A text of an item.
+/// Returns a text attribute.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) when it is missing.
+/// [`InvalidField`](ErrorKind::InvalidField) if it is missing.
 pub(crate) fn text<'i>(item: &'i Item, name: &Name) -> Result<&'i str> {
     item.get(name)
         .and_then(Value::as_s)
@@ -67,12 +67,12 @@ pub(crate) fn text<'i>(item: &'i Item, name: &Name) -> Result<&'i str> {
 
 pub(super) fn damaged(item: &Item, name: &Name) -> Error {
     let keys = [ID, SCOPE_TYPE_KEY, SUBJECT_KEY, PREDICATE_KEY, UNIQUE_KEY];
-    let what = "a stored attribute of the graph is missing or of another type";
+    let what = "a stored attribute of the graph is missing or has another type";
     let message = format!("{what}: attribute={name} item={:?}", item.pick(&keys));
     Error::new(ErrorKind::InvalidField, message)
 }
 
-/// The attributes of an item that are not the graph's own.
+/// The attributes of an item, without reserved ones.
 pub(crate) fn attributes(item: &Item) -> Item {
     let attributes = item.iter().filter(|(name, _)| !name.starts_with('_'));
     attributes

@@ -1,12 +1,12 @@
-//! What several rows of one item have done with a field, taken together.
+//! Merges what several rows of one item did with a field.
 
 use crate::attribute::Invalid;
 use crate::error::Error;
 use crate::model::field::Change;
 use crate::model::report::FieldReport;
 
-/// Adds what a row has done with a field to what rows before it have done. A row sees what the rows before
-/// it have changed, so its value is the last word; whether the field is locked depends on all of them.
+/// Merges the report of a later row into those of earlier rows. A row contains the changes of earlier ones, so its value
+/// is final; whether the field is locked depends on all of them.
 pub(super) fn merge(fields: &mut Vec<FieldReport>, later: FieldReport) {
     let mut known = fields.iter_mut();
     let Some(earlier) = known.find(|field| field.attribute == later.attribute) else {
@@ -24,8 +24,9 @@ pub(super) fn merge(fields: &mut Vec<FieldReport>, later: FieldReport) {
             match first.checked_add(second) {
                 Ok(sum) => Change::Incremented(sum),
                 Err(_) => {
-                    let beyond = Invalid::new("the sum is out of range");
-                    earlier.value = Err(Error::invalid(earlier.model, earlier.field, &beyond));
+                    let out_of_range = Invalid::new("the sum is out of range");
+                    earlier.value =
+                        Err(Error::invalid(earlier.model, earlier.field, &out_of_range));
                     Change::Incremented(second)
                 }
             }

@@ -1,4 +1,4 @@
-//! Tests of what a session knows of the items that a body has touched.
+//! Tests of the record of the items that a body has used.
 
 use floe_store::Number;
 
@@ -21,7 +21,7 @@ fn item(id: i64, size: i64) -> Item {
     Thing { id, size }.to_item().unwrap()
 }
 
-fn size(change: Change, value: i64) -> Report {
+fn size(change: Change, value: i64) -> RowReport {
     let field = FieldReport {
         attribute: "size",
         is_read: false,
@@ -31,7 +31,7 @@ fn size(change: Change, value: i64) -> Report {
         model: "Thing",
         field: "size",
     };
-    Report {
+    RowReport {
         fields: vec![field],
         is_deleted: false,
     }
@@ -48,15 +48,15 @@ fn finish(session: &Session) -> Result<Vec<Entry>> {
     session.take::<ModelChanges>().finish()
 }
 
-async fn find(items: Items<'_>, id: i64, stored: Option<Item>) -> Result<Known> {
+async fn find(items: Items<'_>, id: i64, stored: Option<Item>) -> Result<ItemState> {
     match items.reserve(Thing::SCHEMA, &key(id)).await? {
-        Ok(reservation) => Ok(reservation.settle(stored)),
+        Ok(reservation) => Ok(reservation.fill(stored)),
         Err(known) => Ok(known),
     }
 }
 
 #[tokio::test]
-async fn items_are_found_again_however_many_there_are() {
+async fn items_used_before_are_found_in_small_and_large_sessions() {
     let session = Session::default();
     let items = items(&session, false);
     for id in 0..40 {
@@ -69,7 +69,7 @@ async fn items_are_found_again_however_many_there_are() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_given_up_can_be_made_again() {
+async fn abandoned_read_can_be_repeated() {
     let session = Session::default();
     let items = items(&session, false);
     for id in 0..40 {
@@ -86,20 +86,20 @@ async fn a_read_that_is_given_up_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn what_is_got_again_has_all_changes() {
+async fn repeated_read_returns_all_changes() {
     let session = Session::default();
     let items = items(&session, true);
     let known = find(items, 1, Some(item(1, 5))).await.unwrap();
-    let seen = items.hand_out(known.slot);
-    items.hand_in(
+    let seen = items.row_created(known.slot);
+    items.row_dropped(
         known.slot,
         seen,
         size(Change::Incremented(Number::from(2)), 7),
     );
     let known = find(items, 1, None).await.unwrap();
     assert_eq!(known.item, Some(item(1, 7)));
-    let seen = items.hand_out(known.slot);
-    items.hand_in(
+    let seen = items.row_created(known.slot);
+    items.row_dropped(
         known.slot,
         seen,
         size(Change::Incremented(Number::from(3)), 10),
@@ -116,29 +116,29 @@ async fn what_is_got_again_has_all_changes() {
 }
 
 #[tokio::test]
-async fn two_rows_held_at_once_cannot_both_change_the_item() {
+async fn two_live_rows_cannot_both_change_the_item() {
     let session = Session::default();
     let items = items(&session, true);
     let slot = find(items, 1, Some(item(1, 5))).await.unwrap().slot;
-    let (first, second) = (items.hand_out(slot), items.hand_out(slot));
-    items.hand_in(slot, first, size(Change::Written, 6));
-    items.hand_in(slot, second, size(Change::Written, 6));
+    let (first, second) = (items.row_created(slot), items.row_created(slot));
+    items.row_dropped(slot, first, size(Change::Written, 6));
+    items.row_dropped(slot, second, size(Change::Written, 6));
     assert_eq!(finish(&session).unwrap_err().kind(), ErrorKind::InvalidUse);
 }
 
 #[tokio::test]
-async fn one_of_two_rows_held_at_once_can_change_the_item() {
+async fn one_of_two_live_rows_can_change_the_item() {
     let session = Session::default();
     let items = items(&session, true);
     let slot = find(items, 1, Some(item(1, 5))).await.unwrap().slot;
-    let (first, second) = (items.hand_out(slot), items.hand_out(slot));
-    items.hand_in(slot, first, size(Change::Written, 6));
-    items.hand_in(slot, second, Report::default());
+    let (first, second) = (items.row_created(slot), items.row_created(slot));
+    items.row_dropped(slot, first, size(Change::Written, 6));
+    items.row_dropped(slot, second, RowReport::default());
     assert_eq!(finish(&session).unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn who_asks_for_an_item_that_is_being_read_waits() {
+async fn concurrent_read_of_the_same_item_waits() {
     let session = Session::default();
     let items = items(&session, true);
     let reading = items
@@ -149,21 +149,21 @@ async fn who_asks_for_an_item_that_is_being_read_waits() {
         .unwrap();
     let read = async {
         tokio::task::yield_now().await;
-        reading.settle(Some(item(1, 5)))
+        reading.fill(Some(item(1, 5)))
     };
     let (known, _) = tokio::join!(find(items, 1, None), read);
     assert_eq!(known.unwrap().item, Some(item(1, 5)));
 }
 
 #[tokio::test]
-async fn nothing_can_be_touched_once_the_run_has_ended() {
+async fn items_cannot_be_used_after_the_body_has_ended() {
     let session = Session::default();
     let items = items(&session, false);
     assert!(finish(&session).unwrap().is_empty());
     let error = find(items, 1, None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     let error = items
-        .enter_new(Thing::SCHEMA, &key(1), item(1, 1))
+        .record_new(Thing::SCHEMA, &key(1), item(1, 1))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
 }

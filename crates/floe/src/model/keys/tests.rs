@@ -328,7 +328,7 @@ fn damaged_keys_are_refused() {
     let schema = schema(ROUND_AND_LAP);
     let item = |sort: &str| Item::new().with("_id", "x").with("_sk", sort);
     let read = |item: &Item| component(&schema, item, "round").unwrap_err().to_string();
-    let reason = "the stored key is not one of this model: model=RaceResult field=round";
+    let reason = "the stored key does not belong to this model: model=RaceResult field=round";
     let round = ordered_number(&Number::from(1));
     for sort in [
         "",

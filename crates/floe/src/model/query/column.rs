@@ -1,4 +1,4 @@
-//! The fields of a model as they stand in conditions: what can be asked of each, by its type.
+//! Columns: the fields of a model in conditions, with the comparisons that their types allow.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -8,12 +8,12 @@ use std::marker::PhantomData;
 use floe_store::Value;
 use floe_store::expr::KeyOp;
 
-use super::predicate::{Ask, Predicate, Term};
+use super::predicate::{Comparison, Predicate, Term};
 use crate::attribute::{Attribute, Element, FieldKind, Invalid};
 use crate::error::{Error, Result};
 use crate::model::field::Rules;
 
-/// A field of a model in a condition. The derive makes one for each field and hands them to the closures of
+/// A field of a model in a condition. The derive creates one for each field and passes them to the closures of
 /// [`query`](crate::Tx::query) and `filter`.
 ///
 /// ```
@@ -46,10 +46,10 @@ impl<M, T> fmt::Debug for Column<M, T> {
     }
 }
 
-/// What a column can be compared with: its own type, `&str` for text, and what is inside of an `Option`.
+/// A value that a column can be compared with: of its own type, `&str` for text, or the content of an `Option`.
 #[diagnostic::on_unimplemented(message = "a field of type `{T}` cannot be compared with `{Self}`")]
 pub trait Operand<T> {
-    /// The value of the column's type.
+    /// Converts it to the column's type.
     fn into_operand(self) -> T;
 }
 
@@ -91,51 +91,51 @@ impl<M, T> Column<M, T> {
         Self { rules, model }
     }
 
-    /// The field is equal to this; a field that may be absent and `None`: it is.
+    /// The field is equal to this value; for `None`: the field is absent.
     pub fn eq(&self, value: impl Operand<T>) -> Predicate<M> {
         let value = value.into_operand();
         let allowed = self.rules.validate(&value).map(drop);
-        let ask = self.encode(&value).map(Ask::Eq);
-        self.ask_allowed(ask, allowed)
+        let comparison = self.encode(&value).map(Comparison::Eq);
+        self.checked_term(comparison, allowed)
     }
 
-    /// The field is not equal to this, or is absent; for `None`: it is there.
+    /// The field is not equal to this value, or absent; for `None`: the field exists.
     pub fn ne(&self, value: impl Operand<T>) -> Predicate<M> {
-        self.ask(self.encode(&value.into_operand()).map(Ask::Ne))
+        self.term(self.encode(&value.into_operand()).map(Comparison::Ne))
     }
 
-    /// The field is equal to one of these.
+    /// The field is equal to one of these values.
     pub fn one_of<O: Operand<T>>(&self, values: impl IntoIterator<Item = O>) -> Predicate<M> {
         let values = values.into_iter().map(|value| self.present(value));
-        let ask = match values.collect::<Result<Vec<_>>>() {
+        let comparison = match values.collect::<Result<Vec<_>>>() {
             Ok(values) if values.is_empty() => {
                 Err(self.invalid("there is no value to compare with"))
             }
-            values => values.map(Ask::OneOf),
+            values => values.map(Comparison::OneOf),
         };
-        self.ask(ask)
+        self.term(comparison)
     }
 
-    /// The attribute is there.
+    /// The attribute exists.
     pub fn exists(&self) -> Predicate<M> {
-        self.ask(Ok(Ask::Ne(None)))
+        self.term(Ok(Comparison::Ne(None)))
     }
 
     /// The attribute is absent.
     pub fn not_exists(&self) -> Predicate<M> {
-        self.ask(Ok(Ask::Eq(None)))
+        self.term(Ok(Comparison::Eq(None)))
     }
 
-    fn ask(&self, ask: Result<Ask>) -> Predicate<M> {
-        self.ask_allowed(ask, Ok(()))
+    fn term(&self, comparison: Result<Comparison>) -> Predicate<M> {
+        self.checked_term(comparison, Ok(()))
     }
 
-    fn ask_allowed(&self, ask: Result<Ask>, allowed: Result<()>) -> Predicate<M> {
-        Predicate::term(ask.map(|ask| Term {
+    fn checked_term(&self, comparison: Result<Comparison>, allowed: Result<()>) -> Predicate<M> {
+        Predicate::term(comparison.map(|comparison| Term {
             model: self.rules.model,
             field: self.rules.field,
             attribute: self.rules.attribute,
-            ask,
+            comparison,
             allowed,
         }))
     }
@@ -148,7 +148,7 @@ impl<M, T> Column<M, T> {
         self.rules.invalid(&Invalid::new(reason))
     }
 
-    /// A value to compare with, which cannot be absent.
+    /// Encodes a value to compare with, which must not be absent.
     fn present(&self, value: impl Operand<T>) -> Result<Value> {
         let value = self.encode(&value.into_operand())?;
         value.ok_or_else(|| self.invalid("the value to compare with is absent"))
@@ -156,34 +156,34 @@ impl<M, T> Column<M, T> {
 }
 
 impl<M, T: Attribute> Column<M, T> {
-    /// The field is less than this.
+    /// The field is less than this value.
     pub fn lt(&self, value: impl Operand<T>) -> Predicate<M> {
         self.range(self.present(value).map(KeyOp::Lt))
     }
 
-    /// The field is at most this.
+    /// The field is at most this value.
     pub fn le(&self, value: impl Operand<T>) -> Predicate<M> {
         self.range(self.present(value).map(KeyOp::Le))
     }
 
-    /// The field is greater than this.
+    /// The field is greater than this value.
     pub fn gt(&self, value: impl Operand<T>) -> Predicate<M> {
         self.range(self.present(value).map(KeyOp::Gt))
     }
 
-    /// The field is at least this.
+    /// The field is at least this value.
     pub fn ge(&self, value: impl Operand<T>) -> Predicate<M> {
         self.range(self.present(value).map(KeyOp::Ge))
     }
 
-    /// The field is at least the first and at most the second.
+    /// The field is at least `low` and at most `high`.
     pub fn between(&self, low: impl Operand<T>, high: impl Operand<T>) -> Predicate<M> {
         let bounds = self.present(low).and_then(|low| {
             let high = self.present(high)?;
             match low.compare(&high) {
-                Some(std::cmp::Ordering::Greater) | None => {
-                    Err(self.invalid(format!("the bounds are crossed: low={low:?} high={high:?}")))
-                }
+                Some(std::cmp::Ordering::Greater) | None => Err(self.invalid(format!(
+                    "the bounds are reversed: low={low:?} high={high:?}"
+                ))),
                 Some(_) => Ok(KeyOp::Between(low, high)),
             }
         });
@@ -197,22 +197,22 @@ impl<M, T: Attribute> Column<M, T> {
                 "only text, numbers and bytes have an order in the store"
             );
         }
-        self.ask(op.map(Ask::Range))
+        self.term(op.map(Comparison::Range))
     }
 }
 
 macro_rules! text_columns {
     ($($type:ty)*) => {$(
         impl<M> Column<M, $type> {
-            /// The text begins with this.
+            /// The text begins with this prefix.
             pub fn starts_with(&self, prefix: &str) -> Predicate<M> {
                 let op = KeyOp::BeginsWith(Value::from(prefix));
-                self.ask(Ok(Ask::Range(op)))
+                self.term(Ok(Comparison::Range(op)))
             }
 
-            /// The text has this in it.
+            /// The text contains this part.
             pub fn contains(&self, part: &str) -> Predicate<M> {
-                self.ask(Ok(Ask::Contains(Value::from(part))))
+                self.term(Ok(Comparison::Contains(Value::from(part))))
             }
         }
     )*};
@@ -223,11 +223,11 @@ text_columns!(String Option<String>);
 macro_rules! collection_columns {
     ($($type:ty where T: $bound:path $(, $other:path)?;)*) => {$(
         impl<M, T: $bound $(+ $other)?> Column<M, $type> {
-            /// One of the elements is this.
+            /// The collection contains this element.
             pub fn contains(&self, element: impl Operand<T>) -> Predicate<M> {
                 let value = element.into_operand().to_value();
                 let value = value.map_err(|invalid| self.rules.invalid(&invalid));
-                self.ask(value.map(|value| Ask::Contains(value.unwrap_or(Value::Null))))
+                self.term(value.map(|value| Comparison::Contains(value.unwrap_or(Value::Null))))
             }
         }
     )*};

@@ -1,4 +1,4 @@
-//! Conditions on the fields of a model, and what becomes of them in a request.
+//! Predicates on the fields of a model, and their conversion to conditions of a request.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use floe_store::{Name, Value};
 
 use crate::error::{Error, Result};
 
-/// What must hold of an item, made from the [columns](super::Column) of its model.
+/// A condition on an item, built from the [columns](super::Column) of its model.
 #[must_use]
 pub struct Predicate<M> {
     pub(super) node: Node,
@@ -21,29 +21,29 @@ pub(super) enum Node {
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
     Not(Box<Node>),
-    /// A value that has no form in the store. It is told when the predicate is used.
+    /// A value that cannot be stored. The error is returned when the predicate is used.
     Invalid(Error),
 }
 
-/// What is asked of one field.
+/// A comparison of one field.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) model: &'static str,
     pub(super) field: &'static str,
     pub(super) attribute: &'static str,
-    pub(super) ask: Ask,
-    /// Whether a field of the model could have the value: asked of keys alone.
+    pub(super) comparison: Comparison,
+    /// Whether the constraints of the field allow the value. Checked for keys only.
     pub(super) allowed: Result<()>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ask {
+pub(super) enum Comparison {
     /// Equal; absent where `None`.
     Eq(Option<Value>),
     Ne(Option<Value>),
     OneOf(Vec<Value>),
     Contains(Value),
-    /// By order or prefix, as a key can be asked too.
+    /// By order or prefix, which keys support too.
     Range(KeyOp),
 }
 
@@ -72,12 +72,12 @@ impl<M> Predicate<M> {
         })
     }
 
-    /// Both hold.
+    /// Both conditions hold.
     pub fn and(self, other: Self) -> Self {
         Self::of(Node::And(Box::new(self.node), Box::new(other.node)))
     }
 
-    /// One of them holds, or both.
+    /// At least one of the conditions holds.
     pub fn or(self, other: Self) -> Self {
         Self::of(Node::Or(Box::new(self.node), Box::new(other.node)))
     }
@@ -86,14 +86,14 @@ impl<M> Predicate<M> {
 impl<M> std::ops::Not for Predicate<M> {
     type Output = Self;
 
-    /// It does not hold.
+    /// The condition does not hold.
     fn not(self) -> Self {
         Self::of(Node::Not(Box::new(self.node)))
     }
 }
 
 impl Node {
-    /// The condition to send, once each term has been looked at.
+    /// Converts it to a condition, after checking each term.
     pub(super) fn condition(self, check: &impl Fn(&Term) -> Result<()>) -> Result<Condition> {
         Ok(match self {
             Self::Invalid(error) => return Err(error),
@@ -111,20 +111,20 @@ impl Node {
 impl Term {
     fn condition(self) -> Condition {
         let path = Path::attribute(Name::from(self.attribute));
-        match self.ask {
-            Ask::Eq(Some(value)) => Condition::eq(path, value),
-            Ask::Eq(None) => Condition::attribute_not_exists(path),
-            Ask::Ne(Some(value)) => Condition::ne(path, value),
-            Ask::Ne(None) => Condition::attribute_exists(path),
-            Ask::OneOf(values) => Condition::is_in(path, values),
-            Ask::Contains(value) => Condition::contains(path, value),
-            Ask::Range(KeyOp::Eq(value)) => Condition::eq(path, value),
-            Ask::Range(KeyOp::Lt(value)) => Condition::lt(path, value),
-            Ask::Range(KeyOp::Le(value)) => Condition::le(path, value),
-            Ask::Range(KeyOp::Gt(value)) => Condition::gt(path, value),
-            Ask::Range(KeyOp::Ge(value)) => Condition::ge(path, value),
-            Ask::Range(KeyOp::Between(low, high)) => Condition::between(path, low, high),
-            Ask::Range(KeyOp::BeginsWith(value)) => Condition::begins_with(path, value),
+        match self.comparison {
+            Comparison::Eq(Some(value)) => Condition::eq(path, value),
+            Comparison::Eq(None) => Condition::attribute_not_exists(path),
+            Comparison::Ne(Some(value)) => Condition::ne(path, value),
+            Comparison::Ne(None) => Condition::attribute_exists(path),
+            Comparison::OneOf(values) => Condition::is_in(path, values),
+            Comparison::Contains(value) => Condition::contains(path, value),
+            Comparison::Range(KeyOp::Eq(value)) => Condition::eq(path, value),
+            Comparison::Range(KeyOp::Lt(value)) => Condition::lt(path, value),
+            Comparison::Range(KeyOp::Le(value)) => Condition::le(path, value),
+            Comparison::Range(KeyOp::Gt(value)) => Condition::gt(path, value),
+            Comparison::Range(KeyOp::Ge(value)) => Condition::ge(path, value),
+            Comparison::Range(KeyOp::Between(low, high)) => Condition::between(path, low, high),
+            Comparison::Range(KeyOp::BeginsWith(value)) => Condition::begins_with(path, value),
         }
     }
 }

@@ -1,16 +1,15 @@
-//! From conditions on key fields to the range of keys that a query reads.
+//! Turns conditions on key fields into the range of keys that a query reads.
 //!
-//! In an index, every field of the key is an attribute of its own and the store takes the conditions as they
-//! are. In the table itself the fields of the sort key are joined in one text, `_sk`, and a condition on one
-//! of them becomes a range of texts: NUL, which stands between the parts, is less than every character
-//! of a part, so the order of the texts is the order of their parts. A store takes one condition on `_sk`, so
-//! the ends of some ranges are one key too wide; what is there is left out by [`Bounds::has`].
+//! In an index, every key field is a separate attribute, and the conditions are sent unchanged. In the table itself the
+//! fields of the sort key are joined in one text, `_sk`, and a condition on one of them becomes a range of texts. The
+//! separator NUL is less than every character of a part, so the texts sort like their parts. A store accepts only one
+//! condition on `_sk`, so the ends of some ranges are one key too wide; [`Bounds::contains`] removes these keys.
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::limits::SORT_KEY_BYTES_MAX;
 use floe_store::{Item, Value};
 
-use super::predicate::{Ask, Node, Term};
+use super::predicate::{Comparison, Node, Term};
 use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 use crate::model::keys::{encode_id, is_ordered, sort_fields, sort_text};
@@ -18,53 +17,53 @@ use crate::model::schema::{
     FieldKind, FieldSchema, IndexSchema, PARTITION_ATTRIBUTE, SORT_ATTRIBUTE, Schema,
 };
 
-/// Ends every part of a sort key but the last. No part contains it.
+/// Separates the parts of a sort key. No part contains it.
 const SEPARATOR: char = '\0';
-/// The first text behind all that begin with a part and its separator.
-const BEHIND: &str = "\u{1}";
+/// Follows all texts that begin with a part and its separator.
+const AFTER: &str = "\u{1}";
 
 /// The keys that a query reads.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) condition: KeyCondition,
-    /// Where the condition is wider than what was asked for.
+    /// The exact range, if the condition is wider.
     pub(super) bounds: Option<Bounds>,
 }
 
 /// The range of one part of a sort key.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// What stands before the part.
-    lead: String,
-    /// What is asked of the part, by its text.
-    ask: KeyOp,
+    /// The text before the part.
+    prefix: String,
+    /// The comparison with the text of the part.
+    comparison: KeyOp,
 }
 
 impl Bounds {
-    /// Whether the key of an item is within the range.
-    pub(super) fn has(&self, item: &Item) -> bool {
+    /// Whether the range contains the key of an item.
+    pub(super) fn contains(&self, item: &Item) -> bool {
         let text = item.get(SORT_ATTRIBUTE).and_then(Value::as_s);
-        let rest = text.and_then(|text| text.strip_prefix(self.lead.as_str()));
+        let rest = text.and_then(|text| text.strip_prefix(self.prefix.as_str()));
         let Some(part) = rest.and_then(|rest| rest.split(SEPARATOR).next()) else {
             return false;
         };
-        match &self.ask {
+        match &self.comparison {
             KeyOp::Eq(value) => part == text_of(value),
             KeyOp::Lt(end) => part < text_of(end),
             KeyOp::Le(end) => part <= text_of(end),
             KeyOp::Gt(end) => part > text_of(end),
             KeyOp::Ge(end) => part >= text_of(end),
             KeyOp::Between(low, high) => text_of(low) <= part && part <= text_of(high),
-            KeyOp::BeginsWith(prefix) => part.starts_with(text_of(prefix)),
+            KeyOp::BeginsWith(start) => part.starts_with(text_of(start)),
         }
     }
 }
 
-/// The range of a predicate: comparisons of key fields, joined by `and`.
+/// Returns the range of a predicate: comparisons of key fields, joined by `and`.
 ///
 /// # Errors
 ///
-/// [`InvalidUse`](crate::ErrorKind::InvalidUse) when it asks what the key cannot answer, with what it can.
+/// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the key does not support the condition. The message names its fields.
 pub(super) fn range(
     schema: &'static Schema,
     index: Option<&'static IndexSchema>,
@@ -77,16 +76,18 @@ pub(super) fn range(
     };
     terms.add(key)?;
     let range = match index {
-        Some(index) => terms.of_index(index)?,
-        None => terms.of_table()?,
+        Some(index) => terms.index_range(index)?,
+        None => terms.table_range()?,
     };
     match terms.terms.first() {
-        Some(term) => Err(terms.misfit(term, "the key has no place for this condition")),
+        Some(term) => {
+            Err(terms.invalid_term(term, "the condition is not on a leading field of the key"))
+        }
         None => Ok(range),
     }
 }
 
-/// The terms of a predicate that are not yet in the range.
+/// The terms of a predicate that are not part of the range yet.
 struct Terms {
     schema: &'static Schema,
     index: Option<&'static IndexSchema>,
@@ -102,15 +103,15 @@ impl Terms {
                 self.add(*other)
             }
             Node::Term(term) if self.terms.iter().any(|other| other.field == term.field) => {
-                let what = "a field of the key has two conditions; take `between`";
-                Err(self.misfit(&term, what))
+                let what = "a key field has two conditions; use `between`";
+                Err(self.invalid_term(&term, what))
             }
             Node::Term(term) => {
                 self.terms.push(*term);
                 Ok(())
             }
             Node::Or(..) | Node::Not(_) => Err(Error::invalid_use(format!(
-                "a key is found by comparisons joined by `and`; put the rest into `filter`: \
+                "a key condition is a list of comparisons joined by `and`; move the rest to `filter`: \
                  model={}",
                 self.schema.model
             ))),
@@ -122,16 +123,17 @@ impl Terms {
         Some(self.terms.remove(at))
     }
 
-    /// The value that a field is asked to be equal to, if it is.
+    /// Removes the equality on a field, and returns its value.
     fn take_equal(&mut self, field: &str) -> Result<Option<Value>> {
-        let is_equal = |term: &Term| term.field == field && matches!(term.ask, Ask::Eq(Some(_)));
+        let is_equal =
+            |term: &Term| term.field == field && matches!(term.comparison, Comparison::Eq(Some(_)));
         let Some(at) = self.terms.iter().position(is_equal) else {
             return Ok(None);
         };
         let term = self.terms.remove(at);
         term.allowed?;
-        match term.ask {
-            Ask::Eq(value) => Ok(value),
+        match term.comparison {
+            Comparison::Eq(value) => Ok(value),
             _ => Ok(None),
         }
     }
@@ -141,7 +143,7 @@ impl Terms {
         value.ok_or_else(|| self.missing(field))
     }
 
-    fn of_index(&mut self, index: &'static IndexSchema) -> Result<Range> {
+    fn index_range(&mut self, index: &'static IndexSchema) -> Result<Range> {
         let schema = self.schema;
         let attribute = |name: &str| schema.field(name).map_or("", |field| field.attribute);
         let mut terms = Vec::new();
@@ -166,7 +168,7 @@ impl Terms {
         })
     }
 
-    fn of_table(&mut self) -> Result<Range> {
+    fn table_range(&mut self) -> Result<Range> {
         let schema = self.schema;
         let mut values = Vec::new();
         for field in schema.partition() {
@@ -186,35 +188,35 @@ impl Terms {
         Ok(Range { condition, bounds })
     }
 
-    /// What is asked of `_sk`.
+    /// The condition on `_sk`.
     fn sort_range(&mut self) -> Result<(Option<KeyOp>, Option<Bounds>)> {
         let schema = self.schema;
         let fields = sort_fields(schema);
-        let mut lead: String = schema.sort_constant.into_iter().collect();
+        let mut prefix: String = schema.sort_constant.into_iter().collect();
         let mut has_parts = schema.sort_constant.is_some();
         for (at, field) in fields.iter().enumerate() {
             if has_parts {
-                lead.push(SEPARATOR);
+                prefix.push(SEPARATOR);
             }
             if let Some(value) = self.take_equal(field.name)? {
-                lead += &self.text(field, &value)?;
+                prefix += &self.text(field, &value)?;
                 has_parts = true;
                 continue;
             }
             let Some(term) = self.take(field.name) else {
-                let all = (!lead.is_empty()).then(|| KeyOp::BeginsWith(Value::from(lead)));
+                let all = (!prefix.is_empty()).then(|| KeyOp::BeginsWith(Value::from(prefix)));
                 return Ok((all, None));
             };
             let is_last = at + 1 == fields.len();
             let bounds = Bounds {
-                ask: self.text_ask(field, &term)?,
-                lead,
+                comparison: self.text_comparison(field, &term)?,
+                prefix,
             };
             let op = bounds.key_op(is_last);
             self.check_length(&term, &op)?;
             return Ok((Some(op).filter(|op| !is_everything(op)), Some(bounds)));
         }
-        let op = has_parts.then(|| KeyOp::Eq(Value::from(lead)));
+        let op = has_parts.then(|| KeyOp::Eq(Value::from(prefix)));
         Ok((op, None))
     }
 
@@ -223,15 +225,15 @@ impl Terms {
         text.map_err(|invalid| Error::invalid(self.schema.model, field.name, &invalid))
     }
 
-    fn text_ask(&self, field: &FieldSchema, term: &Term) -> Result<KeyOp> {
+    fn text_comparison(&self, field: &FieldSchema, term: &Term) -> Result<KeyOp> {
         let is_ordered = match field.kind {
             FieldKind::Text => true,
             FieldKind::Number => is_ordered(self.schema),
             FieldKind::Bytes | FieldKind::Other => false,
         };
         if !is_ordered {
-            let what = "the stored text of this field has another order than its values";
-            return Err(self.misfit(term, what));
+            let what = "the stored text of this field does not sort like its values";
+            return Err(self.invalid_term(term, what));
         }
         map_values(self.key_op(term)?, |value| {
             Ok(Value::from(self.text(field, value)?))
@@ -239,16 +241,19 @@ impl Terms {
     }
 
     fn key_op<'t>(&self, term: &'t Term) -> Result<&'t KeyOp> {
-        match &term.ask {
-            Ask::Range(op) => Ok(op),
-            Ask::Eq(_) | Ask::Ne(_) | Ask::OneOf(_) | Ask::Contains(_) => {
-                let what = "a key is found by equality, order and prefix; put this into `filter`";
-                Err(self.misfit(term, what))
+        match &term.comparison {
+            Comparison::Range(op) => Ok(op),
+            Comparison::Eq(_)
+            | Comparison::Ne(_)
+            | Comparison::OneOf(_)
+            | Comparison::Contains(_) => {
+                let what = "a key condition supports only equality, order and prefix; move this condition to `filter`";
+                Err(self.invalid_term(term, what))
             }
         }
     }
 
-    /// The ends of a range are keys themselves, with a character more at most.
+    /// Checks the length of the ends of a range, which are keys with at most one more character.
     fn check_length(&self, term: &Term, op: &KeyOp) -> Result<()> {
         let bytes = op.values().map(|end| text_of(end).len()).max().unwrap_or(0);
         if bytes <= SORT_KEY_BYTES_MAX {
@@ -263,27 +268,27 @@ impl Terms {
     }
 
     fn missing(&self, field: &str) -> Error {
-        let (place, fields) = self.keys();
+        let (source, fields) = self.keys();
         Error::invalid_use(format!(
-            "a query needs `eq` on every field of the partition key: model={} {place} \
+            "a query needs `eq` on every field of the partition key: model={} {source} \
              missing={field}{fields}",
             self.schema.model
         ))
     }
 
-    fn misfit(&self, term: &Term, what: &str) -> Error {
-        let (place, fields) = self.keys();
+    fn invalid_term(&self, term: &Term, what: &str) -> Error {
+        let (source, fields) = self.keys();
         Error::invalid_use(format!(
-            "{what}: model={} {place} field={}{fields}",
+            "{what}: model={} {source} field={}{fields}",
             term.model, term.field
         ))
     }
 
-    /// The key that is asked, for errors; and its fields with the indexes that have others.
+    /// The table or index for errors; and its key fields with the indexes of the model.
     fn keys(&self) -> (String, String) {
         let schema = self.schema;
 
-        let (place, key, sort) = match self.index {
+        let (source, key, sort) = match self.index {
             Some(index) => (
                 format!("index={}", index.name),
                 index.key.to_vec(),
@@ -295,44 +300,44 @@ impl Terms {
                 names(sort_fields(schema)),
             ),
         };
-        let others: Vec<&str> = schema.indexes.iter().map(|index| index.name).collect();
+        let indexes: Vec<&str> = schema.indexes.iter().map(|index| index.name).collect();
         let mut fields = format!(" key={}", key.join(","));
-        for (name, names) in [("sort_key", sort), ("indexes", others)] {
+        for (name, names) in [("sort_key", sort), ("indexes", indexes)] {
             if !names.is_empty() {
                 fields += &format!(" {name}={}", names.join(","));
             }
         }
-        (place, fields)
+        (source, fields)
     }
 }
 
 impl Bounds {
-    /// The one condition on `_sk` that has the range in it. A key goes on behind a part that is not the last
-    /// one, so no key is equal to the end of such a range.
+    /// The single condition on `_sk` that covers the range. A part that is not the last one is followed by more text, so
+    /// no key is equal to the end of such a range.
     fn key_op(&self, is_last: bool) -> KeyOp {
-        let at = |text: &Value| Value::from(format!("{}{}", self.lead, text_of(text)));
-        let behind = |text: &Value| {
-            let end = if is_last { "" } else { BEHIND };
-            Value::from(format!("{}{}{end}", self.lead, text_of(text)))
+        let at = |text: &Value| Value::from(format!("{}{}", self.prefix, text_of(text)));
+        let after = |text: &Value| {
+            let end = if is_last { "" } else { AFTER };
+            Value::from(format!("{}{}{end}", self.prefix, text_of(text)))
         };
-        let op = match &self.ask {
+        let op = match &self.comparison {
             KeyOp::Eq(value) => KeyOp::Eq(at(value)),
             KeyOp::Lt(end) => KeyOp::Lt(at(end)),
-            KeyOp::Le(end) => KeyOp::Le(behind(end)),
-            KeyOp::Gt(end) => KeyOp::Gt(behind(end)),
+            KeyOp::Le(end) => KeyOp::Le(after(end)),
+            KeyOp::Gt(end) => KeyOp::Gt(after(end)),
             KeyOp::Ge(end) => KeyOp::Ge(at(end)),
-            KeyOp::Between(low, high) => KeyOp::Between(at(low), behind(high)),
-            KeyOp::BeginsWith(prefix) => KeyOp::BeginsWith(at(prefix)),
+            KeyOp::Between(low, high) => KeyOp::Between(at(low), after(high)),
+            KeyOp::BeginsWith(start) => KeyOp::BeginsWith(at(start)),
         };
-        let Some(before) = self.lead.strip_suffix(SEPARATOR) else {
+        let Some(before) = self.prefix.strip_suffix(SEPARATOR) else {
             return op;
         };
         match op {
             KeyOp::Lt(high) | KeyOp::Le(high) => {
-                KeyOp::Between(Value::from(self.lead.as_str()), high)
+                KeyOp::Between(Value::from(self.prefix.as_str()), high)
             }
             KeyOp::Gt(low) | KeyOp::Ge(low) => {
-                KeyOp::Between(low, Value::from(format!("{before}{BEHIND}")))
+                KeyOp::Between(low, Value::from(format!("{before}{AFTER}")))
             }
             op => op,
         }
@@ -361,7 +366,7 @@ fn map_values(op: &KeyOp, to: impl Fn(&Value) -> Result<Value>) -> Result<KeyOp>
     })
 }
 
-/// Whether the condition holds of every key. A store takes no empty text as a key, not even to compare with.
+/// Whether the condition holds for every key. A store rejects empty text in a key condition.
 fn is_everything(op: &KeyOp) -> bool {
     let is_from = matches!(op, KeyOp::Gt(_) | KeyOp::Ge(_) | KeyOp::BeginsWith(_));
     is_from && op.values().all(|value| value.as_s() == Some(""))

@@ -1,4 +1,4 @@
-//! Reading what a query or a scan has found, request by request.
+//! Reads the results of a query or scan, request by request.
 
 use std::collections::VecDeque;
 
@@ -16,49 +16,49 @@ use crate::model::schema::{
 };
 use crate::request::{Budget, ItemRequest, batch_get, repeat};
 
-/// With a filter, so many times the wanted items are read at once: nobody knows how many of them pass.
+/// With a filter, a request reads this multiple of the wanted items, because an unknown part of them matches.
 const FILTERED_FACTOR: usize = 10;
-/// And at least so many.
+/// With a filter, minimum items per request.
 const FILTERED_ITEMS_MIN: usize = 100;
 
-/// What is read, settled before the first request.
+/// What to read, fixed before the first request.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct ReadPlan {
     pub(super) schema: &'static Schema,
     pub(super) index: Option<&'static IndexSchema>,
     /// The keys to read; all, in a scan.
     pub(super) range: Option<Range>,
-    /// What the caller wants of the items besides.
+    /// The caller's filter.
     pub(super) filter: Option<Condition>,
     pub(super) forward: bool,
     pub(super) consistent: bool,
     pub(super) segment: Option<Segment>,
 }
 
-/// Reads on from where it is.
+/// Reads page by page.
 pub(super) struct Reader {
     pub(super) db: Db,
-    pub(super) plan: Plan,
-    /// Behind which key the next request begins.
+    pub(super) plan: ReadPlan,
+    /// The key after which the next request starts.
     pub(super) start: Option<Item>,
-    /// Nothing is left to be asked for.
+    /// Whether there are no more pages.
     pub(super) is_done: bool,
-    /// Items that were read and not yet taken.
+    /// Items that were read and not yet returned.
     pub(super) found: VecDeque<Item>,
-    /// How often a page is asked for.
+    /// The retry budget of a page.
     pub(super) budget: Budget,
 }
 
 impl Reader {
-    /// Makes one request more. At most `wanted` items are of use.
+    /// Reads the next page. At most `wanted` items are needed.
     pub(super) async fn fetch(&mut self, wanted: Option<usize>) -> Result<()> {
         let now = self.db.engine().now();
         let page = self.page(now, wanted).await?;
         self.is_done = page.last_key.is_none();
         self.start = page.last_key;
         let mut items = page.items;
-        items.retain(|item| self.plan.is_wanted(item, now));
-        if !self.plan.is_whole() {
+        items.retain(|item| self.plan.matches(item, now));
+        if !self.plan.has_whole_items() {
             items = self.complete(items, now).await?;
         }
         self.found.extend(items);
@@ -71,8 +71,8 @@ impl Reader {
         Ok(repeat(db, self.budget, request).await?)
     }
 
-    /// The whole items of index entries that hold only a part of them. What has changed since it was in the
-    /// index is left out, unless it still belongs there.
+    /// Reads the whole items of partial index entries. Items that changed since the index entry was written are skipped,
+    /// unless they still belong to it.
     async fn complete(&self, entries: Vec<Item>, now: Timestamp) -> Result<Vec<Item>> {
         let plan = &self.plan;
         let mut whole = Vec::with_capacity(entries.len());
@@ -88,7 +88,7 @@ impl Reader {
             let items = batch_get(&self.db, &requests).await?;
             for (entry, item) in some.iter().zip(items) {
                 let same = item.filter(|item| plan.has_same_index_key(entry, item));
-                let same = same.filter(|item| plan.is_wanted(item, now));
+                let same = same.filter(|item| plan.matches(item, now));
                 let filter = plan.filter.as_ref();
                 whole.extend(same.filter(|item| filter.is_none_or(|f| f.evaluate(item))));
             }
@@ -97,7 +97,7 @@ impl Reader {
     }
 }
 
-impl Plan {
+impl ReadPlan {
     fn request<'d>(
         &self,
         db: &'d Db,
@@ -111,7 +111,7 @@ impl Plan {
         });
         let index_name = self.index.map(|index| index.name.to_owned());
         let filter = self.sent_filter(now);
-        // A global index is never up to date by promise.
+        // Global indexes do not support consistent reads.
         let consistent = self.consistent && self.index.is_none();
         if let Some(range) = &self.range {
             let mut query = Query::new(self.schema.table, range.condition.clone());
@@ -127,27 +127,27 @@ impl Plan {
         db.engine().scan(scan)
     }
 
-    /// Whether what is read has everything that the item has.
-    fn is_whole(&self) -> bool {
+    /// Whether the query reads whole items.
+    fn has_whole_items(&self) -> bool {
         self.index
             .is_none_or(|index| index.projection == IndexProjection::All)
     }
 
-    /// What the store leaves out: items of other models, expired ones, and those that the caller does not
-    /// want. A filter needs whole items; on parts of them it is looked at later.
+    /// The filter that the store applies: it excludes items of other models, expired ones, and those that the caller's
+    /// filter excludes. The caller's filter needs whole items; for partial items it is evaluated later.
     fn sent_filter(&self, now: Timestamp) -> Option<Condition> {
         let own = self.is_own_model();
         let expires = self.schema.expires.filter(|name| !self.is_key(name));
         let alive = expires.map(|expires| {
             Condition::le(Path::attribute(expires), Value::from(now.as_secs())).not()
         });
-        let filter = self.filter.clone().filter(|_| self.is_whole());
+        let filter = self.filter.clone().filter(|_| self.has_whole_items());
         let all = own.into_iter().chain(alive).chain(filter);
         all.reduce(Condition::and)
     }
 
-    /// Where several models share a table, the constant in the sort key tells them apart. A query of the
-    /// table asks for it by the key.
+    /// The condition that distinguishes models of one table: the constant in the sort key. A query of the table already
+    /// has it in the key condition.
     fn is_own_model(&self) -> Option<Condition> {
         let constant = self.schema.sort_constant?;
         if self.range.is_some() && self.index.is_none() {
@@ -160,7 +160,7 @@ impl Plan {
         })
     }
 
-    /// Whether the attribute is in the key that is asked, where no filter may name it.
+    /// Whether the attribute is in the queried key, which a filter must not name.
     pub(super) fn is_key(&self, attribute: &str) -> bool {
         self.range.is_some() && self.index_attributes().any(|name| name == attribute)
     }
@@ -171,10 +171,10 @@ impl Plan {
         attributes.into_iter().flatten()
     }
 
-    /// Whether an item is in the range and has not expired.
-    fn is_wanted(&self, item: &Item, now: Timestamp) -> bool {
+    /// Whether an item is in the range and not expired.
+    fn matches(&self, item: &Item, now: Timestamp) -> bool {
         let bounds = self.range.as_ref().and_then(|range| range.bounds.as_ref());
-        bounds.is_none_or(|bounds| bounds.has(item)) && !self.schema.is_expired(item, now)
+        bounds.is_none_or(|bounds| bounds.contains(item)) && !self.schema.is_expired(item, now)
     }
 
     fn has_same_index_key(&self, entry: &Item, item: &Item) -> bool {
@@ -182,8 +182,8 @@ impl Plan {
         attributes.all(|name| entry.get(name) == item.get(name))
     }
 
-    /// The key behind which a request begins to go on behind this item.
-    pub(super) fn start_behind(&self, item: &Item) -> Item {
+    /// The start key with which a request continues after this item.
+    pub(super) fn start_after(&self, item: &Item) -> Item {
         let keys = [PARTITION_ATTRIBUTE, SORT_ATTRIBUTE].into_iter();
         let mut start = Item::new();
         for name in keys.chain(self.index_attributes()) {

@@ -1,4 +1,4 @@
-//! What a query has found, one after the other, and by pages.
+//! The results of a query, as a stream and by pages.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use floe_store::{BoxFuture, Item};
 use futures_core::Stream;
 
-use super::reader::{Plan, Reader};
+use super::reader::{ReadPlan, Reader};
 use crate::cursor::{Cursor, Page};
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -18,26 +18,26 @@ use crate::model::Model;
 use crate::request::Budget;
 use crate::tx::Tx;
 
-/// Who asks: a transaction, which gets tracked rows, or a database, which gets values.
+/// The source of a query: a transaction, which returns tracked rows, or a database, which returns values.
 pub trait Source: sealed::Sealed + Unpin {
-    /// What an item becomes.
+    /// The type of a result.
     type Found<M: Model>;
 
     /// The database.
     #[doc(hidden)]
     fn db(&self) -> &Db;
 
-    /// Whether a request that failed for a reason that may pass is made again at once.
+    /// Whether transient errors of a request are retried.
     #[doc(hidden)]
     const RETRIES: bool;
 
-    /// Takes an item; `None` if to this source it is not there.
+    /// Converts an item to a result; `None` if it does not exist for this source.
     #[doc(hidden)]
-    fn take<M: Model>(&self, item: &Item) -> Result<Option<Self::Found<M>>>;
+    fn convert<M: Model>(&self, item: &Item) -> Result<Option<Self::Found<M>>>;
 
-    /// Takes note of an error.
+    /// Records an error.
     #[doc(hidden)]
-    fn note(&self, error: Error) -> Error;
+    fn note_error(&self, error: Error) -> Error;
 }
 
 mod sealed {
@@ -55,12 +55,12 @@ impl<'tx> Source for &'tx Tx {
 
     const RETRIES: bool = false;
 
-    fn take<M: Model>(&self, item: &Item) -> Result<Option<M::Row<'tx>>> {
-        self.found_row::<M>(item)
+    fn convert<M: Model>(&self, item: &Item) -> Result<Option<M::Row<'tx>>> {
+        self.row_of_found::<M>(item)
     }
 
-    fn note(&self, error: Error) -> Error {
-        Tx::note(self, error)
+    fn note_error(&self, error: Error) -> Error {
+        Tx::note_error(self, error)
     }
 }
 
@@ -73,32 +73,32 @@ impl Source for Db {
 
     const RETRIES: bool = true;
 
-    fn take<M: Model>(&self, item: &Item) -> Result<Option<M>> {
+    fn convert<M: Model>(&self, item: &Item) -> Result<Option<M>> {
         M::from_item(item).map(Some)
     }
 
-    fn note(&self, error: Error) -> Error {
+    fn note_error(&self, error: Error) -> Error {
         error
     }
 }
 
-/// What a query or scan finds, one after the other: see [`Select::stream`](super::Select::stream).
+/// The results of a query or scan: see [`Select::stream`](super::Select::stream).
 ///
-/// It is a `Stream` of results, and can be asked with [`next`](Self::next) as well.
+/// It is a `Stream`, and has a method [`next`](Self::next).
 pub struct Rows<S: Source, M> {
     source: S,
     state: State,
-    /// How many may still be taken.
-    left: Option<usize>,
-    /// The item that was taken last.
+    /// How many results may still be returned.
+    remaining: Option<usize>,
+    /// The item that was returned last.
     last: Option<Item>,
     model: PhantomData<fn() -> M>,
 }
 
 enum State {
-    Resting(Box<Reader>),
+    Idle(Box<Reader>),
     Reading(BoxFuture<'static, (Box<Reader>, Result<()>)>),
-    /// It was dropped in the middle of a change, or has failed.
+    /// A read failed, or panicked.
     Ended,
 }
 
@@ -109,7 +109,12 @@ impl<S: Source, M> fmt::Debug for Rows<S, M> {
 }
 
 impl<S: Source, M: Model> Rows<S, M> {
-    pub(super) fn new(source: S, plan: Plan, start: Option<Item>, limit: Option<usize>) -> Self {
+    pub(super) fn new(
+        source: S,
+        plan: ReadPlan,
+        start: Option<Item>,
+        limit: Option<usize>,
+    ) -> Self {
         let reader = Reader {
             db: source.db().clone(),
             plan,
@@ -124,14 +129,14 @@ impl<S: Source, M: Model> Rows<S, M> {
         };
         Self {
             source,
-            state: State::Resting(Box::new(reader)),
-            left: limit,
+            state: State::Idle(Box::new(reader)),
+            remaining: limit,
             last: None,
             model: PhantomData,
         }
     }
 
-    /// The next one; `None` at the end.
+    /// Returns the next result; `None` at the end.
     ///
     /// # Errors
     ///
@@ -141,14 +146,14 @@ impl<S: Source, M: Model> Rows<S, M> {
         next.await.transpose()
     }
 
-    /// The next ones, up to the limit. Without a limit, what one request brings.
+    /// Returns the next results up to the limit, or those of one request if there is no limit.
     pub(super) async fn page(mut self) -> Result<Page<S::Found<M>>> {
         let mut rows = Vec::new();
         while let Some(found) = self.next().await? {
             rows.push(found);
-            let is_read_up =
-                matches!(&self.state, State::Resting(reader) if reader.found.is_empty());
-            if self.left == Some(0) || (self.left.is_none() && is_read_up) {
+            let is_page_consumed =
+                matches!(&self.state, State::Idle(reader) if reader.found.is_empty());
+            if self.remaining == Some(0) || (self.remaining.is_none() && is_page_consumed) {
                 break;
             }
         }
@@ -156,32 +161,32 @@ impl<S: Source, M: Model> Rows<S, M> {
         Ok(Page { rows, next })
     }
 
-    /// Where it stands, unless it is at the end.
+    /// The cursor of the current position, unless it is at the end.
     fn cursor(&self) -> Result<Option<Cursor>> {
-        let (State::Resting(reader), Some(last)) = (&self.state, &self.last) else {
+        let (State::Idle(reader), Some(last)) = (&self.state, &self.last) else {
             return Ok(None);
         };
         if reader.is_done && reader.found.is_empty() {
             return Ok(None);
         }
-        let start = reader.plan.start_behind(last);
+        let start = reader.plan.start_after(last);
         let key = self.source.db().cursor_key();
-        key.seal(&reader.plan.asked(), &start).map(Some)
+        key.sign(&reader.plan.cursor_scope(), &start).map(Some)
     }
 
-    /// Takes the next of the items that were read. `Ready(None)` at the end, `Pending` if more must be read.
+    /// Returns the next of the items that were read: `Ready(None)` at the end, `Pending` if more must be read.
     fn take(&mut self) -> Poll<Option<Result<S::Found<M>>>> {
-        let State::Resting(reader) = &mut self.state else {
+        let State::Idle(reader) = &mut self.state else {
             return Poll::Ready(None);
         };
-        if self.left == Some(0) {
+        if self.remaining == Some(0) {
             return Poll::Ready(None);
         }
         while let Some(item) = reader.found.pop_front() {
-            let found = self.source.take::<M>(&item);
+            let found = self.source.convert::<M>(&item);
             self.last = Some(item);
             if let Some(found) = found.transpose() {
-                self.left = self.left.map(|left| left - 1);
+                self.remaining = self.remaining.map(|remaining| remaining - 1);
                 return Poll::Ready(Some(found));
             }
         }
@@ -202,17 +207,17 @@ impl<S: Source, M: Model> Stream for Rows<S, M> {
         loop {
             if let State::Reading(reading) = &mut self.state {
                 let (reader, read) = ready!(reading.as_mut().poll(context));
-                self.state = State::Resting(reader);
+                self.state = State::Idle(reader);
                 if let Err(error) = read {
                     self.state = State::Ended;
-                    return Poll::Ready(Some(Err(self.source.note(error))));
+                    return Poll::Ready(Some(Err(self.source.note_error(error))));
                 }
             }
             if let Poll::Ready(taken) = self.take() {
                 return Poll::Ready(taken);
             }
-            let wanted = self.left;
-            if let State::Resting(mut reader) = std::mem::replace(&mut self.state, State::Ended) {
+            let wanted = self.remaining;
+            if let State::Idle(mut reader) = std::mem::replace(&mut self.state, State::Ended) {
                 self.state = State::Reading(Box::pin(async move {
                     let read = reader.fetch(wanted).await;
                     (reader, read)

@@ -1,4 +1,4 @@
-//! One definition of all models that share a table, or exactly what they do not agree on.
+//! Merges the definitions of all models that share a table, and reports where they disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use crate::model::schema::{
 };
 use crate::tables::difference::{index_text, key_text};
 
-/// The tables of these models, in the order of their names.
+/// Returns the tables of these models, sorted by name.
 ///
 /// # Errors
 ///
-/// [`Table`](ErrorKind::Table) when models that share a table do not agree on it, or when the store would
-/// refuse the table. The message tells which models differ in what.
+/// [`Table`](ErrorKind::Table) if models that share a table disagree on its definition, or if the store would reject the
+/// table. The message names the models and the differences.
 pub fn table_definitions(schemas: &[&Schema]) -> Result<Vec<TableDef>> {
     let mut tables: BTreeMap<&str, Vec<&Schema>> = BTreeMap::new();
     for schema in schemas {
@@ -29,18 +29,18 @@ pub fn table_definitions(schemas: &[&Schema]) -> Result<Vec<TableDef>> {
     }
     let definitions = tables.into_iter().map(|(table, mut models)| {
         models.sort_by_key(|schema| schema.model);
-        Sharing { table, models }.definition()
+        SharedTable { table, models }.definition()
     });
     definitions.collect()
 }
 
 /// The models that share a table.
-struct Sharing<'a> {
+struct SharedTable<'a> {
     table: &'a str,
     models: Vec<&'a Schema>,
 }
 
-impl Sharing<'_> {
+impl SharedTable<'_> {
     fn definition(&self) -> Result<TableDef> {
         self.check_keys()?;
         self.check_kinds()?;
@@ -74,8 +74,8 @@ impl Sharing<'_> {
         self.agree("models of one table have different keys", "", keys)
     }
 
-    /// An attribute in the key of an index has one type in the whole table: the store refuses items in
-    /// which it has another, also those of models without the index.
+    /// Checks that an attribute in the key of an index has one type in the whole table. The store rejects items in which
+    /// it has another type, even those of models without the index.
     fn check_kinds(&self) -> Result<()> {
         let indexed = self.models.iter().flat_map(|model| {
             let indexes = model.indexes.iter();
@@ -86,13 +86,13 @@ impl Sharing<'_> {
                 let field = stored_field(model, attribute)?;
                 Some((model.model, kind_text(field.kind).to_owned()))
             });
-            let what = "models of one table give an attribute of an index different types";
+            let what = "models of one table declare different types for an index attribute";
             self.agree(what, &format!(" attribute={attribute}"), kinds)?;
         }
         Ok(())
     }
 
-    /// All indexes, each once, in the order of the models and of their declarations.
+    /// All indexes without duplicates, in the order of the models and their declarations.
     fn indexes(&self, expires: Option<&str>) -> Result<Vec<IndexDef>> {
         let mut indexes: Vec<(&str, IndexDef)> = Vec::new();
         for model in &self.models {
@@ -105,8 +105,8 @@ impl Sharing<'_> {
                 };
                 let (known, own) = (index_text(known), index_text(&index));
                 let what = "models of one table define an index differently";
-                let place = format!(" index={}", index.name);
-                self.agree(what, &place, [(*owner, known), (model.model, own)])?;
+                let facts = format!(" index={}", index.name);
+                self.agree(what, &facts, [(*owner, known), (model.model, own)])?;
             }
         }
         Ok(indexes.into_iter().map(|(_, index)| index).collect())
@@ -114,21 +114,21 @@ impl Sharing<'_> {
 
     fn expires(&self) -> Result<Option<&'static str>> {
         let models = self.models.iter();
-        let mut told = models.filter_map(|model| Some((model.model, model.expires?)));
-        let attributes = told
+        let mut declared = models.filter_map(|model| Some((model.model, model.expires?)));
+        let attributes = declared
             .clone()
             .map(|(model, attribute)| (model, attribute.to_owned()));
-        let what = "models of one table expire by different attributes";
+        let what = "models of one table have different expiry attributes";
         self.agree(what, "", attributes)?;
-        let Some((owner, attribute)) = told.next() else {
+        let Some((owner, attribute)) = declared.next() else {
             return Ok(None);
         };
-        // The store would remove items of a model that never said they expire.
-        let silent = self.models.iter().find(|model| {
+        // The store would delete items of a model that does not declare expiry.
+        let affected = self.models.iter().find(|model| {
             let field = stored_field(model, attribute);
             model.expires.is_none() && field.is_some_and(|field| field.kind == FieldKind::Number)
         });
-        let Some(model) = silent else {
+        let Some(model) = affected else {
             return Ok(Some(attribute));
         };
         let message = format!(
@@ -139,23 +139,23 @@ impl Sharing<'_> {
         Err(Error::new(ErrorKind::Table, message))
     }
 
-    /// Refuses what models do not agree on, with the word of each.
+    /// Checks that all models declare the same value. The error lists the value of each model.
     fn agree<'m>(
         &self,
         what: &str,
-        place: &str,
-        words: impl IntoIterator<Item = (&'m str, String)>,
+        facts: &str,
+        values: impl IntoIterator<Item = (&'m str, String)>,
     ) -> Result<()> {
-        let words: Vec<_> = words.into_iter().collect();
-        let mut pairs = words.windows(2);
+        let values: Vec<_> = values.into_iter().collect();
+        let mut pairs = values.windows(2);
         if pairs.all(|pair| matches!(pair, [(_, one), (_, other)] if one == other)) {
             return Ok(());
         }
-        let words = words
+        let values = values
             .iter()
-            .map(|(model, word)| format!("{model}=({word})"));
-        let (table, words) = (self.table, words.collect::<Vec<_>>().join(" "));
-        let message = format!("{what}: table={table}{place} {words}");
+            .map(|(model, value)| format!("{model}=({value})"));
+        let (table, values) = (self.table, values.collect::<Vec<_>>().join(" "));
+        let message = format!("{what}: table={table}{facts} {values}");
         Err(Error::new(ErrorKind::Table, message))
     }
 }
@@ -194,7 +194,7 @@ fn pairs(attributes: Vec<KeyAttribute>) -> impl Iterator<Item = (Name, KeyKind)>
 fn index(model: &Schema, index: &IndexSchema, expires: Option<&str>) -> Result<IndexDef> {
     if index.key.is_empty() {
         let what = "an index has no field in its key";
-        return Err(index_fault(model, index, what, ""));
+        return Err(index_error(model, index, what, ""));
     }
     let key = KeySchema {
         partition: index_key(model, index, index.key, INDEX_PARTITION_ATTRIBUTES_MAX)?,
@@ -219,22 +219,22 @@ fn index_key(
     if names.len() > len_max {
         let facts = format!(" fields={} fields_max={len_max}", names.join(","));
         let what = "an index has too many fields in its key";
-        return Err(index_fault(model, index, what, &facts));
+        return Err(index_error(model, index, what, &facts));
     }
     let attribute = |name: &&str| {
         let field = index_field(model, index, name)?;
         let kind = field.kind.key_kind().ok_or_else(|| {
             let what =
                 "a field that is neither text, number nor bytes cannot be in the key of an index";
-            index_fault(model, index, what, &format!(" field={name}"))
+            index_error(model, index, what, &format!(" field={name}"))
         })?;
         Ok(KeyAttribute::new(field.attribute, kind))
     };
     names.iter().map(attribute).collect()
 }
 
-/// What an index copies, in an order that does not depend on the declaration. Keys are always copied, and so
-/// is the moment of expiry: who reads the index must see which items are no longer there.
+/// The projection of an index, in an order independent of the declaration. It always includes the keys and the expiry
+/// attribute, so that readers of the index can skip expired items.
 fn projection(
     model: &Schema,
     index: &IndexSchema,
@@ -264,11 +264,11 @@ fn projection(
 fn index_field(model: &Schema, index: &IndexSchema, name: &str) -> Result<&'static FieldSchema> {
     model.field(name).ok_or_else(|| {
         let what = "an index names a field that its model does not have";
-        index_fault(model, index, what, &format!(" field={name}"))
+        index_error(model, index, what, &format!(" field={name}"))
     })
 }
 
-fn index_fault(model: &Schema, index: &IndexSchema, what: &str, facts: &str) -> Error {
+fn index_error(model: &Schema, index: &IndexSchema, what: &str, facts: &str) -> Error {
     let (model, index) = (model.model, index.name);
     let message = format!("{what}: model={model} index={index}{facts}");
     Error::new(ErrorKind::Table, message)

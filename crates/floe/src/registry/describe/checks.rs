@@ -1,51 +1,60 @@
-//! What the derive would refuse of a struct is refused of its description.
+//! Validates descriptions by the rules of the derive.
 
+use super::parse::{Description, FieldDescription, invalid_description};
 use super::template::{self, Part};
-use super::words::{FieldWords, Words, fault};
 use crate::attribute::FieldKind;
 use crate::error::Result;
 use crate::registry::schema::{CONTENT_HASH, Layout, PARTITION_KEY, SORT_KEY};
 
-/// The keys, told apart.
+/// The parsed keys.
 pub(super) struct Keys {
     pub(super) group: Vec<Part>,
     pub(super) version_prefix: String,
-    /// Whether the partition key is the version.
+    /// Whether the partition key is the version or the group.
     pub(super) layout: Layout,
 }
 
-/// Tells the keys apart, and refuses what does not go together.
-pub(super) fn checked(words: &Words) -> Result<Keys> {
-    let keys = keys(words)?;
-    check_group(words, &keys.group)?;
-    check_expiry(words)?;
-    check_indexes(words, &keys.group)?;
-    check_hash(words)?;
-    check_attributes(words)?;
+/// Parses the keys and validates the description.
+pub(super) fn checked(description: &Description) -> Result<Keys> {
+    let keys = keys(description)?;
+    check_group(description, &keys.group)?;
+    check_expiry(description)?;
+    check_indexes(description, &keys.group)?;
+    check_hash(description)?;
+    check_attributes(description)?;
     Ok(keys)
 }
 
-fn keys(words: &Words) -> Result<Keys> {
+fn keys(description: &Description) -> Result<Keys> {
     let (pk, sk) = (
-        template::parse("pk", &words.pk)?,
-        template::parse("sk", &words.sk)?,
+        template::parse("pk", &description.pk)?,
+        template::parse("sk", &description.sk)?,
     );
-    let wrong = |what| Err(fault(what, &[("pk", &words.pk), ("sk", &words.sk)]));
+    let error = |what| {
+        Err(invalid_description(
+            what,
+            &[("pk", &description.pk), ("sk", &description.sk)],
+        ))
+    };
     let is_version = |parts: &[Part]| template::names(parts).any(|name| name == "version");
     let (group, version, layout) = match (is_version(&pk), is_version(&sk)) {
         (false, true) => (pk, sk, Layout::Grouped),
         (true, false) => (sk, pk, Layout::Versioned),
-        _ => return wrong("one key has {version} and the other the fields of the group"),
+        _ => {
+            return error(
+                "one key must contain {version} and the other one the fields of the group",
+            );
+        }
     };
     let [Part::Text(version_prefix), Part::Name(_)] = version.as_slice() else {
-        return wrong("the key of a version is text and {version} behind it");
+        return error("the key of a version must be text followed by {version}");
     };
-    let (latest, version_prefix) = (words.latest.as_str(), version_prefix.clone());
+    let (latest, version_prefix) = (description.latest.as_str(), version_prefix.clone());
     let is_text = !latest.contains(['{', '}']);
     let begins_alike = latest.starts_with(&version_prefix) || version_prefix.starts_with(latest);
     ensure(
         is_text && !begins_alike,
-        "the key of the pointer is text, and neither it nor that of a version begins with the other",
+        "the key of the pointer must be text, and neither it nor the prefix of a version's key may begin with the other",
         &[("latest", latest), ("version", &version_prefix)],
     )?;
     Ok(Keys {
@@ -55,85 +64,101 @@ fn keys(words: &Words) -> Result<Keys> {
     })
 }
 
-/// The field of that name.
-pub(super) fn field_named<'w>(words: &'w Words, name: &str) -> Option<&'w FieldWords> {
-    words.fields.iter().find(|field| field.name == name)
+/// Returns the field with a name.
+pub(super) fn field_named<'w>(
+    description: &'w Description,
+    name: &str,
+) -> Option<&'w FieldDescription> {
+    description.fields.iter().find(|field| field.name == name)
 }
 
-fn check_group(words: &Words, group: &[Part]) -> Result<()> {
+fn check_group(description: &Description, group: &[Part]) -> Result<()> {
     let names: Vec<&str> = template::names(group).collect();
-    ensure(!names.is_empty(), "a group has at least one field", &[])?;
+    ensure(
+        !names.is_empty(),
+        "a group must have at least one field",
+        &[],
+    )?;
     for (at, name) in names.iter().enumerate() {
-        let is_name = field_named(words, name).is_some_and(|field| {
+        let is_name = field_named(description, name).is_some_and(|field| {
             matches!(field.kind, FieldKind::Text | FieldKind::Number) && !field.is_optional
         });
-        let is_known = names.iter().take(at).any(|known| known == name);
-        let what = "a name in the key of the group is a field, of text or a number, that is always there, once";
+        let is_known = names.iter().take(at).any(|interned| interned == name);
+        let what =
+            "a name in the key of the group must be a required text or number field, used once";
         ensure(is_name && !is_known, what, &[("field", name)])?;
     }
-    let what = "two fields of a key have a sign between them that tells where one ends";
+    let what = "two fields of a key must be separated by a punctuation character";
     ensure(template::is_separated(group), what, &[])
 }
 
-fn check_expiry(words: &Words) -> Result<()> {
-    let has_status = words.expires.is_none() || words.status.is_some();
+fn check_expiry(description: &Description) -> Result<()> {
+    let has_status = description.expires.is_none() || description.status.is_some();
     ensure(has_status, "`expires` needs `status`", &[])?;
-    let has_expires = words.retention_secs.is_none() || words.expires.is_some();
+    let has_expires = description.retention_secs.is_none() || description.expires.is_some();
     ensure(has_expires, "`retention` needs `expires`", &[])
 }
 
-fn check_indexes(words: &Words, group: &[Part]) -> Result<()> {
-    for (at, (name, key)) in words.indexes.iter().enumerate() {
-        let mut before = words.indexes.iter().take(at);
-        let is_known = before.any(|(known, by)| known == name || by == key);
+fn check_indexes(description: &Description, group: &[Part]) -> Result<()> {
+    for (at, (name, key)) in description.indexes.iter().enumerate() {
+        let mut before = description.indexes.iter().take(at);
+        let is_known = before.any(|(interned, by)| interned == name || by == key);
         let is_name = template::names(group).any(|field| field == key);
         ensure(
-            words.status.is_some() && is_name && !is_known,
-            "an index is by status and by a field of the group, one by each",
+            description.status.is_some() && is_name && !is_known,
+            "an index needs `status` and a field of the group, and each field can have one index",
             &[("index", name), ("key", key)],
         )?;
     }
     Ok(())
 }
 
-fn check_hash(words: &Words) -> Result<()> {
-    let mut marked = words.fields.iter().filter(|field| field.is_hash);
+fn check_hash(description: &Description) -> Result<()> {
+    let mut marked = description.fields.iter().filter(|field| field.is_hash);
     let first = marked.next();
     let is_text = first.is_none_or(|field| field.kind == FieldKind::Text && !field.is_optional);
-    let what = "the hash is one field of text that is always there";
+    let what = "at most one field can be the hash, and it must be a required text field";
     ensure(is_text && marked.next().is_none(), what, &[])
 }
 
-/// An attribute belongs to one field, or to the registry.
-fn check_attributes(words: &Words) -> Result<()> {
+/// Checks that each attribute belongs to one field, or to the registry.
+fn check_attributes(description: &Description) -> Result<()> {
     let mut own = vec![
         PARTITION_KEY,
         SORT_KEY,
-        &words.version,
-        &words.published,
-        &words.deleted,
+        &description.version,
+        &description.published,
+        &description.deleted,
     ];
-    own.extend(words.status.as_deref());
-    own.extend(words.expires.as_deref());
-    if !words.fields.iter().any(|field| field.is_hash) {
+    own.extend(description.status.as_deref());
+    own.extend(description.expires.as_deref());
+    if !description.fields.iter().any(|field| field.is_hash) {
         own.push(CONTENT_HASH);
     }
     let own_count = own.len();
-    own.extend(words.fields.iter().map(|field| field.attribute.as_str()));
+    own.extend(
+        description
+            .fields
+            .iter()
+            .map(|field| field.attribute.as_str()),
+    );
     let reserved = own.iter().skip(own_count);
     let reserved = reserved.copied().find(|name| name.starts_with('_'));
     if let Some(attribute) = reserved.or_else(|| twice(own)) {
-        let what = "an attribute belongs to one field, or to the registry";
-        return Err(fault(what, &[("attribute", attribute)]));
+        let what = "an attribute must belong to one field, or to the registry";
+        return Err(invalid_description(what, &[("attribute", attribute)]));
     }
-    let names = words.fields.iter().map(|field| field.name.as_str());
+    let names = description.fields.iter().map(|field| field.name.as_str());
     match twice(names.collect()) {
         None => Ok(()),
-        Some(field) => Err(fault("a field stands twice", &[("field", field)])),
+        Some(field) => Err(invalid_description(
+            "a field is declared twice",
+            &[("field", field)],
+        )),
     }
 }
 
-/// A name that stands in the list twice.
+/// Returns a name that occurs twice in the list.
 fn twice(mut names: Vec<&str>) -> Option<&str> {
     names.sort_unstable();
     let mut pairs = names.windows(2);
@@ -145,6 +170,6 @@ fn ensure(is_right: bool, what: &str, facts: &[(&str, &str)]) -> Result<()> {
     if is_right {
         Ok(())
     } else {
-        Err(fault(what, facts))
+        Err(invalid_description(what, facts))
     }
 }

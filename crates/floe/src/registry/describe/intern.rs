@@ -1,45 +1,45 @@
-//! Descriptions that were read, kept for the life of the program.
+//! Interned schemas of parsed descriptions.
 //!
-//! The patterns know a registry as the derive makes it: a constant. One that is known only at run time becomes one too:
-//! memory that is never given back, once for each distinct description.
+//! The registry expects schemas to be constants, as the derive generates them. A schema that is known only at run time
+//! is therefore leaked, once for each distinct description.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::checks::{self, Keys, field_named};
+use super::parse::{Description, FieldDescription};
 use super::template::{self, Part};
-use super::words::{FieldWords, Words};
 use crate::error::Result;
 use crate::registry::schema::{KeyPart, RegistryField, RegistrySchema, StatusIndex};
 
-/// By what they say.
-static KNOWN: Mutex<BTreeMap<String, &'static RegistrySchema>> = Mutex::new(BTreeMap::new());
+/// Key: the debug text of the description.
+static INTERNED: Mutex<BTreeMap<String, &'static RegistrySchema>> = Mutex::new(BTreeMap::new());
 
-impl Words {
-    /// The schema of these words: the one that was made before, or a new one.
+impl Description {
+    /// Returns the schema of this description: the interned one, or a new one.
     pub(super) fn schema(&self) -> Result<&'static RegistrySchema> {
         let keys = checks::checked(self)?;
-        let said = format!("{self:?}");
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(schema) = known.get(&said) {
+        let text_key = format!("{self:?}");
+        let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = interned.get(&text_key) {
             return Ok(schema);
         }
         let schema: &'static RegistrySchema = Box::leak(Box::new(self.leak(&keys)));
-        known.insert(said, schema);
+        interned.insert(text_key, schema);
         Ok(schema)
     }
 
     fn leak(&self, keys: &Keys) -> RegistrySchema {
         let names: Vec<&str> = template::names(&keys.group).collect();
-        let place = |name: &str| names.iter().position(|known| *known == name);
+        let index = |name: &str| names.iter().position(|known| *known == name);
         let parts = keys.group.iter().map(|part| match part {
             Part::Text(part) => KeyPart::Text(text(part)),
-            Part::Name(name) => KeyPart::Name(place(name).unwrap_or_default()),
+            Part::Name(name) => KeyPart::Name(index(name).unwrap_or_default()),
         });
         let group = names.iter().filter_map(|name| field_named(self, name));
         let indexes = self.indexes.iter().map(|(name, key)| StatusIndex {
             name: text(name),
-            field: place(key).unwrap_or_default(),
+            field: index(key).unwrap_or_default(),
         });
         let hash = self.fields.iter().find(|field| field.is_hash);
         RegistrySchema {
@@ -65,12 +65,12 @@ impl Words {
     }
 }
 
-fn field(words: &FieldWords) -> RegistryField {
+fn field(description: &FieldDescription) -> RegistryField {
     RegistryField {
-        name: text(&words.name),
-        attribute: text(&words.attribute),
-        kind: words.kind,
-        is_optional: words.is_optional,
+        name: text(&description.name),
+        attribute: text(&description.attribute),
+        kind: description.kind,
+        is_optional: description.is_optional,
     }
 }
 

@@ -1,28 +1,28 @@
-//! The text of a key, with the names of fields in braces, as the derive reads it.
+//! Parses the text of a key, with field names in braces, like the derive.
 
-use super::words::fault;
+use super::parse::invalid_description;
 use crate::error::Result;
 
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Text(String),
-    /// What stands in braces.
+    /// A name in braces.
     Name(String),
 }
 
-/// The parts of a key.
-pub(super) fn parse(word: &str, text: &str) -> Result<Vec<Part>> {
-    let wrong = || {
-        fault(
-            "a key is text with the names of fields in braces",
-            &[(word, text)],
+/// Splits a key into its parts.
+pub(super) fn parse(property: &str, text: &str) -> Result<Vec<Part>> {
+    let error = || {
+        invalid_description(
+            "a key must be text with field names in braces",
+            &[(property, text)],
         )
     };
     let (mut parts, mut rest) = (Vec::new(), text);
     let push = |parts: &mut Vec<Part>, text: &str| match text {
         "" => Ok(()),
-        text if text.contains('}') => Err(wrong()),
+        text if text.contains('}') => Err(error()),
         text => {
             parts.push(Part::Text(text.to_owned()));
             Ok(())
@@ -30,9 +30,9 @@ pub(super) fn parse(word: &str, text: &str) -> Result<Vec<Part>> {
     };
     while let Some((before, after)) = rest.split_once('{') {
         push(&mut parts, before)?;
-        let (name, after) = after.split_once('}').ok_or_else(wrong)?;
+        let (name, after) = after.split_once('}').ok_or_else(error)?;
         if name.is_empty() || name.contains('{') {
-            return Err(wrong());
+            return Err(error());
         }
         parts.push(Part::Name(name.to_owned()));
         rest = after;
@@ -48,7 +48,7 @@ pub(super) fn names(parts: &[Part]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The signs of the texts that cannot stand in a name as they are.
+/// The characters of the texts that must be escaped in names.
 pub(super) fn escaped(parts: &[Part]) -> String {
     let mut signs = vec!['#'];
     for part in parts {
@@ -61,7 +61,7 @@ pub(super) fn escaped(parts: &[Part]) -> String {
     signs.into_iter().collect()
 }
 
-/// Whether it shows where each name ends.
+/// Whether a separator follows each name, so that its end is unambiguous.
 pub(super) fn is_separated(parts: &[Part]) -> bool {
     let is_sign = |letter: char| letter.is_ascii_punctuation();
     let touch = |two: &[Part]| matches!(two, [Part::Name(_), Part::Name(_)]);

@@ -1,11 +1,11 @@
-//! Descriptions that are read back, and what is refused of them.
+//! Tests: parsing of descriptions, and rejected ones.
 
 use super::*;
 use crate::error::ErrorKind;
 use crate::registry::keys::tests::{BUILDS, LAYERS, LEGACY};
 
 #[test]
-fn a_description_reads_back_as_what_it_was_made_of() {
+fn description_round_trips() {
     for schema in [&LAYERS, &BUILDS, &LEGACY] {
         let read = RegistrySchema::from_description(&schema.describe()).unwrap();
         assert_eq!(read, schema);
@@ -13,7 +13,7 @@ fn a_description_reads_back_as_what_it_was_made_of() {
 }
 
 #[test]
-fn it_is_told_in_the_words_of_the_derive() {
+fn description_uses_the_attribute_names_of_the_derive() {
     let expected = r##"{
   "name": "Layer",
   "table": "klayers",
@@ -59,19 +59,19 @@ fn it_is_told_in_the_words_of_the_derive() {
 }
 
 #[test]
-fn one_is_kept_for_each_distinct_description() {
+fn equal_descriptions_share_one_schema() {
     let text = LAYERS.describe();
     let first = RegistrySchema::from_description(&text).unwrap();
     let spaced = text.replace(": ", " :   ");
     let again = RegistrySchema::from_description(&spaced).unwrap();
-    assert!(std::ptr::eq(first, again), "the same words");
+    assert!(std::ptr::eq(first, again), "the same description");
     let elsewhere = RegistrySchema::from_description_in(&text, "copy").unwrap();
     assert_eq!((elsewhere.table, elsewhere.name), ("copy", "Layer"));
     assert!(!std::ptr::eq(first, elsewhere));
 }
 
 #[test]
-fn retentions_are_told_in_the_greatest_unit() {
+fn retentions_use_the_largest_unit() {
     for (secs, text) in [
         (86_400 * 30, "30d"),
         (7200, "2h"),
@@ -86,39 +86,43 @@ fn retentions_are_told_in_the_greatest_unit() {
     }
 }
 
-/// The description of layers with something else in the place of a part of it.
+/// Replaces a part of the description of layers, and expects an error that contains a text.
 #[track_caller]
-fn refused(part: &str, other: &str, told: &str) {
+fn refused(part: &str, other: &str, expected: &str) {
     let text = LAYERS.describe();
     assert!(text.contains(part), "{part}");
     let error = RegistrySchema::from_description(&text.replace(part, other)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
-    assert!(error.to_string().contains(told), "{error}");
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
-fn what_the_derive_would_refuse_is_refused() {
-    refused("{\n  \"name\"", "[\n  \"name\"", "it is no JSON");
-    refused("\"table\": \"klayers\",", "", "word=table expected=text");
+fn descriptions_that_the_derive_would_reject_are_rejected() {
+    refused("{\n  \"name\"", "[\n  \"name\"", "not JSON");
+    refused(
+        "\"table\": \"klayers\",",
+        "",
+        "property=table expected=text",
+    );
     refused(
         "\"table\": \"klayers\"",
         "\"table\": 7",
-        "word=table expected=text",
+        "property=table expected=text",
     );
     refused(
         "\"sk\": \"lyrVrsn#v{version}\"",
         "\"sk\": \"v\"",
-        "one key has {version}",
+        "one key must contain {version}",
     );
     refused(
         "\"sk\": \"lyrVrsn#v{version}\"",
         "\"sk\": \"{version}v\"",
-        "text and {version} behind it",
+        "text followed by {version}",
     );
     refused(
         "{region}.{package}",
         "{region}{package}",
-        "a sign between them",
+        "separated by a punctuation character",
     );
     refused("{region}.{package}", "{region}.{packet}", "field=packet");
     refused("{region}.{package}", "{region}.{region}", "field=region");
@@ -126,7 +130,7 @@ fn what_the_derive_would_refuse_is_refused() {
     refused(
         "\"lyrVrsn0#\"",
         "\"lyrVrsn#v\"",
-        "neither it nor that of a version",
+        "neither it nor the prefix of a version's key",
     );
     refused("\"status\": \"dplySts\",", "", "`expires` needs `status`");
     refused("\"expires\": \"exDt\",", "", "`retention` needs `expires`");
@@ -158,10 +162,10 @@ fn what_the_derive_would_refuse_is_refused() {
     );
     refused("\"name\": \"arn\"", "\"name\": \"region\"", "field=region");
     refused("\"kind\": \"text\"", "\"kind\": \"uuid\"", "kind=uuid");
-    refused("\"latest\"", "\"newest\"", "word=latest");
+    refused("\"latest\"", "\"newest\"", "property=latest");
     refused(
         "\"version\"",
         "\"versions\"",
-        "a word is not known: word=versions",
+        "unknown property: property=versions",
     );
 }

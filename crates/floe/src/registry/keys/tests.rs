@@ -1,4 +1,4 @@
-//! The keys of both layouts of the seed, and of awkward names.
+//! Tests for the keys of both layouts of the seed, and for unusual names.
 
 use super::*;
 use crate::attribute::FieldKind;
@@ -13,7 +13,7 @@ pub(crate) const fn field(name: &'static str, attribute: &'static str) -> Regist
     }
 }
 
-/// Layers: the partition is the group.
+/// Layers: the partition key is the group.
 pub(crate) static LAYERS: RegistrySchema = RegistrySchema {
     name: "Layer",
     table: "klayers",
@@ -53,7 +53,7 @@ pub(crate) static LAYERS: RegistrySchema = RegistrySchema {
     ],
 };
 
-/// Builds: the partition is the version.
+/// Builds: the partition key is the version.
 pub(crate) static BUILDS: RegistrySchema = RegistrySchema {
     name: "Build",
     table: "klayers",
@@ -78,7 +78,7 @@ pub(crate) static BUILDS: RegistrySchema = RegistrySchema {
     indexes: &[],
 };
 
-/// The same with the seed's own text.
+/// Layers with the legacy keys of the seed.
 pub(crate) static LEGACY: RegistrySchema = RegistrySchema {
     legacy_keys: true,
     indexes: &[],
@@ -89,20 +89,20 @@ const fn copy(schema: &RegistrySchema) -> RegistrySchema {
     RegistrySchema { ..*schema }
 }
 
-fn group(schema: &'static RegistrySchema, names: &[&str]) -> GroupPlace {
+fn group(schema: &'static RegistrySchema, names: &[&str]) -> GroupKey {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    GroupPlace {
+    GroupKey {
         schema,
         text: group_text(schema, &names).unwrap(),
     }
 }
 
-fn keys(place: &Place) -> (&str, &str) {
-    (&place.pk, &place.sk)
+fn keys(key: &ItemKey) -> (&str, &str) {
+    (&key.pk, &key.sk)
 }
 
 #[test]
-fn layers_have_the_keys_of_the_seed() {
+fn layer_keys_match_the_seed() {
     let group = group(&LAYERS, &["eu-west-1", "numpy"]);
     let pk = "lyr#eu-west-1.numpy";
     assert_eq!(keys(&group.version(3)), (pk, "lyrVrsn#v0000000003"));
@@ -111,7 +111,7 @@ fn layers_have_the_keys_of_the_seed() {
 }
 
 #[test]
-fn builds_have_the_keys_of_the_seed() {
+fn build_keys_match_the_seed() {
     let group = group(&BUILDS, &["numpy"]);
     assert_eq!(keys(&group.version(3)), ("bld#v0000000003", "pckg#numpy"));
     assert_eq!(keys(&group.pointer()), ("bldVrsn0#", "pckg#numpy"));
@@ -120,7 +120,7 @@ fn builds_have_the_keys_of_the_seed() {
 }
 
 #[test]
-fn legacy_keys_are_the_text_of_the_seed() {
+fn legacy_keys_match_the_seed() {
     let group = group(&LEGACY, &["eu-west-1", "zope.interface"]);
     let pk = "lyr#eu-west-1.zope.interface";
     assert_eq!(keys(&group.version(3)), (pk, "lyrVrsn#v3"));
@@ -128,7 +128,7 @@ fn legacy_keys_are_the_text_of_the_seed() {
 }
 
 #[test]
-fn versions_sort_as_their_numbers_do() {
+fn version_keys_sort_like_numbers() {
     let group = group(&LAYERS, &["eu", "numpy"]);
     let numbers = [1, 2, 9, 10, 11, 99, 100, 4_294_967_296, VERSION_MAX];
     let texts: Vec<_> = numbers.map(|number| group.version(number).sk).into();
@@ -136,7 +136,7 @@ fn versions_sort_as_their_numbers_do() {
 }
 
 #[test]
-fn names_with_separators_never_meet() {
+fn groups_with_separators_in_names_have_different_keys() {
     let names = [
         "a", "b", "a.b", "a#b", ".", "..", "%", "%2E", "a%2Eb", "ä.ß", "🦀", " ", "\0",
     ];
@@ -154,15 +154,18 @@ fn names_with_separators_never_meet() {
 }
 
 #[test]
-fn a_version_is_told_from_a_pointer_and_from_others() {
+fn version_of_recognizes_version_keys_only() {
     let layer = group(&LAYERS, &["eu", "numpy"]);
     let build = group(&BUILDS, &["numpy"]);
-    assert_eq!(version_of(&LAYERS, &layer.version(12).key()), Some(12));
-    assert_eq!(version_of(&BUILDS, &build.version(12).key()), Some(12));
-    assert_eq!(version_of(&LAYERS, &layer.pointer().key()), None);
-    assert_eq!(version_of(&LAYERS, &layer.alias("1").unwrap().key()), None);
-    assert_eq!(version_of(&LAYERS, &build.version(12).key()), None);
-    assert_eq!(version_of(&BUILDS, &layer.version(12).key()), None);
+    assert_eq!(version_of(&LAYERS, &layer.version(12).to_item()), Some(12));
+    assert_eq!(version_of(&BUILDS, &build.version(12).to_item()), Some(12));
+    assert_eq!(version_of(&LAYERS, &layer.pointer().to_item()), None);
+    assert_eq!(
+        version_of(&LAYERS, &layer.alias("1").unwrap().to_item()),
+        None
+    );
+    assert_eq!(version_of(&LAYERS, &build.version(12).to_item()), None);
+    assert_eq!(version_of(&BUILDS, &layer.version(12).to_item()), None);
     let unpadded = Item::new()
         .with("pk", "lyr#eu.numpy")
         .with("sk", "lyrVrsn#v12");
@@ -172,7 +175,7 @@ fn a_version_is_told_from_a_pointer_and_from_others() {
 }
 
 #[test]
-fn keys_have_the_limits_of_the_store() {
+fn keys_beyond_store_limits_are_rejected() {
     let text = |schema, letters| group_text(schema, &["a".to_owned(), "b".repeat(letters)]);
     let fixed = "lyr#a.".len();
     assert!(text(&LAYERS, 2048 - fixed).is_ok());
@@ -191,7 +194,7 @@ fn keys_have_the_limits_of_the_store() {
 }
 
 #[test]
-fn numbers_end() {
+fn number_after_the_largest_is_an_error() {
     let group = group(&BUILDS, &["numpy"]);
     assert_eq!(next_number(&group, VERSION_MAX - 1), Ok(VERSION_MAX));
     let error = next_number(&group, VERSION_MAX).unwrap_err();

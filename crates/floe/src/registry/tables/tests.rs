@@ -1,11 +1,11 @@
-//! Tables that registries share, and what they do not agree on.
+//! Tests: registries that share a table, and conflicts between them.
 
 use super::*;
 use crate::registry::keys::tests::field;
 use crate::registry::keys::tests::{BUILDS, LAYERS};
 use crate::registry::schema::{KeyPart, RegistryField, StatusIndex};
 
-/// The text of the error that these two have together.
+/// The error of the layers registry together with another one.
 fn error(other: &RegistrySchema) -> String {
     let error = registry_tables(&[&LAYERS, other]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Table);
@@ -46,7 +46,7 @@ fn layers_and_builds_share_a_table() {
 }
 
 #[test]
-fn keys_that_could_meet_are_refused() {
+fn keys_that_could_collide_are_rejected() {
     let other = RegistrySchema {
         group_key: &[KeyPart::Text("lyr"), KeyPart::Name(0)],
         version_prefix: "lyrVrsn",
@@ -55,7 +55,7 @@ fn keys_that_could_meet_are_refused() {
     };
     assert_eq!(
         error(&other),
-        "the keys of two registries in one table begin alike, so that they could be the same: table=klayers \
+        "the keys of two registries in one table could collide: choose prefixes of which none begins with the other: table=klayers \
          registries=Layer,Build one=Layer other=Build"
     );
     let apart = RegistrySchema {
@@ -70,20 +70,20 @@ fn keys_that_could_meet_are_refused() {
 }
 
 #[test]
-fn a_pointer_that_could_be_a_description_is_refused() {
+fn pointer_key_that_could_be_a_description_is_rejected() {
     let other = RegistrySchema {
         latest: "_registry#",
         ..builds()
     };
     assert_eq!(
         error(&other),
-        "the keys of pointers begin as those of descriptions do: table=klayers registries=Layer,Build \
+        "the keys of pointers could collide with those of descriptions: table=klayers registries=Layer,Build \
          latest=_registry#"
     );
 }
 
 #[test]
-fn what_registries_of_a_table_do_not_agree_on_is_told() {
+fn conflicting_definitions_in_one_table_are_rejected() {
     let other = RegistrySchema {
         status: Some("state"),
         indexes: &[StatusIndex {
@@ -130,12 +130,12 @@ fn what_registries_of_a_table_do_not_agree_on_is_told() {
     };
     assert!(
         error(&other).contains("registries=Layer,Build"),
-        "one attribute of two types"
+        "one attribute with two types"
     );
 }
 
 #[test]
-fn the_table_is_infrastructure_code() {
+fn tables_are_exported_as_infrastructure_code() {
     let schemas = [&LAYERS, &BUILDS];
     let json = registry_infrastructure(&schemas, InfrastructureFormat::CloudFormation).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -1,8 +1,8 @@
-//! Posting to the collector: the client that webhooks use, on a runtime of its own.
+//! The HTTP client of the export, with its own runtime.
 //!
-//! The SDK exports from threads of its own, where no runtime is. So each exporter has a small one, which runs while it
-//! waits for an answer, and on its thread. Connections are not kept: between two exports nobody would notice that the
-//! collector has closed one.
+//! The SDK exports from threads without a runtime. So each exporter has a single-threaded one, which runs on the thread of
+//! the export while it waits for a response. Connections are not kept: between two exports nothing polls them, and a
+//! connection closed by the collector would go unnoticed.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -21,21 +21,21 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::https::connector;
 
-/// How much of an answer is read.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// Maximum size of a response.
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
-/// Posts from a thread without a runtime.
+/// An HTTP client for threads without a runtime.
 pub(super) struct Poster {
-    /// It is there until the poster is dropped.
+    /// `Some` until the poster is dropped.
     runtime: Option<Runtime>,
-    client: Client<HttpsConnector<HttpConnector>, Whole>,
+    client: Client<HttpsConnector<HttpConnector>, FullBody>,
     timeout: Duration,
 }
 
 impl Poster {
     pub(super) fn new(timeout: Duration) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        // Where to is known with the first request; a machine without certificates may still speak without encryption.
+        // The URL is known with the first request only. A machine without root certificates can still use plain HTTP.
         let connector = connector(true).or_else(|_| connector(false))?;
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
@@ -50,10 +50,12 @@ impl Poster {
     fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let runtime = self.runtime.as_ref();
         let runtime = runtime.filter(|_| Handle::try_current().is_err());
-        let runtime = runtime.ok_or("exports are made by threads without a runtime")?;
+        let runtime = runtime.ok_or("an export must run on a thread without a runtime")?;
         let exchange = async {
-            let answer = self.client.request(request.map(|body| Whole(Some(body))));
-            let (head, body) = answer.await?.into_parts();
+            let response = self
+                .client
+                .request(request.map(|body| FullBody(Some(body))));
+            let (head, body) = response.await?.into_parts();
             Ok(Response::from_parts(head, read(body).await?))
         };
         runtime.block_on(async { tokio::time::timeout(self.timeout, exchange).await? })
@@ -65,7 +67,7 @@ async fn read(mut body: Incoming) -> Result<Bytes, HttpError> {
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame?;
         let data = frame.data_ref().map_or(&[][..], |data| data);
-        if bytes.len() + data.len() > ANSWER_BYTES_MAX {
+        if bytes.len() + data.len() > RESPONSE_BYTES_MAX {
             return Err(ResponseBodyTooLarge::new().into());
         }
         bytes.extend_from_slice(data);
@@ -73,7 +75,7 @@ async fn read(mut body: Incoming) -> Result<Bytes, HttpError> {
     Ok(bytes.into())
 }
 
-/// As `async_trait` would write it.
+/// Desugared by hand, as `async_trait` expands it.
 impl HttpClient for Poster {
     fn send_bytes<'s, 'f>(
         &'s self,
@@ -95,17 +97,17 @@ impl fmt::Debug for Poster {
 
 impl Drop for Poster {
     fn drop(&mut self) {
-        // It may be dropped where a runtime must not be waited for.
+        // Dropping a runtime blocks, which is not allowed in async code.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// A body in one piece.
-struct Whole(Option<Bytes>);
+/// A body in one frame.
+struct FullBody(Option<Bytes>);
 
-impl Body for Whole {
+impl Body for FullBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use floe::changes::outbox::OutboxRecord;
-use floe::changes::{Consumer, Message, Notice, Pattern, Progress, Router};
+use floe::changes::{ChangeConsumer, ConsumerNotice, ConsumerProgress, Message, Pattern, Router};
 use floe::{Db, ErrorKind, Model, Tx};
 use floe_local::LocalEngine;
 use floe_store::env::SeededRandom;
@@ -38,7 +38,7 @@ async fn everything_is_delivered_once_and_in_order_on_the_embedded_engine() {
     let levels = Levels::default();
     let consumer = consumer(&db, noting(&levels, |_, _| async { Ok(()) }));
     let ran = consumer.run_until_caught_up().await.unwrap();
-    assert_eq!((ran.records, ran.handled, ran.parked), (300, 300, 0));
+    assert_eq!((ran.records, ran.handled, ran.dead_letters), (300, 300, 0));
     assert_eq!((levels.all(), levels.repeated()), (written, 0));
     let ran = consumer.run_until_caught_up().await.unwrap();
     assert_eq!(ran.records, 0);
@@ -69,7 +69,7 @@ fn everything_is_delivered_in_order_through_faults() {
                 let mut written = write(&db, seed, 40).await;
                 faulty.resume();
                 let router = noting(&levels, |_, _| async { Ok(()) });
-                let consumer = consumer(&db, router).at_once_max(3);
+                let consumer = consumer(&db, router).concurrency_max(3);
                 let first = consumer.run_until_caught_up().await.unwrap();
                 faulty.pause();
                 for (name, level) in write(&db, seed + 100, 40).await {
@@ -84,11 +84,11 @@ fn everything_is_delivered_in_order_through_faults() {
                 [first, second, last]
             }
         });
-        assert!(ran.iter().all(|ran| ran.parked == 0));
+        assert!(ran.iter().all(|ran| ran.dead_letters == 0));
         // What comes again within a run is known. Between runs it may be that a record comes again that was stored.
         let handled: u64 = ran.iter().map(|ran| ran.handled).sum();
         assert_eq!(handled, 80 + levels.repeated());
-        repeated += ran.iter().map(|ran| ran.repeated).sum::<u64>();
+        repeated += ran.iter().map(|ran| ran.duplicates).sum::<u64>();
     }
     assert!(repeated > 100, "{repeated}");
 }
@@ -119,7 +119,7 @@ fn items_are_handled_at_once_and_each_in_its_order() {
                         Ok(())
                     }
                 });
-                let consumer = consumer(&db, router).at_once_max(4);
+                let consumer = consumer(&db, router).concurrency_max(4);
                 consumer.run_until_caught_up().await.unwrap();
                 assert_eq!(levels.all(), written);
             }
@@ -149,7 +149,7 @@ fn whoever_is_killed_loses_nothing() {
                 Pause::default().await;
                 Ok(())
             });
-            let consumer = consumer(&db, router).at_once_max(2);
+            let consumer = consumer(&db, router).concurrency_max(2);
             async move { consumer.run_until_caught_up().await.unwrap() }
         };
         let victim = world.spawn({
@@ -168,7 +168,7 @@ fn whoever_is_killed_loses_nothing() {
             *written.lock().unwrap(),
             "turns={turns}"
         );
-        assert_eq!(ran.parked, 0);
+        assert_eq!(ran.dead_letters, 0);
     }
     assert!(has_ended > 10, "{has_ended}");
 }
@@ -211,7 +211,7 @@ fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
         // Of a record with a topic that nobody handles, nothing is removed.
         let some = Router::new().outbox("greeted", async |_| Ok(()));
         let run = async |name: &'static str, router: Router| {
-            let consumer = Consumer::new(&db, name, router);
+            let consumer = ChangeConsumer::new(&db, name, router);
             consumer.run_until_caught_up().await.unwrap()
         };
         assert_eq!(run("some", some).await.handled, 5);
@@ -223,7 +223,7 @@ fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
             .outbox("joined", noting(&notes))
             .outbox("gree*", noting(&notes));
         let ran = run("all", router).await;
-        assert_eq!((ran.handled, ran.parked), (5, 0));
+        assert_eq!((ran.handled, ran.dead_letters), (5, 0));
         let told = notes.take();
         assert_eq!(told.len(), 10);
         for number in 0..5 {
@@ -280,7 +280,7 @@ async fn requests_are_few() {
 #[tokio::test]
 async fn what_cannot_be_run_is_told() {
     let db = Db::memory().unwrap();
-    let nothing = Consumer::new(
+    let nothing = ChangeConsumer::new(
         &db,
         "none",
         Router::new().matching(Pattern::any(), async |_| Ok(())),
@@ -289,15 +289,12 @@ async fn what_cannot_be_run_is_told() {
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     assert_eq!(
         error.to_string(),
-        "a consumer needs tables to read, and the router names none: consumer=none"
+        "the consumer has no tables to read, and its router names none: consumer=none"
     );
     let short = consumer(&db, noting(&Levels::default(), |_, _| async { Ok(()) }));
     let short = short.lease(Duration::ZERO);
     let error = short.run_until_caught_up().await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a lease must last for a while: lease=0ns"
-    );
+    assert_eq!(error.to_string(), "the lease is too short: lease=0ns");
     db.ensure_tables(&floe::changes::consumer::SCHEMAS)
         .await
         .unwrap();
@@ -336,9 +333,9 @@ fn a_stop_ends_what_is_in_hand() {
     });
     let noted = progress.clone();
     let consumer = consumer(&db, router)
-        .at_once_max(4)
+        .concurrency_max(4)
         .on_notice(move |notice| {
-            if let Notice::Stored(progress) = notice {
+            if let ConsumerNotice::Stored(progress) = notice {
                 noted.lock().unwrap().push(**progress);
             }
         });
@@ -369,7 +366,7 @@ fn a_stop_ends_what_is_in_hand() {
     // It had not to wait for a lease to end.
     assert!(world.test.now().since(before) < Duration::from_secs(6));
     assert_eq!(levels.all().len(), 20);
-    let last: Progress = *progress.lock().unwrap().last().unwrap();
+    let last: ConsumerProgress = *progress.lock().unwrap().last().unwrap();
     assert_eq!((last.waiting, last.lag), (0, Duration::ZERO));
 }
 

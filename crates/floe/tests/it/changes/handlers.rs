@@ -50,9 +50,9 @@ fn parked_by(fault: Fault, error: &'static str) {
             .handler_timeout(Duration::from_secs(7));
         let begun = test.now();
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (2, 2));
+        assert_eq!((ran.handled, ran.dead_letters), (2, 2));
         assert_eq!((calls.load(Ordering::SeqCst), levels.all()["ada"]), (3, 2));
-        let parked = consumer.parked().list().await.unwrap();
+        let parked = consumer.dead_letters().list().await.unwrap();
         assert_eq!((parked[0].attempts, parked[0].error.as_str()), (3, error));
         let waited = test.now().since(begun);
         let timeouts = match fault {
@@ -86,7 +86,7 @@ async fn panic_in_a_direct_delivery_is_a_failure_of_its_change() {
     let changes = players([record(1, None, Some(&bob)), record(2, None, Some(&ada))]);
     let delivery = router.deliver(&changes).await;
     assert_eq!((delivery.handled, delivery.failures.len()), (1, 1));
-    assert_eq!(delivery.failures[0].place, 0);
+    assert_eq!(delivery.failures[0].index, 0);
     let failure = delivery.failures[0].failure.to_string();
     assert_eq!(failure, "the handler panicked: no luck");
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use floe::changes::{Change, Changed, Failure, Inserted, Notice, ParkedChanges, Pattern, Router};
+use floe::changes::{
+    Change, Changed, ConsumerNotice, DeadLetters, Failure, Inserted, Pattern, Router,
+};
 use floe::{Db, Error, ErrorKind, Tx};
 use floe_store::Value;
 
@@ -45,7 +47,7 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
             .attempts_max(4)
             .backoff(Duration::from_millis(100), Duration::from_millis(300))
             .on_notice(move |notice| match notice {
-                Notice::Retried {
+                ConsumerNotice::Retried {
                     handler,
                     failure,
                     attempts,
@@ -55,12 +57,14 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
                     "{handler}: {failure} {attempts} {}",
                     pause.as_millis() / 50
                 )),
-                Notice::Parked(change, error) => noted.add(format!("{:?} {error}", change.kind())),
+                ConsumerNotice::DeadLetter(change, error) => {
+                    noted.add(format!("{:?} {error}", change.kind()))
+                }
                 _ => {}
             });
         let begun = test.now();
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (3, 2));
+        assert_eq!((ran.handled, ran.dead_letters), (3, 2));
         let told = pauses.take();
         let tries: Vec<&String> = told.iter().filter(|note| note.contains(':')).collect();
         assert_eq!(tries.len(), 3, "{told:?}");
@@ -76,10 +80,10 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
             told[3..],
             [
                 "Insert broken at 1",
-                "Modify an earlier change of the item is parked"
+                "Modify an earlier change of the item is a dead letter"
             ]
         );
-        let parked = consumer.parked().list().await.unwrap();
+        let parked = consumer.dead_letters().list().await.unwrap();
         let facts: Vec<_> = parked
             .iter()
             .map(|p| {
@@ -87,7 +91,7 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
                     p.attempts,
                     p.error.as_str(),
                     p.handlers.join(","),
-                    p.is_asked,
+                    p.replay_requested,
                 )
             })
             .collect();
@@ -97,7 +101,7 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
                 (4, "broken at 1", "inserted Player".to_owned(), false),
                 (
                     0,
-                    "an earlier change of the item is parked",
+                    "an earlier change of the item is a dead letter",
                     "changed Player".to_owned(),
                     false
                 ),
@@ -116,16 +120,16 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
         played(&db, &["bob", "ada"]).await;
         is_broken.store(false, Ordering::SeqCst);
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (1, 1));
+        assert_eq!((ran.handled, ran.dead_letters), (1, 1));
         // Somebody asks, who has no handlers.
-        let all = ParkedChanges::of(&db, "levels");
+        let all = DeadLetters::of(&db, "levels");
         assert_eq!(all.replay_all().await.unwrap(), 1);
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.replayed, ran.handled), (3, 0));
         assert_eq!(all.list().await.unwrap(), []);
         played(&db, &["bob"]).await;
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (1, 0));
+        assert_eq!((ran.handled, ran.dead_letters), (1, 0));
         let expected = [("ada", 3), ("bob", 4), ("eve", 1)].map(|(n, l)| (n.to_owned(), l));
         assert_eq!((levels.all(), levels.repeated()), (expected.into(), 0));
     });
@@ -149,23 +153,26 @@ fn a_replay_stops_where_it_fails_again_and_can_be_asked_of_who_runs() {
         running.run(async { drop(told.await) }).await.unwrap();
     });
     world.pass(Duration::from_secs(1));
-    let all = ParkedChanges::of(&db, "levels");
+    let all = DeadLetters::of(&db, "levels");
     let list = |world: &mut World| {
         let all = all.clone();
         world.wait(async move { all.list().await.unwrap() })
     };
     let parked = list(&mut world);
     assert_eq!(parked.len(), 3);
-    let ask = |world: &mut World, id: floe::changes::ParkedId| {
+    let ask = |world: &mut World, id: floe::changes::DeadLetterId| {
         let all = all.clone();
         world.wait(async move { all.replay(&id).await.unwrap() });
     };
     // Whichever change is named: those of an item are tried in their order.
     ask(&mut world, parked[2].id.clone());
-    assert!(list(&mut world)[0].is_asked);
+    assert!(list(&mut world)[0].replay_requested);
     world.pass(Duration::from_secs(4));
     let again = list(&mut world);
-    let tried: Vec<(u32, bool)> = again.iter().map(|p| (p.attempts, p.is_asked)).collect();
+    let tried: Vec<(u32, bool)> = again
+        .iter()
+        .map(|p| (p.attempts, p.replay_requested))
+        .collect();
     assert_eq!(tried, [(4, false), (0, false), (0, false)]);
     is_broken.store(false, Ordering::SeqCst);
     ask(&mut world, parked[0].id.clone());
@@ -196,8 +203,8 @@ fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
             });
         let consumer = consumer(&db, router);
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!(ran.parked, 1);
-        let all = consumer.parked();
+        assert_eq!(ran.dead_letters, 1);
+        let all = consumer.dead_letters();
         let parked = all.list().await.unwrap();
         // What trying again cannot help was tried once.
         assert_eq!((parked[0].attempts, parked[0].error.as_str()), (1, "never"));
@@ -207,11 +214,11 @@ fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
         assert!(!all.discard(&id).await.unwrap());
         let error = all.replay(&id).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        let error = "bob".parse::<floe::changes::ParkedId>().unwrap_err();
-        assert_eq!(error.to_string(), "not the id of a parked change: id=bob");
+        let error = "bob".parse::<floe::changes::DeadLetterId>().unwrap_err();
+        assert_eq!(error.to_string(), "invalid dead letter id: id=bob");
         played(&db, &["bob"]).await;
         let ran = consumer.run_until_caught_up().await.unwrap();
-        assert_eq!((ran.handled, ran.parked), (1, 0));
+        assert_eq!((ran.handled, ran.dead_letters), (1, 0));
         assert_eq!(notes.take(), ["2"]);
     });
 }
@@ -259,9 +266,9 @@ fn a_parked_change_waits_for_the_handlers_that_are_not_done() {
             let consumer = consumer(&db, router(name)).table("players").attempts_max(2);
             consumer.run_until_caught_up().await.unwrap()
         };
-        assert_eq!(consume("flaky").await.parked, 1);
+        assert_eq!(consume("flaky").await.dead_letters, 1);
         assert_eq!(notes.take(), ["one", "flaky", "two", "flaky"]);
-        let all = ParkedChanges::of(&db, "levels");
+        let all = DeadLetters::of(&db, "levels");
         assert_eq!(all.list().await.unwrap()[0].handlers, ["flaky"]);
         all.replay_all().await.unwrap();
         assert_eq!(consume("renamed").await.replayed, 0);
@@ -298,8 +305,8 @@ fn a_change_larger_than_an_item_is_parked_whole() {
         let failing = async |_: Change| Err(Failure::permanent("no"));
         let router = Router::new().matching(Pattern::any(), failing);
         let failing = consumer(&db, router).table("players");
-        assert_eq!(failing.run_until_caught_up().await.unwrap().parked, 2);
-        let all = failing.parked();
+        assert_eq!(failing.run_until_caught_up().await.unwrap().dead_letters, 2);
+        let all = failing.dead_letters();
         let parked = all.list().await.unwrap();
         assert_eq!(
             parked[1].change.old_image().unwrap().get("text"),
@@ -331,13 +338,13 @@ fn there_is_an_end_to_parking() {
         }
         let failing = async |_: Inserted<Player>| Err(Failure::permanent("no"));
         let router = Router::new().on_inserted::<Player>(failing);
-        let consumer = consumer(&db, router).parked_max(4).at_once_max(1);
+        let consumer = consumer(&db, router).dead_letters_max(4).concurrency_max(1);
         let error = consumer.run_until_caught_up().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert_eq!(
             error.to_string(),
-            "too many changes are parked: consumer=levels parked_max=4"
+            "too many dead letters: consumer=levels dead_letters_max=4"
         );
-        assert_eq!(consumer.parked().list().await.unwrap().len(), 4);
+        assert_eq!(consumer.dead_letters().list().await.unwrap().len(), 4);
     });
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use floe::Db;
-use floe::changes::{Consumer, Notice};
+use floe::changes::{ChangeConsumer, ConsumerNotice};
 use floe_store::env::SeededRandom;
 use tokio::sync::oneshot;
 
@@ -13,20 +13,20 @@ use super::support::{Levels, Notes, consumer, noting, play, prepare};
 use super::world::{Pause, World};
 
 /// A process that notes whether it delivers.
-fn process(db: &Db, levels: &Levels, notes: &Notes, name: &'static str) -> Consumer {
+fn process(db: &Db, levels: &Levels, notes: &Notes, name: &'static str) -> ChangeConsumer {
     let noted = notes.clone();
     let router = noting(levels, |_, _| async {
         Pause::default().await;
         Ok(())
     });
     consumer(db, router).on_notice(move |notice| match notice {
-        Notice::Leads => noted.add(format!("{name} leads")),
-        Notice::Waits => noted.add(format!("{name} waits")),
+        ConsumerNotice::LeaseAcquired => noted.add(format!("{name} leads")),
+        ConsumerNotice::Waiting => noted.add(format!("{name} waits")),
         _ => {}
     })
 }
 
-fn spawn(world: &mut World, consumer: Consumer) -> (usize, oneshot::Sender<()>) {
+fn spawn(world: &mut World, consumer: ChangeConsumer) -> (usize, oneshot::Sender<()>) {
     let (tell, told) = oneshot::channel::<()>();
     let task = world.spawn(async move { drop(consumer.run(async { drop(told.await) }).await) });
     (task, tell)

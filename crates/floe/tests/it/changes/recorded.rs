@@ -81,7 +81,7 @@ async fn recorded_changes_call_the_same_handlers() {
     let notes = Notes::default();
     let streams = Receiver::new(router(&notes)).table("klayers");
     let delivery = streams.receive(GET_RECORDS).await.unwrap();
-    assert_eq!((delivery.handled, delivery.unwanted), (3, 1));
+    assert_eq!((delivery.handled, delivery.skipped), (3, 1));
     assert_eq!(notes.take(), CALLS);
     let lambda = Receiver::new(router(&notes)).table_prefix("prod-");
     let answer = lambda.handle(LAMBDA_EVENT).await.unwrap();

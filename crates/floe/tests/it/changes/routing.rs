@@ -100,7 +100,7 @@ async fn typed_handlers_get_what_they_are_for() {
     );
     let elsewhere = Change::new("teams", record(6, None, Some(&one)));
     let delivery = router.deliver(&[elsewhere]).await;
-    assert_eq!((delivery.handled, delivery.unwanted), (0, 1));
+    assert_eq!((delivery.handled, delivery.skipped), (0, 1));
     assert_eq!(notes.take(), [""; 0]);
 }
 
@@ -164,11 +164,11 @@ async fn each_handler_fails_on_its_own_and_holds_the_later_changes_of_the_item()
         record(3, None, Some(&other)),
     ]);
     let delivery = router.deliver(&changes).await;
-    assert_eq!((delivery.handled, delivery.unwanted), (1, 0));
+    assert_eq!((delivery.handled, delivery.skipped), (1, 0));
     let failures: Vec<_> = delivery
         .failures
         .iter()
-        .map(|f| (f.place, f.handlers.join(","), f.failure.to_string()))
+        .map(|f| (f.index, f.handlers.join(","), f.failure.to_string()))
         .collect();
     assert_eq!(
         failures,
@@ -177,7 +177,7 @@ async fn each_handler_fails_on_its_own_and_holds_the_later_changes_of_the_item()
             (
                 1,
                 String::new(),
-                "an earlier change of the item has failed".to_owned()
+                "an earlier change of the item failed".to_owned()
             ),
         ]
     );
@@ -211,7 +211,7 @@ async fn what_cannot_be_read_is_a_permanent_failure() {
         messages,
         [
             "the attribute is missing: model=Player field=level",
-            "the change stream holds no image that the handler needs: table=players view=KEYS_ONLY",
+            "the change stream lacks an image that the handler requires: table=players view=KEYS_ONLY",
         ]
     );
 }
@@ -284,7 +284,7 @@ async fn messages_of_a_commit_go_to_their_topics_in_their_order() {
             note!(notes, |m: Message| "a {}", m.read::<i64>().unwrap()),
         )
         .outbox("b.*", note!(notes, |m: Message| "b {} {}", m.topic, m.id()))
-        .outbox(Topics::all(), note!(notes, |m: Message| "all {}", m.place));
+        .outbox(Topics::all(), note!(notes, |m: Message| "all {}", m.index));
     let change = outbox_record(&[("b.x", 1), ("a", 2), ("c", 3), ("b.y", 4)]);
     assert_eq!(router.deliver(&[change]).await.handled, 1);
     assert_eq!(
@@ -386,6 +386,6 @@ async fn a_receiver_remembers_who_was_done() {
     told.sort();
     assert_eq!(told, names);
     let second = receiver.receive(&event(&changes[1..])).await.unwrap();
-    assert_eq!((second.handled, second.unwanted), (1, 1));
+    assert_eq!((second.handled, second.skipped), (1, 1));
     assert_eq!(notes.take(), [""; 0]);
 }

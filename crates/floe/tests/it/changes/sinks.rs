@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe::changes::sink::{JsonLines, ToBus};
-use floe::changes::{Change, Envelope, Failure, Handled, Notice, Pattern, Router, Sink};
+use floe::changes::{
+    Change, ConsumerNotice, Envelope, Failure, HandlerResult, Pattern, Router, Sink,
+};
 use floe::{Db, ErrorKind};
 use floe_store::bus::{BUS_BYTES_MAX, BusEntry, EventBus};
 use floe_store::env::SeededRandom;
@@ -58,7 +60,7 @@ async fn lines_are_appended_and_a_torn_one_is_taken_away() {
     let error = JsonLines::append(directory.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     assert!(
-        error.to_string().starts_with("the file cannot be opened, "),
+        error.to_string().starts_with("cannot open the file, "),
         "{error}"
     );
 }
@@ -70,12 +72,12 @@ fn no_checkpoint_passes_what_a_sink_does_not_keep() {
     struct Slow(Arc<AtomicUsize>, Arc<Mutex<(usize, usize)>>);
 
     impl Sink for Slow {
-        fn send(&self, _: Envelope) -> BoxFuture<'_, Handled> {
+        fn send(&self, _: Envelope) -> BoxFuture<'_, HandlerResult> {
             self.1.lock().unwrap().0 += 1;
             Box::pin(async { Ok(()) })
         }
 
-        fn flush(&self) -> BoxFuture<'_, Handled> {
+        fn flush(&self) -> BoxFuture<'_, HandlerResult> {
             let left = self.0.load(Ordering::SeqCst);
             self.0.store(left.saturating_sub(1), Ordering::SeqCst);
             let mut counts = self.1.lock().unwrap();
@@ -104,10 +106,10 @@ fn no_checkpoint_passes_what_a_sink_does_not_keep() {
         let router = Router::new().forward(Pattern::any(), sink);
         let consumer = consumer(&db, router).table("players");
         let consumer = consumer.on_notice(move |notice| match notice {
-            Notice::Failed { error, .. } => noted.lock().unwrap().push(error.to_string()),
-            Notice::Stored(progress) => {
+            ConsumerNotice::Failed { error, .. } => noted.lock().unwrap().push(error.to_string()),
+            ConsumerNotice::Stored(progress) => {
                 // What is handled by the time that a checkpoint is stored was kept before.
-                assert!(kept.lock().unwrap().1 as u64 >= progress.ran.handled);
+                assert!(kept.lock().unwrap().1 as u64 >= progress.summary.handled);
                 noted.lock().unwrap().push("stored".to_owned());
             }
             _ => {}
@@ -116,7 +118,10 @@ fn no_checkpoint_passes_what_a_sink_does_not_keep() {
         assert_eq!(ran.handled, 2);
     });
     let seen = seen.lock().unwrap().clone();
-    assert_eq!(seen[..5], vec!["a sink cannot keep: the disk is full"; 5]);
+    assert_eq!(
+        seen[..5],
+        vec!["a sink failed to flush: the disk is full"; 5]
+    );
     assert_eq!(seen[5], "stored");
 }
 
@@ -176,7 +181,7 @@ async fn entries_share_requests_and_those_that_are_refused_are_sent_again() {
         let router = Router::new()
             .source("game")
             .forward(Pattern::any(), ToBus::new(bus.clone()));
-        let consumer = floe::changes::Consumer::new(&db, name, router).table("players");
+        let consumer = floe::changes::ChangeConsumer::new(&db, name, router).table("players");
         let consumer = consumer
             .backoff(Duration::ZERO, Duration::ZERO)
             .attempts_max(100);

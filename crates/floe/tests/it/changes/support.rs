@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use floe::changes::{Change, Changed, Consumer, Failure, Inserted, Router, consumer};
+use floe::changes::{Change, ChangeConsumer, Changed, Failure, Inserted, Router, consumer};
 use floe::{Db, Error, Model, Tx};
 use floe_store::op::{ChangeKind, ChangeRecord, ServiceIdentity};
 use floe_store::table::StreamView;
@@ -152,6 +152,6 @@ where
         .on_changed::<Player>(move |a: Changed<Player>| note(a.new.name, a.new.level))
 }
 
-pub(crate) fn consumer(db: &Db, router: Router) -> Consumer {
-    Consumer::new(db, "levels", router)
+pub(crate) fn consumer(db: &Db, router: Router) -> ChangeConsumer {
+    ChangeConsumer::new(db, "levels", router)
 }

@@ -177,7 +177,7 @@ async fn attempts_come_to_an_end() {
             let stream = stream(&world.db.event_store(options), "a", way);
             let error = note(&stream, 1).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::MaxResyncsExhausted);
-            let message = format!("others were always faster: stream=Notes-a attempts={attempts}");
+            let message = format!("gave up after conflicts: stream=Notes-a attempts={attempts}");
             assert_eq!(error.to_string(), message);
             let writes = world.kinds().len() - 1;
             assert_eq!(writes, attempts, "{way:?}");

@@ -338,7 +338,7 @@ async fn a_damaged_event_is_told_by_its_stream_and_index() {
     );
     assert_eq!(
         complaints(damaged("D", numbered(2))).await,
-        [format!("a body cannot be read: encoding=2 bytes=1 {place}")]
+        [format!("cannot read an event body: encoding=2 bytes=1 {place}")]
     );
     assert_eq!(
         complaints(damaged("d", "text".into())).await,

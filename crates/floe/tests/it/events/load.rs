@@ -212,7 +212,7 @@ async fn missing_events_are_an_error_unless_they_are_ignored() {
         assert_eq!(error.kind(), ErrorKind::MissingEvents);
         assert_eq!(
             error.to_string(),
-            "events are needed that are not in the stream any more, and there is no archive: stream=Notes-a lowest=3"
+            "required events are no longer in the stream, and there is no archive: stream=Notes-a lowest=3"
         );
         let options = EventStoreOptions::default().ignore_missing();
         let lax = stream(&world.db.event_store(options), "a", way);

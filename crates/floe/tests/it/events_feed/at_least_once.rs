@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use floe::events::feed::{Checkpoint, Consumer, ConsumerGroup, Handled, Notice, Partition};
+use floe::events::feed::{
+    Checkpoint, ConsumerGroup, FeedConsumer, Handled, Partition, WorkerNotice,
+};
 use floe::events::{EventStore, Recorded, StreamName};
 use floe::{Error, ErrorKind};
 use floe_store::env::SeededRandom;
@@ -90,7 +92,7 @@ fn a_slow_stream_does_not_hold_the_others() {
         sim.append(1, &[("Cart-1", 1), ("Cart-2", 2), ("Cart-3", 1)]);
     }
     let (ledger, gate) = (Ledger::default(), Arc::new(Notify::new()));
-    let consumer = Consumer::new(sim.store.clone(), "mail", Partition::FIRST);
+    let consumer = FeedConsumer::new(sim.store.clone(), "mail", Partition::FIRST);
     let (asked, noted, opened) = (consumer.clone(), ledger.clone(), gate.clone());
     let task = sim.spawn(async move {
         let handler = |stream: StreamName, events: Vec<Recorded>| {
@@ -199,7 +201,7 @@ fn a_consumer_that_was_overtaken_stores_nothing() {
     let mut sim = Sim::new(3);
     sim.append(1, &[("Cart-1", 2)]);
     let gate = Arc::new(Notify::new());
-    let consumer = Consumer::new(sim.store.clone(), "mail", Partition::FIRST);
+    let consumer = FeedConsumer::new(sim.store.clone(), "mail", Partition::FIRST);
     let (slow, opened) = (consumer.clone(), gate.clone());
     let failed = Arc::new(Mutex::new(None));
     let told = failed.clone();
@@ -239,7 +241,7 @@ fn what_comes_for_a_stream_that_was_tried_again_is_handled() {
     let mut sim = Sim::new(4);
     sim.append(1, &[("Cart-bad", 2)]);
     let (ledger, is_cured) = (Ledger::default(), Arc::new(AtomicBool::new(false)));
-    let notices: Arc<Mutex<Vec<Notice>>> = Arc::default();
+    let notices: Arc<Mutex<Vec<WorkerNotice>>> = Arc::default();
     let told = notices.clone();
     let group = sim.store.consumers("mail").tries_max(2);
     let group = group.on_notice(move |notice| told.lock().unwrap().push(notice.clone()));
@@ -264,7 +266,7 @@ fn what_comes_for_a_stream_that_was_tried_again_is_handled() {
     let second = std::time::Duration::from_secs(1);
     sim.pass(5 * second);
     let parked = notices.lock().unwrap().iter().any(|notice| match notice {
-        Notice::Parked(partition, parked) => {
+        WorkerNotice::Parked(partition, parked) => {
             *partition == Partition::FIRST && (parked.index, parked.end) == (0, 2)
         }
         _ => false,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use floe::events::feed::{Checkpoint, ConsumerGroup, Handled, Notice, Partition};
+use floe::events::feed::{Checkpoint, ConsumerGroup, Handled, Partition, WorkerNotice};
 use floe::events::{EventStore, Recorded, StreamName};
 use floe::{Error, ErrorKind};
 use floe_testkit::fault::Faults;
@@ -18,12 +18,13 @@ const PARTITIONS: u32 = 8;
 
 /// What workers were told, each under its name.
 #[derive(Clone, Default)]
-struct Notices(Arc<Mutex<Vec<(u32, Notice)>>>);
+struct Notices(Arc<Mutex<Vec<(u32, WorkerNotice)>>>);
 
 impl Notices {
     fn group(&self, store: &EventStore, worker: u32) -> ConsumerGroup {
         let told = self.clone();
-        let note = move |notice: &Notice| told.0.lock().unwrap().push((worker, notice.clone()));
+        let note =
+            move |notice: &WorkerNotice| told.0.lock().unwrap().push((worker, notice.clone()));
         store.consumers("mail").on_notice(note).lease(LEASE)
     }
 
@@ -32,11 +33,11 @@ impl Notices {
         let mut holders = BTreeMap::new();
         for (worker, notice) in self.0.lock().unwrap().iter() {
             match notice {
-                Notice::Taken(partition) => {
+                WorkerNotice::Taken(partition) => {
                     let before = holders.insert(*partition, *worker);
                     assert_eq!(before, None, "two have {partition}");
                 }
-                Notice::GivenBack(partition) | Notice::Lost(partition) => {
+                WorkerNotice::GivenBack(partition) | WorkerNotice::Lost(partition) => {
                     let before = holders.remove(partition);
                     assert_eq!(before, Some(*worker), "{partition}");
                 }
@@ -293,7 +294,7 @@ fn stall_with(seed: u64) {
     assert_eq!(after, stored);
     let told = notices.0.lock().unwrap().clone();
     assert!(
-        told.contains(&(0, Notice::Lost(Partition::FIRST))),
+        told.contains(&(0, WorkerNotice::Lost(Partition::FIRST))),
         "{told:?}"
     );
     sim.append(1, &[("Cart-1", 1)]);
@@ -340,7 +341,7 @@ fn who_cannot_reach_the_store_waits_and_goes_on() {
         [
             (
                 0,
-                Notice::Failed {
+                WorkerNotice::Failed {
                     partition: None,
                     ..
                 }
@@ -391,10 +392,7 @@ fn what_cannot_work_is_refused() {
         let none = store.consumers("mail").lease(Duration::ZERO);
         let error = none.run_until_caught_up(handler).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidUse);
-        assert_eq!(
-            error.to_string(),
-            "a lease must last for a while: lease=0ns"
-        );
+        assert_eq!(error.to_string(), "the lease is too short: lease=0ns");
         let named = store.consumers("two_words");
         let error = named.run_until_caught_up(handler).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidUse, "{error}");

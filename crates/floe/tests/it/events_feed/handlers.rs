@@ -4,7 +4,7 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use floe::events::feed::{Delivery, Handled, Notice};
+use floe::events::feed::{Handled, ViewTransaction, WorkerNotice};
 use floe::events::{Recorded, StreamName};
 use floe::{Error, Model};
 
@@ -61,8 +61,8 @@ fn hung_handler_does_not_stop_its_partition() {
     let lost = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = lost.clone();
     let group = group.on_notice(move |notice| match notice {
-        Notice::Lost(_) => noted.lock().unwrap().push("lost"),
-        Notice::Parked(..) => noted.lock().unwrap().push("parked"),
+        WorkerNotice::Lost(_) => noted.lock().unwrap().push("lost"),
+        WorkerNotice::Parked(..) => noted.lock().unwrap().push("parked"),
         _ => {}
     });
     let worker = group.clone();
@@ -102,7 +102,7 @@ fn panicking_or_hung_view_has_failed_a_try() {
     let view = store.consumers("view").tries_max(2);
     let view = view.handler_timeout(Duration::from_secs(7));
     sim.wait(async move {
-        let handler = async |delivery: Delivery<'_>| {
+        let handler = async |delivery: ViewTransaction<'_>| {
             see(delivery).await?;
             strike(delivery.stream).await;
             Ok(())

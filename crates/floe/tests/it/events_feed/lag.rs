@@ -23,7 +23,7 @@ fn lag_is_told_in_events_and_seconds() {
     let asked = group.partition(Partition::FIRST);
     let lag = sim.wait(async move { asked.lag().await.unwrap() });
     assert_eq!((lag.events, lag.age, lag.parked), (0, Duration::ZERO, 0));
-    assert_eq!(sim.take_requests(), 2, "the progress, and the last epoch");
+    assert_eq!(sim.take_requests(), 3, "the progress, the last epoch, and the dead letters");
 
     sim.append(1, &[("Cart-1", 2), ("Order-1", 1)]);
     sim.pass(Duration::from_secs(60));

@@ -1,6 +1,7 @@
 //! The feed from end to end: appended, indexed, read, consumed; whoever dies on the way.
 
 mod at_least_once;
+mod dead_letters;
 mod groups;
 mod handlers;
 mod lag;
@@ -16,7 +17,8 @@ use std::time::Duration;
 use floe::db::Timer;
 
 use floe::events::feed::{
-    Consumer, Delivery, EpochLimits, Filter, Handled, IndexerOptions, Partition, Partitions,
+    EpochLimits, FeedConsumer, Filter, Handled, IndexerOptions, Partition, Partitions,
+    ViewTransaction,
 };
 use floe::events::{EventData, EventStore, EventStoreOptions, Expected, Recorded, StreamName};
 use floe::{Db, Error, Model};
@@ -85,7 +87,7 @@ async fn turns(count: u64) {
 }
 
 /// Notes the events in the view.
-async fn see(delivery: Delivery<'_>) -> Result<(), Error> {
+async fn see(delivery: ViewTransaction<'_>) -> Result<(), Error> {
     let seen = Seen {
         stream: delivery.stream.to_string(),
         events: 0,
@@ -156,7 +158,7 @@ async fn a_view_sees_every_event_once_and_in_order() {
             let (store, random) = (store.clone(), random.clone());
             tasks.push(tokio::spawn(async move {
                 let partition = Partition::new(worker % 2);
-                let consumer = Consumer::new(store, "view", partition).events_max(2);
+                let consumer = FeedConsumer::new(store, "view", partition).events_max(2);
                 for _ in 0..12 {
                     tokio::select! {
                         consumed = consumer.run_exactly_once(see) => {
@@ -173,7 +175,7 @@ async fn a_view_sees_every_event_once_and_in_order() {
         let mut indexer = store.indexer(options).unwrap();
         indexer.run_until_caught_up().await.unwrap();
         for partition in partitions().all() {
-            let consumer = Consumer::new(store.clone(), "view", partition);
+            let consumer = FeedConsumer::new(store.clone(), "view", partition);
             let consumed = consumer.run_exactly_once(see);
             let consumed = consumed.await.unwrap();
             assert_eq!(consumer.checkpoint().await.unwrap(), consumed.checkpoint);
@@ -251,7 +253,7 @@ impl Given {
 #[tokio::test]
 async fn a_stream_that_does_not_get_on_is_parked_and_the_others_go_on() {
     let store = store().await;
-    let consumer = Consumer::new(store.clone(), "mail", Partition::FIRST).tries_max(3);
+    let consumer = FeedConsumer::new(store.clone(), "mail", Partition::FIRST).tries_max(3);
     let (given, tries) = (Given::default(), AtomicU32::new(0));
     let picky = |stream: StreamName, events: Vec<Recorded>| {
         let (given, tries) = (&given, &tries);
@@ -318,7 +320,7 @@ async fn a_consumer_goes_on_where_it_was() {
     };
     append(&store, "Cart-1", 3).await;
     index(&store).await;
-    let consumer = || Consumer::new(store.clone(), "mail", Partition::FIRST);
+    let consumer = || FeedConsumer::new(store.clone(), "mail", Partition::FIRST);
     consumer().run_until_caught_up(handle).await.unwrap();
     let before = consumer().checkpoint().await.unwrap();
     given.take();
@@ -338,7 +340,7 @@ async fn a_consumer_goes_on_where_it_was() {
         consumer().run_until_caught_up(handle).await.unwrap().events,
         2
     );
-    let late = Consumer::new(store.clone(), "late", Partition::FIRST);
+    let late = FeedConsumer::new(store.clone(), "late", Partition::FIRST);
     late.move_to_tail().await.unwrap();
     assert_eq!(late.run_until_caught_up(handle).await.unwrap().events, 0);
 }
@@ -349,7 +351,7 @@ async fn a_view_stands_still_where_the_store_fails_its_handler() {
     let store = store().await;
     append(&store, "Cart-1", 5).await;
     index(&store).await;
-    let consumer = Consumer::new(store.clone(), "view", Partition::FIRST).events_max(2);
+    let consumer = FeedConsumer::new(store.clone(), "view", Partition::FIRST).events_max(2);
     let failed = consumer.run_exactly_once(async |delivery| {
         see(delivery).await?;
         match delivery.events.iter().any(|event| event.index == 3) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use floe::events::EventStore;
-use floe::events::feed::{ConsumerGroup, Delivery};
+use floe::events::feed::{ConsumerGroup, ViewTransaction};
 use floe::{Error, Model};
 use floe_store::env::SeededRandom;
 use floe_testkit::fault::{Faults, Operation};
@@ -29,7 +29,7 @@ fn a_poison_stream_is_parked_and_gets_into_the_view_later() {
     let is_cured = Arc::new(AtomicBool::new(false));
     let view = store.consumers("view").events_max(2).tries_max(2);
     let run = |view: ConsumerGroup, is_cured: Arc<AtomicBool>| async move {
-        let picky = async |delivery: Delivery<'_>| {
+        let picky = async |delivery: ViewTransaction<'_>| {
             let is_poison = delivery.events.iter().any(|event| event.index == 3);
             see(delivery).await?;
             match is_poison && delivery.stream.id() == "bad" && !is_cured.load(Ordering::Relaxed) {
@@ -117,7 +117,7 @@ fn a_view_is_exact_whoever_competes_dies_or_loses_answers() {
 
 async fn run_until_killed(store: EventStore, random: Arc<SeededRandom>, kind: u32) {
     let view = store.consumers("view").events_max(2).tries_max(2);
-    let picky = async |delivery: Delivery<'_>| {
+    let picky = async |delivery: ViewTransaction<'_>| {
         see(delivery).await?;
         // Who tries again gets on more often.
         match random.below(if kind < 3 { 2 } else { 6 }) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::support::no_time;
 use cloud::Cloud;
 use floe::events::feed::{
-    Checkpoint, EpochLimits, Indexed, IndexerOptions, Partitions, Reader, TableLog,
+    Checkpoint, EpochLimits, IndexerOptions, IndexerSummary, Partitions, Reader, TableLog,
 };
 use floe::events::{EventData, EventStore, EventStoreOptions, Expected, StreamName};
 use floe::{Db, Error, ErrorKind};
@@ -55,11 +55,11 @@ impl World {
         self.cloud.spread().await;
     }
 
-    async fn index(&self) -> Result<Indexed, Error> {
+    async fn index(&self) -> Result<IndexerSummary, Error> {
         self.index_with(self.options.clone()).await
     }
 
-    async fn index_with(&self, options: IndexerOptions) -> Result<Indexed, Error> {
+    async fn index_with(&self, options: IndexerOptions) -> Result<IndexerSummary, Error> {
         let mut indexer = self.store.indexer(options).unwrap();
         indexer.run_until_caught_up().await
     }
@@ -149,7 +149,7 @@ async fn wherever_an_indexer_dies_the_next_one_goes_on() {
         world.index_for(world.options.clone(), deaths + 3).await;
         world.index().await.unwrap();
         world.check(&format!("death after {deaths} turns")).await;
-        assert_eq!(world.index().await.unwrap(), Indexed::default());
+        assert_eq!(world.index().await.unwrap(), IndexerSummary::default());
         if is_done {
             break;
         }
@@ -247,7 +247,7 @@ async fn a_stream_that_was_switched_on_again_is_read_after_the_one_before() {
     world.check("the streams before are gone").await;
 }
 
-fn is_missing(indexed: Result<Indexed, Error>, words: &str) {
+fn is_missing(indexed: Result<IndexerSummary, Error>, words: &str) {
     let error = indexed.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MissingEvents, "{error}");
     assert!(error.to_string().contains(words), "{error}");
@@ -257,7 +257,7 @@ fn is_missing(indexed: Result<Indexed, Error>, words: &str) {
 #[tokio::test]
 async fn records_that_are_gone_before_they_were_read_are_told() {
     let shard =
-        "change records may be gone that were not read: shard=2026-01-01T00:00:00.000/shardId-";
+        "unread change records may have been trimmed: shard=2026-01-01T00:00:00.000/shardId-";
 
     // In a shard that was read in part.
     let world = World::new().await;
@@ -268,7 +268,7 @@ async fn records_that_are_gone_before_they_were_read_are_told() {
     world.append(3, 1).await;
     is_missing(
         world.index().await,
-        &format!("{shard}00000000000000000001 place=After("),
+        &format!("{shard}00000000000000000001 position=After("),
     );
 
     // With the shard itself, of which there is a child.
@@ -281,7 +281,7 @@ async fn records_that_are_gone_before_they_were_read_are_told() {
     world.append(3, 1).await;
     is_missing(
         world.index().await,
-        &format!("{shard}00000000000000000001 place=After("),
+        &format!("{shard}00000000000000000001 position=After("),
     );
 
     // At the beginning of a child whose parent was read to its end.
@@ -309,7 +309,7 @@ async fn records_that_are_gone_before_they_were_read_are_told() {
     world.append(3, 1).await;
     is_missing(
         world.index().await,
-        &format!("{shard}00000000000000000001 place=After("),
+        &format!("{shard}00000000000000000001 position=After("),
     );
 }
 

@@ -226,7 +226,7 @@ async fn answers_that_are_lost_do_no_harm() {
             for before in [4, 7, 9, 10, 11] {
                 let place = format!("tokens={tokens} {kind} before={before}");
                 let mut capabilities = capabilities.clone();
-                capabilities.loses_answers = true;
+                capabilities.loses_responses = true;
                 let world = world(capabilities, options()).await;
                 let items = world.items(&stream()).await;
                 // Every write loses an answer once.

@@ -1,4 +1,4 @@
-//! Deletion: what goes with an entity, what refuses, and deletions that take many steps and are interrupted.
+//! Deletion: cascades, restrictions, and deletions in steps that are interrupted.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use super::support::{
 };
 
 #[tokio::test]
-async fn what_an_entity_owns_goes_with_it() {
+async fn owned_entities_are_deleted_with_their_owner() {
     let world = World::new().await;
     world.graph.create(&author("ann")).await.unwrap();
     create(&world, &["a", "b", "c"]).await;
@@ -28,7 +28,7 @@ async fn what_an_entity_owns_goes_with_it() {
 }
 
 #[tokio::test]
-async fn what_answers_goes_with_what_it_answers() {
+async fn cascading_relation_deletes_the_subjects() {
     let world = World::new().await;
     create(&world, &["a", "b", "c", "d"]).await;
     for (from, to) in [("b", "a"), ("c", "b"), ("a", "d")] {
@@ -41,7 +41,7 @@ async fn what_answers_goes_with_what_it_answers() {
 }
 
 #[tokio::test]
-async fn what_is_cited_cannot_be_deleted() {
+async fn restricting_relation_prevents_deletion() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     let cites = world.graph.related::<Cites>(&article("a"));
@@ -50,7 +50,7 @@ async fn what_is_cited_cannot_be_deleted() {
     assert_eq!(error.kind(), ErrorKind::Restricted);
     assert_eq!(
         error.to_string(),
-        "the entity is referred to: entity=library:article:b by=article:a predicate=cites"
+        "another entity refers to the entity and prevents its deletion: entity=library:article:b by=article:a predicate=cites"
     );
     world.check().await;
     cites.unlink(&article("b")).await.unwrap();
@@ -59,7 +59,7 @@ async fn what_is_cited_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn what_refuses_does_not_if_it_goes_itself() {
+async fn restriction_by_a_deleted_subject_has_no_effect() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     link::<Cites>(&world, &article("a"), &article("b")).await;
@@ -74,7 +74,7 @@ async fn articles(world: &World) -> Vec<Article> {
     world.graph.all::<Article>().collect().await.unwrap()
 }
 
-/// An entity to which many shelves lead, and which has edges, entries and claims of its own.
+/// Creates an entity with `count` incoming edges, and with outgoing edges, index entries and claims.
 async fn wide(graph: &Graph<'_>, count: usize) {
     let ann = with_email("ann");
     graph.create(&ann).await.unwrap();
@@ -98,7 +98,7 @@ async fn wide(graph: &Graph<'_>, count: usize) {
 }
 
 #[tokio::test]
-async fn a_deletion_that_is_too_wide_for_a_transaction_is_done_in_steps() {
+async fn deletion_too_wide_for_a_transaction_runs_in_steps() {
     let world = World::new().await;
     wide(&world.graph, 250).await;
     let in_transaction = world
@@ -106,25 +106,29 @@ async fn a_deletion_that_is_too_wide_for_a_transaction_is_done_in_steps() {
         .transact(async |tx| tx.graph("library").delete(&author("ann")).await.map(drop));
     let error = in_transaction.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let ann = author("ann");
     let deleted = world.graph.delete_with(&ann, |progress| {
-        told.lock().unwrap().push(progress.clone());
+        reported.lock().unwrap().push(progress.clone());
     });
     let deleted = deleted.await.unwrap();
     assert_eq!((deleted.entities, deleted.edges), (1, 250 + 62));
-    let told = told.into_inner().unwrap();
-    assert!(told.is_sorted_by_key(|progress| progress.edges));
-    assert!(told.iter().any(|progress| progress.incoming_left == 151));
-    assert_eq!(told.last().unwrap().entities, 1);
+    let reported = reported.into_inner().unwrap();
+    assert!(reported.is_sorted_by_key(|progress| progress.edges));
+    assert!(
+        reported
+            .iter()
+            .any(|progress| progress.incoming_left == 151)
+    );
+    assert_eq!(reported.last().unwrap().entities, 1);
     world.check().await;
     // The unique key is free again.
     let bob = with_email("bob");
     world.graph.create(&bob).await.unwrap();
 }
 
-/// What was begun is gone for readers, and nobody can link to it.
-async fn check_gone(world: &World) {
+/// Checks that an entity under deletion is invisible to readers and cannot be linked to.
+async fn check_invisible(world: &World) {
     let (graph, ann) = (&world.graph, author("ann"));
     let visits = graph.related_by(&ann, "visits").objects().await.unwrap();
     assert_eq!(visits, []);
@@ -140,7 +144,7 @@ async fn check_gone(world: &World) {
 }
 
 #[tokio::test]
-async fn a_deletion_can_be_interrupted_anywhere_and_is_ended_later() {
+async fn interrupted_deletion_is_completed_by_resume() {
     let random = SeededRandom::new(11);
     let mut interrupted = 0;
     for _ in 0..12 {
@@ -151,13 +155,14 @@ async fn a_deletion_can_be_interrupted_anywhere_and_is_ended_later() {
         let mut is_done = false;
         for _ in 0..200 {
             let polls = 1 + random.below(24);
-            let ended = match is_done {
-                false => interrupt(world.graph.delete(&ann), polls).await,
-                true => interrupt(world.graph.resume(|_| {}), polls).await,
+            let ended = if is_done {
+                interrupt(world.graph.resume(|_| {}), polls).await
+            } else {
+                interrupt(world.graph.delete(&ann), polls).await
             };
             if world.graph.get::<Author>("ann").await.unwrap().is_none() {
                 is_done = true;
-                check_gone(&world).await;
+                check_invisible(&world).await;
             }
             match ended {
                 Some(ended) => {
@@ -175,7 +180,7 @@ async fn a_deletion_can_be_interrupted_anywhere_and_is_ended_later() {
 }
 
 #[tokio::test]
-async fn a_wide_deletion_takes_along_what_goes_with_it() {
+async fn wide_deletion_cascades() {
     let world = World::new().await;
     world.graph.create(&author("ann")).await.unwrap();
     for number in 0..70 {
@@ -183,7 +188,7 @@ async fn a_wide_deletion_takes_along_what_goes_with_it() {
         create(&world, &[id.as_str()]).await;
         link::<Wrote>(&world, &author("ann"), &article(&id)).await;
     }
-    // One of them is cited by somebody who stays, so it stays as well.
+    // One of them is cited by an article that stays, so it stays as well.
     create(&world, &["stays"]).await;
     link::<Cites>(&world, &article("stays"), &article("7")).await;
     let deleted = world.graph.delete(&author("ann")).await.unwrap();
@@ -194,7 +199,7 @@ async fn a_wide_deletion_takes_along_what_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_wide_deletion_is_refused_as_a_whole() {
+async fn restriction_prevents_a_wide_deletion_completely() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     held_by(&world, "b", 120).await;
@@ -210,7 +215,7 @@ async fn a_wide_deletion_is_refused_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_refuses_a_wide_deletion_does_not_if_it_goes_itself() {
+async fn restriction_by_a_deleted_subject_has_no_effect_on_a_wide_deletion() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     held_by(&world, "b", 120).await;
@@ -222,7 +227,7 @@ async fn what_refuses_a_wide_deletion_does_not_if_it_goes_itself() {
 }
 
 #[tokio::test]
-async fn an_edge_that_the_index_does_not_show_yet_goes_too() {
+async fn edges_missing_from_a_lagging_index_are_deleted() {
     for count in [1, 3, 150] {
         let world = World::lagging(5, 30).await;
         create(&world, &["a"]).await;
@@ -242,7 +247,7 @@ async fn an_edge_that_the_index_does_not_show_yet_goes_too() {
 }
 
 #[tokio::test]
-async fn an_edge_that_is_gone_does_not_refuse_because_the_index_still_shows_it() {
+async fn removed_edge_in_a_lagging_index_does_not_restrict() {
     for seed in 0..10 {
         let world = World::lagging(seed, 40).await;
         create(&world, &["a", "b"]).await;
@@ -269,7 +274,7 @@ async fn an_edge_that_is_gone_does_not_refuse_because_the_index_still_shows_it()
 }
 
 #[tokio::test]
-async fn a_link_that_is_made_while_the_object_is_deleted_is_not_left_behind() {
+async fn concurrent_links_to_a_deleted_object_leave_no_edges() {
     for _ in 0..20 {
         let world = World::new().await;
         create(&world, &["a"]).await;
@@ -301,7 +306,7 @@ async fn a_link_that_is_made_while_the_object_is_deleted_is_not_left_behind() {
 }
 
 #[tokio::test]
-async fn a_deletion_is_ended_by_another_process() {
+async fn another_process_completes_a_deletion() {
     let directory = tempfile::tempdir().unwrap();
     {
         let db = Db::open(directory.path())

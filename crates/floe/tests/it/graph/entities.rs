@@ -1,4 +1,4 @@
-//! Entities: created, updated, merged, set, in both forms.
+//! Entities: create, update, upsert and set, typed and untyped.
 
 use std::sync::Arc;
 
@@ -13,33 +13,34 @@ use uuid::Uuid;
 use super::support::{Article, Author, World, article, author, shelf};
 
 #[tokio::test]
-async fn an_entity_is_created_once() {
+async fn create_fails_if_the_entity_exists() {
     for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
         let world = World::with(capabilities.clone()).await;
         world.graph.create(&shelf("north")).await.unwrap();
-        // Where an answer can get lost, only a transaction tells what became of a write.
-        let request = match capabilities.loses_answers {
-            true => "TransactWriteItems",
-            false => "PutItem",
+        // If a response can be lost, only a transaction allows to determine the outcome of a write.
+        let request = if capabilities.loses_responses {
+            "TransactWriteItems"
+        } else {
+            "PutItem"
         };
         assert_eq!(world.requests(), [request]);
         let error = world.graph.create(&shelf("north")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(
             error.to_string(),
-            "the entity exists already: entity=library:shelf:north"
+            "the entity already exists: entity=library:shelf:north"
         );
     }
 }
 
 #[tokio::test]
-async fn an_update_needs_something_to_update() {
+async fn update_fails_if_the_entity_is_missing() {
     let world = World::new().await;
     let error = world.graph.update(&author("ann")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(
         error.to_string(),
-        "the entity is not there: entity=library:author:ann"
+        "the entity does not exist: entity=library:author:ann"
     );
     let missing = world
         .graph
@@ -48,7 +49,7 @@ async fn an_update_needs_something_to_update() {
 }
 
 #[tokio::test]
-async fn an_upsert_merges_maps_and_keeps_what_it_does_not_name() {
+async fn upsert_merges_maps_and_keeps_other_attributes() {
     let world = World::new().await;
     let address = |pairs: &[(&str, &str)]| -> Value {
         Value::M(pairs.iter().map(|(name, text)| (*name, *text)).collect())
@@ -80,7 +81,7 @@ async fn an_upsert_merges_maps_and_keeps_what_it_does_not_name() {
 }
 
 #[tokio::test]
-async fn the_store_keeps_when_it_was_created_and_tells_when_it_was_updated() {
+async fn creation_time_is_kept_and_update_time_increases() {
     let clock = ManualClock::at(Timestamp::from_millis(1_795_000_000_000));
     let env = Env::manual(clock, 1);
     let engine = LocalEngine::memory_with(floe_local::Options::new().env(env.clone())).unwrap();
@@ -96,7 +97,7 @@ async fn the_store_keeps_when_it_was_created_and_tells_when_it_was_updated() {
             .unwrap();
         let node = graph.get_node(&("t", "a")).await.unwrap().unwrap();
         assert!(node.created.unwrap().ends_with(".000000Z"));
-        // The clock stands still, and yet each update is later than the one before.
+        // Each update is later than the one before, although the clock does not advance.
         let updated = node.updated.unwrap();
         assert!(updated > last, "{updated} {last}");
         last = updated;
@@ -104,7 +105,7 @@ async fn the_store_keeps_when_it_was_created_and_tells_when_it_was_updated() {
 }
 
 #[tokio::test]
-async fn many_are_got_in_batches_and_in_the_order_asked_for() {
+async fn get_many_reads_in_batches_and_keeps_the_order() {
     let world = World::new().await;
     for number in 0..120 {
         world
@@ -134,7 +135,7 @@ async fn many_are_got_in_batches_and_in_the_order_asked_for() {
 }
 
 #[tokio::test]
-async fn awkward_keys_are_different_entities() {
+async fn unusual_keys_identify_different_entities() {
     let world = World::new().await;
     let names = [
         "a:b", "a\\:b", "a\\b", "a", ":", "\\", "ß𝄞", " ", "\u{0}", "a\nb",
@@ -163,7 +164,7 @@ async fn awkward_keys_are_different_entities() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_stored_is_refused_before_anything_is_sent() {
+async fn invalid_entities_are_rejected_without_a_request() {
     let world = World::new().await;
     let refused = [
         (Node::new("", "a"), "type"),
@@ -186,7 +187,7 @@ async fn what_cannot_be_stored_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_missing_table_is_told_with_what_to_do() {
+async fn missing_table_error_names_ensure_graph() {
     let db = Db::memory().unwrap();
     let graph = db.graph("s");
     let error = graph.get_node(&("t", "a")).await.unwrap_err();
@@ -197,7 +198,7 @@ async fn a_missing_table_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn tables_have_the_prefix_and_ensuring_them_again_changes_nothing() {
+async fn ensure_graph_uses_the_prefix_and_is_idempotent() {
     let db = Db::memory()
         .unwrap()
         .with_graph(GraphSchema::new().prefix("shop_"));
@@ -226,7 +227,7 @@ async fn tables_have_the_prefix_and_ensuring_them_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn concurrent_changes_lose_nothing() {
+async fn concurrent_modifications_are_all_applied() {
     let world = World::new().await;
     world.graph.create(&article("a")).await.unwrap();
     let mut tasks = Vec::new();
@@ -269,7 +270,7 @@ struct Visitor {
 }
 
 #[tokio::test]
-async fn a_derived_entity_is_stored_by_its_attributes() {
+async fn derived_entity_round_trips() {
     let world = World::new().await;
     let visitor = Visitor {
         number: Uuid::from_u128(7),
@@ -291,7 +292,7 @@ async fn a_derived_entity_is_stored_by_its_attributes() {
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(names, ["address", "full-name", "visits"]);
-    // A default stands in for what is missing; anything else that is missing is an error.
+    // A default replaces a missing attribute; other missing attributes are errors.
     let bare = Node::new("person", Uuid::from_u128(8))
         .with("full-name", "Al")
         .with("address", Value::M(Item::new().with("city", "Oslo")));
@@ -306,6 +307,6 @@ async fn a_derived_entity_is_stored_by_its_attributes() {
     let error = world.graph.get::<Visitor>("9").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the id is not one of this type: id=9 model=Visitor field=number"
+        "the id does not match the type of the field: id=9 model=Visitor field=number"
     );
 }

@@ -1,4 +1,4 @@
-//! Indexes made by functions: what they find, that unique keys are, and that a changed function is rebuilt.
+//! Indexes defined by functions: lookups, unique keys, and rebuilds after a change of the function.
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ fn of_year(id: &str, year: i64) -> Article {
 }
 
 #[tokio::test]
-async fn an_entity_is_found_by_each_of_its_keys_once() {
+async fn each_key_finds_an_entity_once() {
     let world = World::new().await;
     world
         .graph
@@ -60,7 +60,7 @@ async fn an_entity_is_found_by_each_of_its_keys_once() {
         .await
         .unwrap();
     let requests = world.engine.take();
-    // One entry comes and one goes; the third stays as it is.
+    // One entry is added and one deleted; the third is not written.
     assert_eq!(
         requests[1].matches("index_entries {").count(),
         2,
@@ -85,7 +85,7 @@ async fn an_entity_is_found_by_each_of_its_keys_once() {
 }
 
 #[tokio::test]
-async fn what_is_copied_into_entries_is_kept_up_to_date() {
+async fn attributes_copied_into_entries_are_updated() {
     let world = World::new().await;
     world.graph.create(&tagged("a", &["code"])).await.unwrap();
     let mut changed = tagged("a", &["code"]);
@@ -106,7 +106,7 @@ async fn what_is_copied_into_entries_is_kept_up_to_date() {
 }
 
 #[tokio::test]
-async fn numbers_are_found_in_their_order() {
+async fn number_keys_sort_numerically() {
     let world = World::new().await;
     let years = [-300, -5, 0, 7, 10, 2000];
     for year in years {
@@ -141,7 +141,7 @@ async fn numbers_are_found_in_their_order() {
 }
 
 #[tokio::test]
-async fn an_index_is_read_page_by_page() {
+async fn index_lookup_is_paged() {
     let world = World::new().await;
     for number in 0..7 {
         world
@@ -171,7 +171,7 @@ async fn an_index_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn fifty_take_one_query_and_one_batch() {
+async fn fifty_matches_take_one_query_and_one_batch() {
     let world = World::new().await;
     for number in 0..50 {
         world
@@ -187,7 +187,7 @@ async fn fifty_take_one_query_and_one_batch() {
 }
 
 #[tokio::test]
-async fn a_unique_key_has_one_holder() {
+async fn unique_key_is_rejected_for_a_second_entity() {
     let world = World::new().await;
     let with = |id: &str, email: &str| Author {
         email: Some(email.to_owned()),
@@ -198,17 +198,17 @@ async fn a_unique_key_has_one_holder() {
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert_eq!(
         error.to_string(),
-        "another entity has this key: index=by_email key=ann@x holder=author:ann"
+        "another entity has the unique key: index=by_email key=ann@x holder=author:ann"
     );
     assert_eq!(world.graph.get::<Author>("bob").await.unwrap(), None);
-    // Another scope is another world.
+    // Scopes are independent.
     world
         .db
         .graph("other")
         .create(&with("bob", "ann@x"))
         .await
         .unwrap();
-    // Its holder can change, and lets the key go.
+    // An update of its holder releases the key.
     world.graph.set(&with("ann", "ann@y")).await.unwrap();
     world.graph.create(&with("bob", "ann@x")).await.unwrap();
     world.graph.delete(&author("ann")).await.unwrap();
@@ -217,7 +217,7 @@ async fn a_unique_key_has_one_holder() {
 }
 
 #[tokio::test]
-async fn a_unique_key_changes_hands_in_one_transaction() {
+async fn unique_keys_are_swapped_in_one_transaction() {
     let world = World::new().await;
     let with = |id: &str, email: Option<&str>| Author {
         email: email.map(str::to_owned),
@@ -249,7 +249,7 @@ async fn a_unique_key_changes_hands_in_one_transaction() {
 }
 
 #[tokio::test]
-async fn one_of_many_gets_a_unique_key() {
+async fn one_of_concurrent_creators_gets_a_unique_key() {
     let world = World::new().await;
     let mut tasks = Vec::new();
     for task in 0..8 {
@@ -273,7 +273,7 @@ async fn one_of_many_gets_a_unique_key() {
     world.check().await;
 }
 
-/// By tag, in capital letters: another function for the same index.
+/// The index by tag, with another function: in capital letters.
 enum ByLoudTag {}
 
 impl MapIndex for ByLoudTag {
@@ -291,7 +291,7 @@ impl MapIndex for ByLoudTag {
 }
 
 #[tokio::test]
-async fn a_changed_function_is_rebuilt() {
+async fn index_is_rebuilt_after_a_function_change() {
     let world = World::new().await;
     for number in 0..30 {
         world
@@ -313,7 +313,7 @@ async fn a_changed_function_is_rebuilt() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IndexNotReady);
     assert!(error.to_string().contains("expected=2 actual=1"), "{error}");
-    // A scan finds the same, at the price of reading everything.
+    // A scan finds the same, but reads everything.
     let scanned = graph
         .find::<ByLoudTag>()
         .eq("CODE")
@@ -322,15 +322,15 @@ async fn a_changed_function_is_rebuilt() {
         .await
         .unwrap();
     assert_eq!(scanned.len(), 30);
-    // What is written meanwhile has its entries already.
+    // Entities written meanwhile have their entries already.
     graph.create(&tagged("new", &["code"])).await.unwrap();
-    let told = Mutex::new(Vec::new());
+    let reported = Mutex::new(Vec::new());
     let rebuilt = graph
-        .rebuild::<ByLoudTag>(|progress| told.lock().unwrap().push(progress.entities))
+        .rebuild::<ByLoudTag>(|progress| reported.lock().unwrap().push(progress.entities))
         .await
         .unwrap();
     assert_eq!((rebuilt.entities, rebuilt.changed), (31, 30));
-    assert_eq!(told.into_inner().unwrap().last(), Some(&31));
+    assert_eq!(reported.into_inner().unwrap().last(), Some(&31));
     assert_eq!(
         graph
             .find::<ByLoudTag>()
@@ -347,13 +347,13 @@ async fn a_changed_function_is_rebuilt() {
     );
     let report = graph.check().await.unwrap();
     assert_eq!(report.differences.len(), 0, "{:#?}", report.differences);
-    // It is not built again.
+    // A second rebuild changes nothing.
     let again = graph.rebuild::<ByLoudTag>(|_| {}).await.unwrap();
     assert_eq!(again.changed, 0);
 }
 
 #[tokio::test]
-async fn an_index_that_is_new_among_old_entities_is_built_first() {
+async fn new_index_over_existing_entities_needs_a_rebuild() {
     let world = World::new().await;
     world
         .graph
@@ -384,7 +384,7 @@ async fn an_index_that_is_new_among_old_entities_is_built_first() {
         .await
         .unwrap();
     assert_eq!(found[0].key.id(), "a");
-    // In another scope there is nothing that it could lack.
+    // In a scope without entities, the index is complete.
     assert_eq!(
         db.graph("empty").find_by("by_size").keys().await.unwrap(),
         []
@@ -394,7 +394,7 @@ async fn an_index_that_is_new_among_old_entities_is_built_first() {
 }
 
 #[tokio::test]
-async fn a_unique_index_cannot_be_built_over_two_of_the_same_key() {
+async fn rebuild_of_a_unique_index_fails_on_duplicate_keys() {
     let world = World::new().await;
     for id in ["a", "b"] {
         world
@@ -419,7 +419,7 @@ async fn a_unique_index_cannot_be_built_over_two_of_the_same_key() {
 }
 
 #[tokio::test]
-async fn keys_that_no_index_can_have_are_refused() {
+async fn invalid_index_keys_are_rejected() {
     let world = World::new().await;
     for tag in [String::new(), "x".repeat(1100)] {
         let error = world

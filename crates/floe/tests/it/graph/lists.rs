@@ -1,4 +1,4 @@
-//! Lists: ordered edges, what they lead to, and what leads to an entity.
+//! Lists: ordered edges, their objects, and referrers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn edges_keep_their_order_whatever_is_done_to_them() {
+async fn edges_keep_their_order() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     let mut expected: Vec<&str> = Vec::new();
@@ -57,7 +57,7 @@ async fn edges_keep_their_order_whatever_is_done_to_them() {
 }
 
 #[tokio::test]
-async fn an_edge_between_others_is_the_only_one_that_is_written() {
+async fn insertion_writes_one_edge() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     list.append(["a", "b", "c"].map(article)).await.unwrap();
@@ -69,7 +69,7 @@ async fn an_edge_between_others_is_the_only_one_that_is_written() {
 }
 
 #[tokio::test]
-async fn a_list_cannot_be_brought_into_the_order_of_another() {
+async fn reorder_with_other_objects_is_rejected() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     list.append(["a", "b"].map(article)).await.unwrap();
@@ -83,13 +83,13 @@ async fn a_list_cannot_be_brought_into_the_order_of_another() {
     let error = list.move_to(0, 2).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the list has no such position: predicate=wrote from=0 to=2 edges=2"
+        "the position is beyond the end of the list: predicate=wrote from=0 to=2 edges=2"
     );
     assert_eq!(ids(&list.keys().await.unwrap()), ["a", "b"]);
 }
 
 #[tokio::test]
-async fn both_ends_of_an_edge_must_be_there() {
+async fn link_fails_if_an_end_is_missing() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     let error = list.link(&article("x")).await.unwrap_err();
@@ -123,7 +123,7 @@ async fn both_ends_of_an_edge_must_be_there() {
 }
 
 #[tokio::test]
-async fn a_relation_that_is_not_declared_is_refused() {
+async fn undeclared_relation_is_rejected() {
     let world = world().await;
     let db = world.db.clone().with_graph(GraphSchema::new());
     let graph = db.graph("library");
@@ -140,7 +140,7 @@ async fn a_relation_that_is_not_declared_is_refused() {
 }
 
 #[tokio::test]
-async fn an_edge_may_lead_back_to_where_it_comes_from() {
+async fn edge_can_have_its_subject_as_object() {
     let world = world().await;
     let cites = world.graph.related_by(&article("a"), "is");
     cites.link(&article("a")).await.unwrap();
@@ -151,7 +151,7 @@ async fn an_edge_may_lead_back_to_where_it_comes_from() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_an_edge_stays_with_it() {
+async fn edge_attributes_move_with_the_edge() {
     let world = world().await;
     world.graph.create(&shelf("north")).await.unwrap();
     let holds = world.graph.related::<Holds>(&shelf("north"));
@@ -162,12 +162,12 @@ async fn what_is_told_of_an_edge_stays_with_it() {
         .unwrap();
     holds.move_to(0, 1).await.unwrap();
     let found = holds.objects().await.unwrap();
-    let told: Vec<_> = found
+    let attributes: Vec<_> = found
         .iter()
         .map(|related| related.attributes.clone())
         .collect();
-    assert_eq!(told, [None, since(1)]);
-    // Only the edge of which something else is told is written.
+    assert_eq!(attributes, [None, since(1)]);
+    // Only the edge with changed attributes is written.
     world.engine.take();
     holds
         .replace_with([(article("b"), since(2)), (article("a"), since(1))])
@@ -185,7 +185,7 @@ async fn what_is_told_of_an_edge_stays_with_it() {
 }
 
 #[tokio::test]
-async fn what_leads_to_an_entity_is_found() {
+async fn referrers_are_found() {
     let world = world().await;
     for name in ["north", "south"] {
         world.graph.create(&shelf(name)).await.unwrap();
@@ -234,7 +234,7 @@ async fn what_leads_to_an_entity_is_found() {
 }
 
 #[tokio::test]
-async fn a_list_is_read_page_by_page() {
+async fn list_is_paged() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     list.append(["a", "b", "c", "d", "a"].map(article))
@@ -259,11 +259,11 @@ async fn a_list_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_reference_to_nothing_is_told() {
+async fn missing_object_is_returned_as_none() {
     let world = world().await;
     let list = world.graph.related::<Wrote>(&author("ann"));
     list.append(["a", "b"].map(article)).await.unwrap();
-    // Somebody else removes an entity behind the back of the graph.
+    // Another program deletes an entity without the graph.
     let key = Item::new()
         .with("_id", "a")
         .with("_scope_type_key", "library:article");
@@ -284,7 +284,7 @@ async fn a_reference_to_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn an_entity_is_loaded_with_what_is_around_it() {
+async fn include_loads_related_entities_over_several_levels() {
     let world = world().await;
     let graph = &world.graph;
     graph
@@ -322,7 +322,7 @@ async fn an_entity_is_loaded_with_what_is_around_it() {
     assert_eq!(cited, [article("c"), article("d")]);
     let answered = wrote[1].objects::<Cites>().next().unwrap();
     assert_eq!(answered.values::<Answers>().unwrap(), [article("c")]);
-    // One query for each entity of a level, one batch for each level; `d` is met twice, and read and asked for once.
+    // One query for each entity of a level, one batch for each level; `d` occurs twice, and is read and queried once.
     let counts = world
         .requests()
         .into_iter()
@@ -337,7 +337,7 @@ async fn an_entity_is_loaded_with_what_is_around_it() {
 }
 
 #[tokio::test]
-async fn a_hundred_related_take_one_query_and_one_batch() {
+async fn include_of_a_hundred_takes_one_query_and_one_batch() {
     let world = world().await;
     let graph = &world.graph;
     for number in 0..100 {
@@ -361,7 +361,7 @@ async fn a_hundred_related_take_one_query_and_one_batch() {
 }
 
 #[tokio::test]
-async fn concurrent_links_are_all_there() {
+async fn concurrent_links_are_all_stored() {
     let world = world().await;
     let mut tasks = Vec::new();
     for task in 0..6 {
@@ -388,7 +388,7 @@ async fn concurrent_links_are_all_there() {
 }
 
 #[tokio::test]
-async fn the_items_of_edges_have_the_attributes_of_the_layout() {
+async fn edge_items_have_the_documented_attributes() {
     let world = world().await;
     world
         .graph
@@ -427,7 +427,7 @@ async fn the_items_of_edges_have_the_attributes_of_the_layout() {
     let _: Article = world.graph.get("a").await.unwrap().unwrap();
 }
 
-/// A list of so many pages.
+/// Creates a shelf, and the pages for its list. Returns their keys.
 async fn book(world: &World, pages: usize) -> Vec<EntityKey> {
     world.graph.create(&shelf("book")).await.unwrap();
     let keys: Vec<_> = (0..pages)
@@ -444,7 +444,7 @@ async fn book(world: &World, pages: usize) -> Vec<EntityKey> {
 }
 
 #[tokio::test]
-async fn a_list_that_is_too_wide_for_a_transaction_is_changed_in_steps() {
+async fn list_change_too_wide_for_a_transaction_runs_in_steps() {
     let world = World::new().await;
     let mut keys = book(&world, 300).await;
     let pages = world.graph.related_by(&shelf("book"), "pages");
@@ -462,13 +462,13 @@ async fn a_list_that_is_too_wide_for_a_transaction_is_changed_in_steps() {
     pages.replace(half.clone()).await.unwrap();
     assert_eq!(found().await, half);
     world.check().await;
-    // Nothing is begun if something is missing.
+    // A missing object is detected before anything is changed.
     let mut more = keys.clone();
     more.push(EntityKey::new("page", "none"));
     let error = pages.replace(more).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(found().await, half);
-    // In a transaction there are no steps.
+    // A transaction cannot run steps.
     let wide = world.db.transact(async |tx| {
         let graph = tx.graph("library");
         graph
@@ -480,14 +480,14 @@ async fn a_list_that_is_too_wide_for_a_transaction_is_changed_in_steps() {
     world.check().await;
 }
 
-/// What a list leads to.
+/// The objects of a list.
 async fn objects(list: &List<'_, '_, Node, Json>) -> Vec<EntityKey> {
     let edges = list.keys().await.unwrap().into_iter();
     edges.map(|edge| edge.object).collect()
 }
 
 #[tokio::test]
-async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later() {
+async fn interrupted_list_change_is_completed_by_resume() {
     let random = SeededRandom::new(5);
     let mut interrupted = 0;
     for _ in 0..6 {
@@ -499,26 +499,25 @@ async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later(
         keys.reverse();
         let mut sorted = keys.clone();
         sorted.sort();
-        let mut is_begun = false;
+        let mut is_started = false;
         for _ in 0..100 {
             let polls = 1 + random.below(30);
-            let ended = match is_begun {
-                false => interrupt(pages.reorder(keys.clone()), polls).await,
-                true => {
-                    interrupt(async { world.graph.resume(|_| {}).await.map(drop) }, polls).await
-                }
+            let ended = if is_started {
+                interrupt(async { world.graph.resume(|_| {}).await.map(drop) }, polls).await
+            } else {
+                interrupt(pages.reorder(keys.clone()), polls).await
             };
             if let Some(ended) = ended {
                 ended.unwrap();
                 break;
             }
             interrupted += 1;
-            // Whatever has been moved by now, every page is there, and once.
+            // At every point, the list contains every page once.
             let mut seen = objects(&pages).await;
             seen.sort();
             assert_eq!(seen, sorted);
             let report = world.graph.check().await.unwrap();
-            is_begun = match report.differences.as_slice() {
+            is_started = match report.differences.as_slice() {
                 [] => false,
                 [Difference::Unfinished { .. }] => true,
                 other => panic!("{other:#?}"),
@@ -528,8 +527,8 @@ async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later(
         world.check().await;
         let mut found = objects(&pages).await;
         assert!(
-            !is_begun || found == keys,
-            "it is in the order that was asked for"
+            !is_started || found == keys,
+            "the list has the requested order"
         );
         found.sort();
         assert_eq!(found, sorted, "no page is lost");
@@ -538,12 +537,12 @@ async fn a_wide_change_of_a_list_can_be_interrupted_anywhere_and_is_ended_later(
 }
 
 #[tokio::test]
-async fn what_is_deleted_while_a_list_is_changed_is_not_in_it() {
+async fn entities_deleted_during_a_list_change_are_not_in_the_list() {
     let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
     let world = World::on(Arc::new(engine), Capabilities::all()).await;
     let keys = book(&world, 130).await;
     let pages = world.graph.related_by(&shelf("book"), "pages");
-    // Begun, and interrupted.
+    // Started, and interrupted.
     assert!(interrupt(pages.append(keys.clone()), 24).await.is_none());
     for id in ["3", "128"] {
         world.graph.delete(&("page", id)).await.unwrap();
@@ -551,7 +550,7 @@ async fn what_is_deleted_while_a_list_is_changed_is_not_in_it() {
     world.graph.resume(|_| {}).await.unwrap();
     world.check().await;
     assert_eq!(pages.keys().await.unwrap().len(), 128);
-    // A subject that goes takes its list along.
+    // The list is deleted with its subject.
     let other = world.graph.related_by(&shelf("book"), "more");
     let some: Vec<_> = keys.iter().skip(10).take(100).cloned().collect();
     assert!(interrupt(other.append(some), 20).await.is_none());

@@ -1,4 +1,4 @@
-//! The entity graph: what it answers, what it asks of the store, and that its tables always agree.
+//! The entity graph: results, requests, and the consistency of its tables.
 
 mod deletion;
 mod entities;

@@ -1,4 +1,4 @@
-//! A graph in memory that is obviously right, to compare the real one with.
+//! A reference model of the graph in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use floe::ErrorKind;
 use floe::graph::{GraphSchema, IndexDef, IndexKey, OnDelete, RelationDef};
 use floe_store::Value;
 
-/// The predicates: detached, refusing, cascading, owning.
+/// The predicates: detaching, restricting, cascading, owning.
 pub(crate) const PREDICATES: [&str; 4] = ["likes", "needs", "follows", "has"];
 
-/// Relations between things, one of each kind, and an index of each kind.
+/// The schema: one relation of each kind, and one index of each kind.
 pub(crate) fn schema() -> GraphSchema {
     let relation = |predicate: &str| RelationDef::new("thing", predicate, "thing");
     GraphSchema::new()
@@ -33,58 +33,60 @@ pub(crate) fn schema() -> GraphSchema {
         )
 }
 
-/// A thing.
+/// An entity of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Thing {
     pub value: Option<i64>,
     pub name: Option<String>,
 }
 
-/// Things and their lists.
+/// The entities and their lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub things: BTreeMap<String, Thing>,
-    /// By subject and predicate.
+    /// Key: subject and predicate.
     pub lists: BTreeMap<(String, &'static str), Vec<String>>,
 }
 
-pub(crate) type Answer = Result<(), ErrorKind>;
+pub(crate) type Outcome = Result<(), ErrorKind>;
 
 impl Model {
-    fn require(&self, id: &str) -> Answer {
-        match self.things.contains_key(id) {
-            true => Ok(()),
-            false => Err(ErrorKind::NotFound),
+    fn require(&self, id: &str) -> Outcome {
+        if self.things.contains_key(id) {
+            Ok(())
+        } else {
+            Err(ErrorKind::NotFound)
         }
     }
 
-    fn check_name(&self, id: &str, name: Option<&String>) -> Answer {
+    fn check_name(&self, id: &str, name: Option<&String>) -> Outcome {
         let taken = |(other, thing): (&String, &Thing)| other != id && thing.name.as_ref() == name;
-        match name.is_some() && self.things.iter().any(taken) {
-            true => Err(ErrorKind::Conflict),
-            false => Ok(()),
+        if name.is_some() && self.things.iter().any(taken) {
+            Err(ErrorKind::Conflict)
+        } else {
+            Ok(())
         }
     }
 
-    pub(crate) fn create(&mut self, id: &str, thing: Thing) -> Answer {
+    pub(crate) fn create(&mut self, id: &str, thing: Thing) -> Outcome {
         if self.things.contains_key(id) {
             return Err(ErrorKind::AlreadyExists);
         }
         self.set(id, thing)
     }
 
-    pub(crate) fn set(&mut self, id: &str, thing: Thing) -> Answer {
+    pub(crate) fn set(&mut self, id: &str, thing: Thing) -> Outcome {
         self.check_name(id, thing.name.as_ref())?;
         self.things.insert(id.to_owned(), thing);
         Ok(())
     }
 
-    pub(crate) fn update(&mut self, id: &str, thing: Thing) -> Answer {
+    pub(crate) fn update(&mut self, id: &str, thing: Thing) -> Outcome {
         self.require(id)?;
         self.upsert(id, thing)
     }
 
-    pub(crate) fn upsert(&mut self, id: &str, thing: Thing) -> Answer {
+    pub(crate) fn upsert(&mut self, id: &str, thing: Thing) -> Outcome {
         let old = self.things.get(id).cloned().unwrap_or_default();
         let merged = Thing {
             value: thing.value.or(old.value),
@@ -103,7 +105,7 @@ impl Model {
         id: &str,
         predicate: &'static str,
         list: Vec<String>,
-    ) -> Answer {
+    ) -> Outcome {
         self.require(id)?;
         let old = self.list(id, predicate);
         let is_new = |object: &&String| !old.contains(object);
@@ -114,11 +116,11 @@ impl Model {
         Ok(())
     }
 
-    /// What goes if this goes.
+    /// The entities that are deleted with an entity.
     fn closure(&self, id: &str) -> BTreeSet<String> {
-        let (mut goes, mut queue) = (BTreeSet::new(), vec![id.to_owned()]);
+        let (mut deleted, mut queue) = (BTreeSet::new(), vec![id.to_owned()]);
         while let Some(id) = queue.pop() {
-            if !goes.insert(id.clone()) {
+            if !deleted.insert(id.clone()) {
                 continue;
             }
             queue.extend(self.list(&id, "has"));
@@ -128,24 +130,25 @@ impl Model {
                 }
             }
         }
-        goes
+        deleted
     }
 
-    pub(crate) fn delete(&mut self, id: &str) -> Answer {
+    pub(crate) fn delete(&mut self, id: &str) -> Outcome {
         if !self.things.contains_key(id) {
             return Ok(());
         }
-        let goes = self.closure(id);
+        let deleted = self.closure(id);
         for ((subject, predicate), list) in &self.lists {
-            let refuses = *predicate == "needs" && !goes.contains(subject);
-            if refuses && list.iter().any(|object| goes.contains(object)) {
+            let restricts = *predicate == "needs" && !deleted.contains(subject);
+            if restricts && list.iter().any(|object| deleted.contains(object)) {
                 return Err(ErrorKind::Restricted);
             }
         }
-        self.things.retain(|id, _| !goes.contains(id));
-        self.lists.retain(|(subject, _), _| !goes.contains(subject));
+        self.things.retain(|id, _| !deleted.contains(id));
+        self.lists
+            .retain(|(subject, _), _| !deleted.contains(subject));
         for list in self.lists.values_mut() {
-            list.retain(|object| !goes.contains(object));
+            list.retain(|object| !deleted.contains(object));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Where a change stops to fit into one commit: its size is known before anything is written, and counted to the item.
+//! The limit of one commit: the size of a change is known exactly before anything is written.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::support::{Article, World, article, shelf};
 
 const HUB: (&str, &str) = ("hub", "h");
 
-/// How many commits were sent since the last time.
+/// Number of commits since the last call.
 fn commits(world: &World) -> usize {
     let requests = world.requests().into_iter();
     requests.filter(|name| name == "TransactWriteItems").count()
@@ -24,7 +24,7 @@ async fn with_hub() -> World {
     world
 }
 
-/// The entity and each edge are an item; the subjects of the edges are not written.
+/// The entity and each edge are one item; the subjects of the edges are not written.
 #[tokio::test]
 async fn deletion_with_incoming_edges_fits_to_the_item() {
     for (edges, is_one) in [(TRANSACT_ITEMS_MAX - 1, true), (TRANSACT_ITEMS_MAX, false)] {
@@ -41,7 +41,7 @@ async fn deletion_with_incoming_edges_fits_to_the_item() {
     }
 }
 
-/// Each edge that leads away takes an item more: its object counts the edges that lead to it.
+/// Each outgoing edge takes two items, because the object's count of incoming edges changes.
 #[tokio::test]
 async fn deletion_with_outgoing_edges_fits_to_the_item() {
     for (edges, is_one) in [(49, true), (50, false)] {
@@ -71,7 +71,7 @@ async fn list_change_fits_to_the_item() {
         list.append(pages.clone()).await.unwrap();
         assert_eq!(commits(&world) == 1, is_one, "edges={edges}");
         assert_eq!(list.keys().await.unwrap().len(), edges);
-        // What changes places is two edges and no object: the first goes to the end.
+        // A move writes two edges and no object.
         list.move_to(0, edges - 1).await.unwrap();
         assert_eq!(commits(&world), 1);
         world.check().await;
@@ -80,7 +80,7 @@ async fn list_change_fits_to_the_item() {
 
 #[tokio::test]
 async fn entries_fit_to_the_item() {
-    // The article, its entry by year, and so many by tag.
+    // The article, its entry by year, and its entries by tag.
     for (tags, is_one) in [
         (TRANSACT_ITEMS_MAX - 2, true),
         (TRANSACT_ITEMS_MAX - 1, false),
@@ -96,7 +96,7 @@ async fn entries_fit_to_the_item() {
     }
 }
 
-/// In a transaction of the caller there are no steps: the commit counts all changes and is refused before it is sent.
+/// The caller's transaction cannot run steps: its commit counts all changes and is rejected before it is sent.
 #[tokio::test]
 async fn wide_list_change_is_refused_in_a_transaction() {
     let world = with_hub().await;
@@ -110,7 +110,7 @@ async fn wide_list_change_is_refused_in_a_transaction() {
     assert_eq!(commits(&world), 0);
 }
 
-/// What a transaction adds and takes away again is no item of its commit.
+/// A change that is undone in the same transaction is not part of its commit.
 #[tokio::test]
 async fn changes_that_undo_each_other_fit_into_a_transaction() {
     let world = with_hub().await;
@@ -138,9 +138,9 @@ async fn changes_that_undo_each_other_fit_into_a_transaction() {
     world.check().await;
 }
 
-/// The plan is made from counts that change before the commit, which names them, so it is planned anew.
+/// The counts in the plan change before the commit, whose conditions include them, so the deletion is planned again.
 #[tokio::test]
-async fn deletion_that_outgrows_its_plan_goes_on_in_steps() {
+async fn deletion_that_outgrows_its_plan_continues_in_steps() {
     let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
     let world = World::on(Arc::new(engine), Capabilities::all()).await;
     world.graph.create(&Node::new("hub", "h")).await.unwrap();

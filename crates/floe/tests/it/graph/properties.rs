@@ -1,4 +1,4 @@
-//! Random changes of the graph on an engine that lies like the cloud, compared with a graph that is obviously right.
+//! Random changes of the graph on an engine with faults, compared with a reference model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use floe_store::env::SeededRandom;
 use floe_store::{Env, Value};
 use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
-use super::model::{Answer, Model, PREDICATES, Thing, schema};
+use super::model::{Model, Outcome, PREDICATES, Thing, schema};
 use super::no_time::NoTime;
 use super::slow::{Slow, interrupt};
 
@@ -54,8 +54,8 @@ fn key(id: &str) -> EntityKey {
     EntityKey::new("thing", id)
 }
 
-fn kind<T>(answer: floe::Result<T>) -> Answer {
-    answer.map(drop).map_err(|error| {
+fn kind<T>(result: floe::Result<T>) -> Outcome {
+    result.map(drop).map_err(|error| {
         assert_ne!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
         error.kind()
     })
@@ -80,14 +80,14 @@ impl Dice {
     }
 }
 
-/// One random change, of both.
-async fn change(dice: &Dice, graph: &Graph<'_>, model: &mut Model) -> (String, Answer, Answer) {
+/// Makes one random change in the graph and in the model. Returns both results.
+async fn change(dice: &Dice, graph: &Graph<'_>, model: &mut Model) -> (String, Outcome, Outcome) {
     let (id, thing, predicate) = (dice.id(), dice.thing(), PREDICATES[dice.below(4)]);
     let list = graph.related_by(&key(&id), predicate);
     let mut items = model.list(&id, predicate);
     let keys = |ids: &[String]| ids.iter().map(|id| key(id)).collect::<Vec<_>>();
-    let what = dice.below(14);
-    let (real, expected) = match what {
+    let kind_of_change = dice.below(14);
+    let (real, expected) = match kind_of_change {
         0 => (
             kind(graph.create(&node(&id, &thing)).await),
             model.create(&id, thing),
@@ -147,19 +147,20 @@ async fn change(dice: &Dice, graph: &Graph<'_>, model: &mut Model) -> (String, A
         }
         _ => {
             let (from, to) = (dice.below(3), dice.below(3));
-            let expected = match model.things.contains_key(&id) && from.max(to) >= items.len() {
-                true => Err(ErrorKind::InvalidUse),
-                false if !model.things.contains_key(&id) => Err(ErrorKind::NotFound),
-                false => {
-                    let moved = items.remove(from);
-                    items.insert(to, moved);
-                    model.set_list(&id, predicate, items)
-                }
+            let is_known = model.things.contains_key(&id);
+            let expected = if !is_known {
+                Err(ErrorKind::NotFound)
+            } else if from.max(to) >= items.len() {
+                Err(ErrorKind::InvalidUse)
+            } else {
+                let moved = items.remove(from);
+                items.insert(to, moved);
+                model.set_list(&id, predicate, items)
             };
             (kind(list.move_to(from, to).await), expected)
         }
     };
-    (format!("{what} {id} {predicate}"), real, expected)
+    (format!("{kind_of_change} {id} {predicate}"), real, expected)
 }
 
 async fn compare(graph: &Graph<'_>, model: &Model) {
@@ -207,47 +208,47 @@ async fn compare(graph: &Graph<'_>, model: &Model) {
 }
 
 #[tokio::test]
-async fn one_who_changes_gets_the_answers_of_the_model() {
+async fn single_writer_gets_the_results_of_the_model() {
     for seed in 0..6 {
         let (graph, engine) = world(seed).await;
         let dice = Dice(SeededRandom::new(seed));
         let mut model = Model::default();
-        let mut answers = BTreeMap::new();
+        let mut results = BTreeMap::new();
         for step in 0..250 {
-            let (what, real, expected) = change(&dice, &graph, &mut model).await;
-            assert_eq!(real, expected, "seed={seed} step={step} {what}");
-            *answers.entry(format!("{real:?}")).or_insert(0) += 1;
+            let (change_text, real, expected) = change(&dice, &graph, &mut model).await;
+            assert_eq!(real, expected, "seed={seed} step={step} {change_text}");
+            *results.entry(format!("{real:?}")).or_insert(0) += 1;
             if step % 50 == 49 {
                 engine.pause();
                 compare(&graph, &model).await;
                 engine.resume();
             }
         }
-        assert!(answers.len() >= 5, "{answers:?}");
+        assert!(results.len() >= 5, "{results:?}");
         assert!(engine.faults().len() > 20, "{}", engine.faults().len());
     }
 }
 
-/// What several tasks have done, as far as each knows.
+/// The effects of several tasks, as far as their results show.
 #[derive(Default)]
-struct Known {
-    /// Created, surely.
+struct Effects {
+    /// Created entities.
     created: BTreeSet<String>,
-    /// Deleted, surely or perhaps.
+    /// Deleted entities, and whether the deletion is certain.
     deleted: BTreeMap<String, bool>,
-    /// Edges that were linked, surely or perhaps, with the number that they carry: subject, predicate, object.
+    /// Linked edges by the number in their attributes: subject, predicate, object, and whether the link is certain.
     linked: BTreeMap<u64, (String, &'static str, String, bool)>,
 }
 
-/// Tasks that own their subjects and link them to whatever there is. Ids are never used again, so it can be told in the end
-/// what must be there, whoever was faster.
-async fn run(task: u64, seed: u64, graph: Graph<'static>, numbers: Arc<AtomicU64>) -> Known {
+/// Runs a task that owns its subjects and links them to any entities. Ids are never reused, so that the expected final
+/// state does not depend on the order of the tasks.
+async fn run(task: u64, seed: u64, graph: Graph<'static>, numbers: Arc<AtomicU64>) -> Effects {
     let dice = Dice(SeededRandom::new(seed * 1000 + task));
-    let mut known = Known::default();
+    let mut effects = Effects::default();
     let (mut own, mut all) = (Vec::<String>::new(), Vec::<String>::new());
     for _ in 0..60 {
         let number = numbers.fetch_add(1, Ordering::SeqCst);
-        // Somebody else's, most of the time, and some of them gone.
+        // Mostly entities of other tasks, some of them deleted.
         all.push((number % 40).to_string());
         let any = all[dice.below(all.len())].clone();
         let polls = if dice.below(8) == 0 {
@@ -262,15 +263,15 @@ async fn run(task: u64, seed: u64, graph: Graph<'static>, numbers: Arc<AtomicU64
                 let new = Node::new("thing", id.as_str()).with("value", number);
                 if let Some(created) = interrupt(graph.create(&new), polls).await {
                     created.unwrap();
-                    known.created.insert(id.clone());
+                    effects.created.insert(id.clone());
                     own.push(id);
                 }
             }
             (3, Some(id)) => {
                 let deleted = interrupt(graph.delete(&key(&id)), polls).await;
                 match deleted.map(kind) {
-                    Some(Ok(())) => drop(known.deleted.insert(id, true)),
-                    None => drop(known.deleted.entry(id).or_insert(false)),
+                    Some(Ok(())) => drop(effects.deleted.insert(id, true)),
+                    None => drop(effects.deleted.entry(id).or_insert(false)),
                     Some(Err(ErrorKind::Restricted | ErrorKind::TransactionFailed)) => {}
                     Some(Err(kind)) => panic!("{kind:?}"),
                 }
@@ -288,12 +289,12 @@ async fn run(task: u64, seed: u64, graph: Graph<'static>, numbers: Arc<AtomicU64
                 });
                 match interrupt(counter, polls).await.map(kind) {
                     Some(Ok(())) => drop(
-                        known
+                        effects
                             .linked
                             .insert(number, (String::new(), "count", String::new(), true)),
                     ),
                     None => drop(
-                        known
+                        effects
                             .linked
                             .insert(number, (String::new(), "count", String::new(), false)),
                     ),
@@ -307,19 +308,19 @@ async fn run(task: u64, seed: u64, graph: Graph<'static>, numbers: Arc<AtomicU64
                 let attributes = serde_json::json!({"number": number});
                 let linked = interrupt(list.link_with(&key(&any), &attributes), polls).await;
                 match linked.map(kind) {
-                    Some(Ok(())) => drop(known.linked.insert(number, (id, predicate, any, true))),
-                    None => drop(known.linked.insert(number, (id, predicate, any, false))),
+                    Some(Ok(())) => drop(effects.linked.insert(number, (id, predicate, any, true))),
+                    None => drop(effects.linked.insert(number, (id, predicate, any, false))),
                     Some(Err(ErrorKind::NotFound | ErrorKind::TransactionFailed)) => {}
                     Some(Err(kind)) => panic!("{kind:?}"),
                 }
             }
         }
     }
-    known
+    effects
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_change_at_once_leave_what_they_were_told() {
+async fn concurrent_writers_leave_the_reported_effects() {
     for seed in 0..4 {
         let (graph, engine) = world(seed).await;
         graph
@@ -330,27 +331,27 @@ async fn many_who_change_at_once_leave_what_they_were_told() {
         let tasks: Vec<_> = (0..6)
             .map(|task| tokio::spawn(run(task, seed, graph.clone(), numbers.clone())))
             .collect();
-        let mut known = Known::default();
+        let mut effects = Effects::default();
         for task in tasks {
             let own = task.await.unwrap();
-            known.created.extend(own.created);
-            known.deleted.extend(own.deleted);
-            known.linked.extend(own.linked);
+            effects.created.extend(own.created);
+            effects.deleted.extend(own.deleted);
+            effects.linked.extend(own.linked);
         }
         engine.pause();
         graph.resume(|_| {}).await.unwrap();
         let report = graph.check().await.unwrap();
         assert_eq!(report.differences, [], "seed={seed}");
-        judge(&graph, &known, seed).await;
+        check_effects(&graph, &effects, seed).await;
         assert!(engine.faults().len() > 20, "{}", engine.faults().len());
     }
 }
 
-async fn judge(graph: &Graph<'_>, known: &Known, seed: u64) {
+async fn check_effects(graph: &Graph<'_>, effects: &Effects, seed: u64) {
     let all = graph.all_of("thing").collect().await.unwrap();
     let alive: BTreeSet<String> = all.iter().map(|node| node.key.id().to_owned()).collect();
     let count = |sure: bool| {
-        let counted = known.linked.values().filter(|linked| linked.1 == "count");
+        let counted = effects.linked.values().filter(|linked| linked.1 == "count");
         counted.filter(|linked| linked.3 || !sure).count() as i64
     };
     let counter = graph.get_node(&key("counter")).await.unwrap().unwrap();
@@ -362,19 +363,22 @@ async fn judge(graph: &Graph<'_>, known: &Known, seed: u64) {
         .to_i64()
         .unwrap();
     assert!((count(true)..=count(false)).contains(&value), "{value}");
-    // What went with others: those who follow what is gone.
+    // Entities deleted by cascade: subjects that follow a deleted object.
     let follows = |subject: &str| {
-        let mut edges = known.linked.values().filter(|linked| linked.1 == "follows");
+        let mut edges = effects
+            .linked
+            .values()
+            .filter(|linked| linked.1 == "follows");
         edges.any(|linked| linked.0 == subject && !alive.contains(&linked.2))
     };
-    for id in &known.created {
-        match known.deleted.get(id) {
+    for id in &effects.created {
+        match effects.deleted.get(id) {
             Some(true) => assert!(!alive.contains(id), "seed={seed} id={id} was deleted"),
             None if !alive.contains(id) => assert!(follows(id), "seed={seed} id={id} is lost"),
             _ => {}
         }
     }
-    for (number, (subject, predicate, object, sure)) in &known.linked {
+    for (number, (subject, predicate, object, sure)) in &effects.linked {
         if *predicate == "count" {
             continue;
         }
@@ -389,7 +393,7 @@ async fn judge(graph: &Graph<'_>, known: &Known, seed: u64) {
         let may_be = alive.contains(subject) && alive.contains(object);
         assert!(
             !is_there || may_be,
-            "seed={seed} edge {number} leads nowhere"
+            "seed={seed} edge {number} has a missing end"
         );
         assert!(
             is_there || !may_be || !sure,

@@ -1,9 +1,9 @@
-//! Races and crashes that once did harm, each told by its name: who comes too late, what is read behind the times, and what
-//! meets in one transaction.
+//! Regression tests for races and crashes: late processes, outdated reads, and combinations of changes in one
+//! transaction.
 
 use std::sync::Arc;
 
-use floe::graph::{Difference, EntityKey, GraphSchema, InSteps, IndexDef, IndexKey, Node};
+use floe::graph::{Difference, EntityKey, GraphSchema, IndexDef, IndexKey, Node, WideChange};
 use floe::{Entity, ErrorKind};
 use floe_local::LocalEngine;
 use floe_store::Capabilities;
@@ -14,7 +14,7 @@ use super::support::{
     held_by, ids, link, shelf,
 };
 
-/// A world whose requests can be interrupted.
+/// A test graph whose requests can be interrupted.
 async fn slow() -> World {
     let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
     World::on(Arc::new(engine), Capabilities::all()).await
@@ -27,34 +27,34 @@ fn tagged(id: &str, tags: &[&str]) -> Article {
     }
 }
 
-/// Who ends a deletion and is held up comes too late: the entity is gone, was created anew, and has edges again.
+/// A process that resumes a deletion is delayed: meanwhile the entity was deleted, created again, and linked again.
 #[tokio::test]
-async fn who_ends_a_deletion_late_does_nothing_to_what_was_created_since() {
-    // Held up after each of the first requests in turn.
+async fn delayed_resume_does_not_affect_a_recreated_entity() {
+    // The delay starts after each of the first requests in turn.
     for polls in (2..60).step_by(2) {
         let world = slow().await;
         create(&world, &["a", "b"]).await;
         held_by(&world, "a", 120).await;
         link::<Cites>(&world, &article("a"), &article("b")).await;
-        // Begun, and left.
-        let mut begun = 2;
+        // Started, and interrupted.
+        let mut start_polls = 2;
         while !is_unfinished(&world).await {
-            begun += 2;
+            start_polls += 2;
             assert!(
-                interrupt(world.graph.delete(&article("a")), begun)
+                interrupt(world.graph.delete(&article("a")), start_polls)
                     .await
                     .is_none()
             );
         }
         let late = world.graph.resume(|_| {});
         let mut late = std::pin::pin!(late);
-        let is_held_up = interrupt(late.as_mut(), polls).await.is_none();
+        let is_delayed = interrupt(late.as_mut(), polls).await.is_none();
         world.graph.resume(|_| {}).await.unwrap();
         let anew = tagged("a", &["new"]);
         world.graph.create(&anew).await.unwrap();
         link::<Cites>(&world, &article("a"), &article("b")).await;
         link::<Holds>(&world, &shelf("0"), &article("a")).await;
-        if is_held_up {
+        if is_delayed {
             late.await.unwrap();
         }
         assert_eq!(world.graph.get::<Article>("a").await.unwrap(), Some(anew));
@@ -83,26 +83,30 @@ async fn is_unfinished(world: &World) -> bool {
     report.differences.iter().any(is)
 }
 
-/// Who ends the change of a list and is held up comes too late: it was ended, and the list has been changed since.
+/// A process that resumes a list change is delayed: meanwhile the change was completed, and the list changed again.
 #[tokio::test]
-async fn who_ends_the_change_of_a_list_late_takes_nothing_back() {
+async fn delayed_resume_does_not_undo_later_list_changes() {
     for polls in (2..40).step_by(2) {
         let world = slow().await;
         world.graph.create(&shelf("book")).await.unwrap();
         let keys = world.pages(120).await;
         let pages = world.graph.related_by(&shelf("book"), "pages");
-        let mut begun = 2;
+        let mut start_polls = 2;
         while !is_unfinished(&world).await {
-            begun += 2;
-            assert!(interrupt(pages.append(keys.clone()), begun).await.is_none());
+            start_polls += 2;
+            assert!(
+                interrupt(pages.append(keys.clone()), start_polls)
+                    .await
+                    .is_none()
+            );
         }
         let mut late = std::pin::pin!(world.graph.resume(|_| {}));
-        let is_held_up = interrupt(late.as_mut(), polls).await.is_none();
+        let is_delayed = interrupt(late.as_mut(), polls).await.is_none();
         world.graph.resume(|_| {}).await.unwrap();
         pages.unlink(&keys[3]).await.unwrap();
         pages.link(&keys[0]).await.unwrap();
         let expected = ids(&pages.keys().await.unwrap());
-        if is_held_up {
+        if is_delayed {
             late.await.unwrap();
         }
         assert_eq!(ids(&pages.keys().await.unwrap()), expected, "polls={polls}");
@@ -110,26 +114,31 @@ async fn who_ends_the_change_of_a_list_late_takes_nothing_back() {
     }
 }
 
-/// The note of a change of a list outlives its subject, and is not taken for one of what is created anew.
+/// The intent of a list change remains after its subject is deleted, and must not affect a new subject with the same
+/// key.
 #[tokio::test]
-async fn the_change_of_a_list_is_not_made_to_another_subject_of_the_same_key() {
+async fn list_change_is_not_applied_to_a_recreated_subject() {
     let world = slow().await;
     world.graph.create(&shelf("book")).await.unwrap();
     let keys = world.pages(120).await;
     let pages = world.graph.related_by(&shelf("book"), "pages");
-    let mut begun = 2;
+    let mut start_polls = 2;
     while !is_unfinished(&world).await {
-        begun += 2;
-        assert!(interrupt(pages.append(keys.clone()), begun).await.is_none());
+        start_polls += 2;
+        assert!(
+            interrupt(pages.append(keys.clone()), start_polls)
+                .await
+                .is_none()
+        );
     }
     world.graph.delete(&shelf("book")).await.unwrap();
     world.graph.create(&shelf("book")).await.unwrap();
     let report = world.graph.check().await.unwrap();
-    let [Difference::ExtraIntent { what, .. }] = report.differences.as_slice() else {
+    let [Difference::ExtraIntent { change, .. }] = report.differences.as_slice() else {
         panic!("{report:#?}");
     };
-    assert_eq!(*what, InSteps::List);
-    // It is in nobody's way.
+    assert_eq!(*change, WideChange::List);
+    // It does not block other changes.
     pages.append(keys.clone()).await.unwrap();
     assert_eq!(pages.keys().await.unwrap().len(), 120);
     pages.replace([keys[0].clone()]).await.unwrap();
@@ -138,9 +147,9 @@ async fn the_change_of_a_list_is_not_made_to_another_subject_of_the_same_key() {
     world.check().await;
 }
 
-/// What is deleted and created again between a read and its commit is not what was read.
+/// An entity that is deleted and created again between a read and its commit is not the entity that was read.
 #[tokio::test]
-async fn an_update_of_what_was_created_anew_since_it_was_read_is_made_again() {
+async fn update_is_repeated_if_the_entity_was_recreated() {
     for polls in (1..12).step_by(1) {
         let world = slow().await;
         world.graph.create(&tagged("a", &["old"])).await.unwrap();
@@ -148,8 +157,8 @@ async fn an_update_of_what_was_created_anew_since_it_was_read_is_made_again() {
             article.tags.push("more".to_owned());
         });
         let mut update = std::pin::pin!(update);
-        let is_held_up = interrupt(update.as_mut(), polls).await.is_none();
-        if is_held_up {
+        let is_delayed = interrupt(update.as_mut(), polls).await.is_none();
+        if is_delayed {
             world.graph.delete(&article("a")).await.unwrap();
             world.graph.create(&tagged("a", &["new"])).await.unwrap();
             update.await.unwrap();
@@ -158,7 +167,7 @@ async fn an_update_of_what_was_created_anew_since_it_was_read_is_made_again() {
         let found = world.graph.get::<Article>("a").await.unwrap().unwrap();
         let first = found.tags.first().map(String::as_str);
         assert!(
-            !is_held_up || first == Some("new"),
+            !is_delayed || first == Some("new"),
             "polls={polls} {found:?}"
         );
     }
@@ -166,7 +175,7 @@ async fn an_update_of_what_was_created_anew_since_it_was_read_is_made_again() {
 
 /// The same for a list.
 #[tokio::test]
-async fn a_link_from_what_was_created_anew_since_it_was_read_is_made_again() {
+async fn link_is_repeated_if_the_subject_was_recreated() {
     for polls in 1..12 {
         let world = slow().await;
         create(&world, &["a", "b", "c", "d"]).await;
@@ -176,7 +185,7 @@ async fn a_link_from_what_was_created_anew_since_it_was_read_is_made_again() {
         if interrupt(linked.as_mut(), polls).await.is_none() {
             world.graph.delete(&article("a")).await.unwrap();
             create(&world, &["a"]).await;
-            // One change of the list, as the first had, and another list.
+            // The new list has one change, like the first one, but other edges.
             cites.append(["b", "d"].map(article)).await.unwrap();
             linked.await.unwrap();
         }
@@ -186,20 +195,20 @@ async fn a_link_from_what_was_created_anew_since_it_was_read_is_made_again() {
         assert_eq!(
             indexes.len(),
             edges.len(),
-            "two edges have one number: polls={polls}"
+            "two edges have the same number: polls={polls}"
         );
         world.check().await;
     }
 }
 
-/// The index of reversed edges still shows an edge that is gone: what it led from stays.
+/// The index of reversed edges still shows a removed edge, whose subject must not be deleted.
 #[tokio::test]
-async fn what_answers_no_more_stays_though_the_index_still_shows_that_it_does() {
+async fn removed_cascading_edge_in_a_lagging_index_does_not_cascade() {
     let world = World::lagging(5, 60).await;
     create(&world, &["a", "b"]).await;
     held_by(&world, "a", 120).await;
     link::<Answers>(&world, &article("b"), &article("a")).await;
-    while !shows_answer(&world).await {}
+    while !index_shows_edge(&world).await {}
     let answers = world.graph.related::<Answers>(&article("b"));
     answers.unlink(&article("a")).await.unwrap();
     let deleted = world.graph.delete(&article("a")).await.unwrap();
@@ -208,13 +217,13 @@ async fn what_answers_no_more_stays_though_the_index_still_shows_that_it_does() 
     world.check().await;
 }
 
-async fn shows_answer(world: &World) -> bool {
+async fn index_shows_edge(world: &World) -> bool {
     let referrers = world.graph.referrers(&article("a")).by("answers");
     !referrers.keys().await.unwrap().is_empty()
 }
 
 #[tokio::test]
-async fn what_a_transaction_deletes_cannot_be_linked_in_it() {
+async fn entity_deleted_in_a_transaction_cannot_be_linked_in_it() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     let linked = world.db.transact(async |tx| {
@@ -227,7 +236,7 @@ async fn what_a_transaction_deletes_cannot_be_linked_in_it() {
     });
     let error = linked.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    // Nor what it has looked for in vain, at once.
+    // A link to an entity that was read as missing fails immediately.
     world.engine.take();
     let linked = world.db.transact(async |tx| {
         let graph = tx.graph("library");
@@ -243,7 +252,7 @@ async fn what_a_transaction_deletes_cannot_be_linked_in_it() {
 }
 
 #[tokio::test]
-async fn what_is_appended_comes_last_also_if_the_last_was_removed_before() {
+async fn append_after_removing_the_last_edge_comes_last() {
     let world = World::new().await;
     world.graph.create(&author("ann")).await.unwrap();
     create(&world, &["b", "c", "d", "a", "e"]).await;
@@ -264,9 +273,9 @@ async fn what_is_appended_comes_last_also_if_the_last_was_removed_before() {
     world.check().await;
 }
 
-/// An edge that is removed and put again under the same key, by a program that knows that it refuses deletions.
+/// An edge is removed and added again with the same key, by a program that declares its relation as restricting.
 #[tokio::test]
-async fn an_edge_that_is_put_again_counts_as_its_relation_says() {
+async fn edge_added_again_restricts_as_declared() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
     let other = world.db.clone().with_graph(GraphSchema::new());
@@ -286,9 +295,9 @@ async fn an_edge_that_is_put_again_counts_as_its_relation_says() {
     world.check().await;
 }
 
-/// A program that does not have an index deletes an entity: its unique key is free.
+/// A program without the index deletes an entity: the unique key is released.
 #[tokio::test]
-async fn a_unique_key_goes_with_its_entity_whoever_deletes_it() {
+async fn unique_key_is_released_by_any_program_that_deletes_the_entity() {
     let world = World::new().await;
     let other = world.db.clone().with_graph(GraphSchema::new());
     let ann = Author {
@@ -318,9 +327,9 @@ async fn a_unique_key_goes_with_its_entity_whoever_deletes_it() {
     }
 }
 
-/// An index becomes unique: what had a key before and has another now lets go of nothing that is another's.
+/// An index becomes unique: an entity whose key changed does not release a key that another entity has claimed.
 #[tokio::test]
-async fn an_index_that_becomes_unique_takes_no_key_from_its_holder() {
+async fn index_that_becomes_unique_keeps_claims_of_other_entities() {
     let world = World::new().await;
     let index = |version: u64| {
         IndexDef::new("by_name", "thing", version, move |thing, emit| {
@@ -350,7 +359,7 @@ async fn an_index_that_becomes_unique_takes_no_key_from_its_holder() {
         graph.create(&third).await.unwrap_err().kind(),
         ErrorKind::Conflict
     );
-    // And back again.
+    // The index becomes non-unique again.
     let plain = db(index(3));
     let graph = plain.graph("library");
     graph.rebuild_by("by_name", |_| {}).await.unwrap();
@@ -358,9 +367,10 @@ async fn an_index_that_becomes_unique_takes_no_key_from_its_holder() {
     graph.create(&third).await.unwrap();
 }
 
-/// A program with an older function changes an entity: the newer one's entries are wrong then, and a rebuild knows it.
+/// A program with an older function changes an entity: the entries of the newer function are then wrong, and a rebuild
+/// corrects them.
 #[tokio::test]
-async fn what_an_older_program_has_changed_is_rebuilt() {
+async fn rebuild_corrects_entries_after_changes_by_an_older_program() {
     let world = World::new().await;
     let index = |version: u64| {
         let index = IndexDef::new("by_size", "thing", version, |thing, emit| {
@@ -392,9 +402,9 @@ async fn what_an_older_program_has_changed_is_rebuilt() {
     }
 }
 
-/// A deletion in steps: the entries and claims go with its first step.
+/// A deletion in steps removes entries and claims in its first step.
 #[tokio::test]
-async fn what_is_being_deleted_is_in_no_index_and_its_edges_are_not_seen() {
+async fn entity_under_deletion_is_hidden_from_indexes_and_lists() {
     let world = slow().await;
     let ann = Author {
         email: Some("ann@x".to_owned()),
@@ -417,10 +427,14 @@ async fn what_is_being_deleted_is_in_no_index_and_its_edges_are_not_seen() {
             .await
             .unwrap();
     }
-    let mut begun = 2;
+    let mut start_polls = 2;
     while !is_unfinished(&world).await {
-        begun += 2;
-        assert!(interrupt(world.graph.delete(&ann), begun).await.is_none());
+        start_polls += 2;
+        assert!(
+            interrupt(world.graph.delete(&ann), start_polls)
+                .await
+                .is_none()
+        );
     }
     let report = world.graph.check().await.unwrap();
     assert!(report.edges > 200, "{}", report.edges);
@@ -442,7 +456,7 @@ async fn what_is_being_deleted_is_in_no_index_and_its_edges_are_not_seen() {
         assert_eq!(likes, []);
         assert_eq!(world.graph.referrers(&subject).keys().await.unwrap(), []);
     }
-    // The unique key is free before the last edge is gone.
+    // The unique key is released before the last edge is removed.
     let bob = Author {
         id: "bob".to_owned(),
         ..ann.clone()
@@ -453,9 +467,9 @@ async fn what_is_being_deleted_is_in_no_index_and_its_edges_are_not_seen() {
     assert_eq!(world.graph.find::<ByEmail>().load().await.unwrap(), [bob]);
 }
 
-/// What goes between the query of edges and the reading of what they lead to is no reference to nothing.
+/// An object that is deleted between the query of edges and the read of objects is not a missing object.
 #[tokio::test]
-async fn what_goes_while_a_list_is_read_is_left_out() {
+async fn objects_deleted_during_a_read_are_left_out() {
     for polls in 1..9 {
         let world = slow().await;
         world.graph.create(&author("ann")).await.unwrap();
@@ -474,9 +488,9 @@ async fn what_goes_while_a_list_is_read_is_left_out() {
     }
 }
 
-/// What an entity owns and others of the same deletion refer to goes with it, as in a deletion of one transaction.
+/// An owned entity is deleted if only entities of the same deletion refer to it, as in a deletion of one transaction.
 #[tokio::test]
-async fn what_only_those_refer_to_that_go_themselves_is_not_kept() {
+async fn references_within_a_wide_deletion_do_not_restrict() {
     let world = World::new().await;
     world.graph.create(&author("ann")).await.unwrap();
     let wrote = world.graph.related::<Wrote>(&author("ann"));
@@ -485,7 +499,7 @@ async fn what_only_those_refer_to_that_go_themselves_is_not_kept() {
         create(&world, &[id.as_str()]).await;
         wrote.link(&article(&id)).await.unwrap();
     }
-    // The first cites the last and the last the first: whichever goes first, the other does not keep it.
+    // Two articles cite each other: whichever is deleted first, the other one does not keep it.
     link::<Cites>(&world, &article("0"), &article("119")).await;
     link::<Cites>(&world, &article("119"), &article("0")).await;
     let deleted = world.graph.delete(&author("ann")).await.unwrap();
@@ -497,7 +511,7 @@ async fn what_only_those_refer_to_that_go_themselves_is_not_kept() {
 }
 
 #[tokio::test]
-async fn an_entity_with_a_long_key_is_deleted_in_steps_and_its_lists_are_changed() {
+async fn entity_with_a_long_key_supports_wide_changes() {
     let world = World::new().await;
     let id = "x".repeat(1800);
     let hub = Node::new("hub", id.as_str());
@@ -517,7 +531,7 @@ async fn an_entity_with_a_long_key_is_deleted_in_steps_and_its_lists_are_changed
     let deleted = world.graph.delete(&hub).await.unwrap();
     assert_eq!((deleted.entities, deleted.edges), (1, 240));
     world.check().await;
-    // A scope leaves room for what is kept of it.
+    // The maximum length of a scope leaves room for the graph's own keys.
     let error = world
         .db
         .graph("s".repeat(901))
@@ -531,7 +545,7 @@ async fn an_entity_with_a_long_key_is_deleted_in_steps_and_its_lists_are_changed
 }
 
 #[tokio::test]
-async fn modifying_keeps_what_the_type_does_not_know() {
+async fn modify_keeps_attributes_unknown_to_the_type() {
     let world = World::new().await;
     let node = Node::new(Author::TYPE, "ann")
         .with("name", "Ann")

@@ -1,4 +1,4 @@
-//! Whether the three tables agree, which is told and repaired, whoever has written into them.
+//! Checks and repairs of inconsistent tables.
 
 use floe::ErrorKind;
 use floe::graph::{Difference, EntityKey, GraphSchema};
@@ -10,13 +10,13 @@ use super::support::{
     Answers, Article, ByTag, Cites, World, Wrote, article, create, ids, link, with_email,
 };
 
-/// Changes a table behind the back of the graph.
+/// Writes to a table directly, without the graph.
 async fn spoil(world: &World, write: impl Into<floe_store::op::WriteItem>) {
     world.engine.write_item(write.into()).await.unwrap();
 }
 
 #[tokio::test]
-async fn every_difference_is_told_and_repaired() {
+async fn every_difference_is_reported_and_repaired() {
     let world = World::new().await;
     create(&world, &["a", "b", "c"]).await;
     let ann = with_email("ann");
@@ -36,7 +36,7 @@ async fn every_difference_is_told_and_repaired() {
             .with("_id", id)
             .with("_scope_type_key", format!("library:{of}"))
     };
-    // An entity vanishes; a number is wrong; an entry is missing, another too many; a claim is gone, another in vain.
+    // A deleted entity, a wrong count, a missing entry, an extra entry, a missing claim, a needless intent.
     spoil(
         &world,
         DeleteItem::new("entities_master", entity("b", "article")),
@@ -73,21 +73,21 @@ async fn every_difference_is_told_and_repaired() {
         .with("_entity_id", "z");
     spoil(&world, PutItem::new("entities_master", intent)).await;
     let report = world.graph.repair().await.unwrap();
-    let told: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
+    let reported: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
     for expected in [
-        "an edge leads to nothing: subject=author:ann predicate=wrote object=article:b",
-        "the number of incoming edges is wrong: entity=article:c expected=(1, 0) actual=(9, 0)",
-        "an entry is missing or wrong: entity=article:a index=by_tag key=code",
-        "an entry is one too many: entity=article:c index=by_tag key=none",
-        "a unique key is not held: entity=author:ann index=by_email key=ann@x",
-        "a deletion is noted in vain: entity=article:z",
+        "the object of an edge does not exist: subject=author:ann predicate=wrote object=article:b",
+        "the stored number of incoming edges is wrong: entity=article:c expected=(1, 0) actual=(9, 0)",
+        "an index entry is missing or wrong: entity=article:a index=by_tag key=code",
+        "no index function emits an entry: entity=article:c index=by_tag key=none",
+        "a unique key is not claimed: entity=author:ann index=by_email key=ann@x",
+        "needless record of a deletion: entity=article:z",
     ] {
         assert!(
-            told.iter().any(|told| told == expected),
-            "{expected}\n{told:#?}"
+            reported.iter().any(|text| text == expected),
+            "{expected}\n{reported:#?}"
         );
     }
-    // What is left of the entity that vanished: its entry by year.
+    // The deleted entity left an entry: by year.
     let extra = Difference::ExtraEntry {
         entity: EntityKey::new("article", "b"),
         index: "by_year".to_owned(),
@@ -120,10 +120,10 @@ async fn every_difference_is_told_and_repaired() {
 }
 
 #[tokio::test]
-async fn what_was_restricted_by_another_declaration_is_told_and_repaired() {
+async fn hold_that_differs_from_the_relation_is_repaired() {
     let world = World::new().await;
     create(&world, &["a", "b"]).await;
-    // Linked by a program that did not know that the relation refuses deletions.
+    // Linked by a program that does not declare the relation as restricting.
     let other = world.db.clone().with_graph(GraphSchema::new());
     other
         .graph("library")
@@ -142,7 +142,7 @@ async fn what_was_restricted_by_another_declaration_is_told_and_repaired() {
 }
 
 #[tokio::test]
-async fn entities_that_others_have_written_are_taken_in() {
+async fn entities_of_other_programs_are_usable_after_repair() {
     let world = World::new().await;
     create(&world, &["a"]).await;
     let foreign = |id: &str| {
@@ -155,7 +155,7 @@ async fn entities_that_others_have_written_are_taken_in() {
             .with("_updated", "2017-01-01T00:00:00.000Z")
             .with("title", "Old")
     };
-    // With an empty `_meta`, they can be used as they are.
+    // With an empty `_meta`, they are usable without repair.
     let bare = foreign("old").with("_meta", Value::M(Item::new()));
     spoil(&world, PutItem::new("entities_master", bare)).await;
     let mut old = world.graph.get::<Article>("old").await.unwrap().unwrap();
@@ -164,17 +164,17 @@ async fn entities_that_others_have_written_are_taken_in() {
     old.title = "New".to_owned();
     world.graph.update(&old).await.unwrap();
     world.check().await;
-    // Without one, they have to be taken in first.
+    // Without `_meta`, they need a repair.
     spoil(&world, PutItem::new("entities_master", foreign("older"))).await;
     let unreadable = foreign("broken")
         .with("_meta", Value::M(Item::new()))
         .with("year", "x");
     spoil(&world, PutItem::new("entities_master", unreadable)).await;
     let report = world.graph.repair().await.unwrap();
-    let told: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
+    let reported: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
     assert!(
-        told.contains(&"an entity has no _meta: entity=article:older".to_owned()),
-        "{told:#?}"
+        reported.contains(&"an entity has no _meta: entity=article:older".to_owned()),
+        "{reported:#?}"
     );
     let report = world.graph.check().await.unwrap();
     let [Difference::Unreadable { entity, .. }] = report.differences.as_slice() else {
@@ -189,9 +189,9 @@ async fn entities_that_others_have_written_are_taken_in() {
     world.check().await;
 }
 
-/// Marks without a note, and items that are none: told, and repaired as far as they can be.
+/// Marks without an intent, and items that cannot be decoded, are reported, and repaired if possible.
 #[tokio::test]
-async fn marks_without_a_note_and_items_that_are_none_are_told() {
+async fn marks_without_intents_and_damaged_items_are_reported() {
     let world = World::new().await;
     create(&world, &["a", "b", "c"]).await;
     for (id, mark) in [("a", "busy"), ("b", "behind"), ("c", "leaving")] {
@@ -208,15 +208,18 @@ async fn marks_without_a_note_and_items_that_are_none_are_told() {
         .with("_subject_scope", "library");
     spoil(&world, PutItem::new("relationship_entries", none.clone())).await;
     let report = world.graph.repair().await.unwrap();
-    let told: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 4, "{told:#?}");
-    assert!(told[0].starts_with("an item is none of the graph's: table=relationship_entries"));
+    let reported: Vec<_> = report.differences.iter().map(ToString::to_string).collect();
+    assert_eq!(reported.len(), 4, "{reported:#?}");
+    assert!(reported[0].starts_with("an item cannot be decoded: table=relationship_entries"));
     for expected in [
-        "the change of a list is not noted: entity=article:a",
-        "the writing of entries is not noted: entity=article:b",
-        "a deletion is not noted: entity=article:c",
+        "unrecorded list change: entity=article:a",
+        "unrecorded writing of index entries: entity=article:b",
+        "unrecorded deletion: entity=article:c",
     ] {
-        assert!(told.iter().any(|told| told == expected), "{told:#?}");
+        assert!(
+            reported.iter().any(|text| text == expected),
+            "{reported:#?}"
+        );
     }
     let left = world.graph.check().await.unwrap().differences;
     assert!(
@@ -227,9 +230,9 @@ async fn marks_without_a_note_and_items_that_are_none_are_told() {
     link::<Cites>(&world, &article("a"), &article("b")).await;
 }
 
-/// A program that knows neither relations nor indexes takes entities at their word, and does no harm by repairing.
+/// A program without relations and indexes takes the data stored on entities as correct, and its repair does no harm.
 #[tokio::test]
-async fn who_knows_no_relation_and_no_index_checks_what_the_entities_tell() {
+async fn check_without_schema_uses_the_data_stored_on_entities() {
     let world = World::new().await;
     create(&world, &["b"]).await;
     let tagged = Article {
@@ -251,9 +254,9 @@ async fn who_knows_no_relation_and_no_index_checks_what_the_entities_tell() {
     spoil(&world, DeleteItem::new("index_entries", tag)).await;
     let claim = entry("library::by_email:ann@x", "by_email:ann@x");
     spoil(&world, DeleteItem::new("index_entries", claim)).await;
-    let told = other.repair().await.unwrap().differences;
-    assert_eq!(told.len(), 2, "{told:#?}");
-    // The claim follows from what the entity tells; the entry is for a program with the function.
+    let reported = other.repair().await.unwrap().differences;
+    assert_eq!(reported.len(), 2, "{reported:#?}");
+    // The claim follows from the entity's stored keys; the entry needs a program with the function.
     let left = other.check().await.unwrap().differences;
     assert!(
         matches!(left.as_slice(), [Difference::MissingEntry { .. }]),

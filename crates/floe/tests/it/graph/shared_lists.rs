@@ -1,5 +1,5 @@
-//! Lists that several tasks change at once, on an engine that lies like the cloud: linked at any place, moved, reordered,
-//! replaced and unlinked. Whoever was faster, nothing is lost and nothing is there twice.
+//! Concurrent changes of lists by several tasks, on an engine with faults: edges are inserted, moved, reordered,
+//! replaced and unlinked. No edge may be lost or duplicated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ const TASKS: u64 = 6;
 const ROUNDS: u64 = 40;
 const LISTS: [&str; 2] = ["x", "y"];
 
-/// What a task knows of the objects that it has linked, each of which is linked once.
+/// The effects of a task. It links each object once.
 #[derive(Default)]
-struct Known {
-    /// By object: the list, and whether it is there; `None` if nobody knows.
+struct Effects {
+    /// Key: object. Value: its list, and whether it is linked; `None` if unknown.
     objects: BTreeMap<String, (usize, Option<bool>)>,
-    /// Those that were appended to the list that only grows, in their order.
+    /// The objects appended to the append-only list, in order, and whether the append is certain.
     appended: Vec<(String, bool)>,
-    /// How often each kind of change was made.
+    /// Number of successful changes of each kind.
     made: BTreeMap<&'static str, u64>,
 }
 
-struct Player {
+struct ListTask {
     db: Db,
     graph: Graph<'static>,
     dice: SeededRandom,
     task: u64,
-    known: Known,
+    effects: Effects,
 }
 
 fn subject(list: usize) -> EntityKey {
@@ -54,8 +54,8 @@ fn shuffled<T>(mut items: Vec<T>, dice: &SeededRandom) -> Vec<T> {
     items
 }
 
-impl Player {
-    /// Most calls are let through, some are dropped in the middle.
+impl ListTask {
+    /// The number of polls until a call is dropped. Most calls run to the end.
     fn polls(&self) -> u64 {
         match self.dice.below(8) {
             0 => 1 + self.dice.below(30),
@@ -63,24 +63,24 @@ impl Player {
         }
     }
 
-    /// Tells what became of a call; `None` if nobody knows.
-    fn judge(&mut self, what: &'static str, answer: Option<Result<()>>) -> Option<bool> {
-        let is_done = match answer? {
+    /// Returns whether a call succeeded; `None` if it was dropped.
+    fn record_result(&mut self, change: &'static str, result: Option<Result<()>>) -> Option<bool> {
+        let is_done = match result? {
             Ok(()) => true,
             Err(error) => {
-                // Somebody else was faster each time, or the list has other objects by now.
+                // Too many conflicts, or other tasks have changed the objects of the list.
                 let kind = error.kind();
                 let is_expected =
                     matches!(kind, ErrorKind::TransactionFailed | ErrorKind::InvalidUse);
-                assert!(is_expected, "{what}: {error}");
+                assert!(is_expected, "{change}: {error}");
                 false
             }
         };
-        *self.known.made.entry(what).or_default() += u64::from(is_done);
+        *self.effects.made.entry(change).or_default() += u64::from(is_done);
         Some(is_done)
     }
 
-    async fn play(mut self) -> Known {
+    async fn run(mut self) -> Effects {
         for round in 0..ROUNDS {
             let list = self.dice.below(2) as usize;
             match self.dice.below(10) {
@@ -92,22 +92,22 @@ impl Player {
                 _ => self.append(round).await,
             }
         }
-        self.known
+        self.effects
     }
 
     async fn link(&mut self, round: u64, list: usize) {
         let id = format!("{}-{round}", self.task);
         let node = Node::new("thing", id.as_str());
         while self.graph.create(&node).await.is_err() {}
-        let (polls, place) = (self.polls(), self.dice.below(8) as usize);
+        let (polls, position) = (self.polls(), self.dice.below(8) as usize);
         let edges = self.graph.related_by(&subject(list), "likes");
-        let linked = interrupt(edges.link_at(place, &object(&id)), polls).await;
-        let is_there = self.judge("link_at", linked);
-        self.known.objects.insert(id, (list, is_there));
+        let linked = interrupt(edges.link_at(position, &object(&id)), polls).await;
+        let is_there = self.record_result("link_at", linked);
+        self.effects.objects.insert(id, (list, is_there));
     }
 
     async fn unlink(&mut self) {
-        let mut own = self.known.objects.iter();
+        let mut own = self.effects.objects.iter();
         let Some((id, (list, _))) = own.find(|(_, (_, is_there))| *is_there == Some(true)) else {
             return;
         };
@@ -115,8 +115,10 @@ impl Player {
         let edges = self.graph.related_by(&subject(list), "likes");
         let unlinked = async { edges.unlink(&object(&id)).await.map(drop) };
         let unlinked = interrupt(unlinked, polls).await;
-        let is_there = self.judge("unlink", unlinked).map(|is_done| !is_done);
-        self.known.objects.insert(id, (list, is_there));
+        let is_there = self
+            .record_result("unlink", unlinked)
+            .map(|is_done| !is_done);
+        self.effects.objects.insert(id, (list, is_there));
     }
 
     async fn move_one(&mut self, list: usize) {
@@ -124,7 +126,7 @@ impl Player {
         let polls = self.polls();
         let edges = self.graph.related_by(&subject(list), "likes");
         let moved = interrupt(edges.move_to(from, to), polls).await;
-        self.judge("move_to", moved);
+        self.record_result("move_to", moved);
     }
 
     async fn reorder(&mut self, list: usize) {
@@ -135,10 +137,11 @@ impl Player {
         let objects = found.into_iter().map(|edge| edge.object).collect();
         let (objects, polls) = (shuffled(objects, &self.dice), self.polls());
         let ordered = interrupt(edges.reorder(objects), polls).await;
-        self.judge("reorder", ordered);
+        self.record_result("reorder", ordered);
     }
 
-    /// Replaces a list by the same in another order, on the condition that it is as it was read.
+    /// Replaces a list by the same objects in another order, on the condition that it has not changed since it was
+    /// read.
     async fn replace(&mut self, list: usize) {
         let (polls, dice) = (self.polls(), &self.dice);
         let options = self.db.tx().retries(50);
@@ -150,10 +153,10 @@ impl Player {
             edges.replace(shuffled(objects, dice)).await
         });
         let replaced = interrupt(replaced, polls).await;
-        self.judge("replace", replaced);
+        self.record_result("replace", replaced);
     }
 
-    /// Appends to a list that is changed in no other way.
+    /// Appends to a list that has no other changes.
     async fn append(&mut self, round: u64) {
         let id = format!("{}+{round}", self.task);
         let node = Node::new("thing", id.as_str());
@@ -161,15 +164,15 @@ impl Player {
         let polls = self.polls();
         let edges = self.graph.related_by(&subject(0), "follows");
         let linked = interrupt(edges.link(&object(&id)), polls).await;
-        match self.judge("append", linked) {
+        match self.record_result("append", linked) {
             Some(false) => {}
-            is_there => self.known.appended.push((id, is_there.is_some())),
+            is_there => self.effects.appended.push((id, is_there.is_some())),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lists_that_several_change_lose_and_double_nothing() {
+async fn concurrent_list_changes_lose_and_duplicate_nothing() {
     for seed in 0..5 {
         let local: Arc<LocalEngine> = Arc::new(LocalEngine::memory().unwrap());
         let engine = Arc::new(FaultEngine::new(Arc::new(Slow(local)), faults(seed)));
@@ -184,14 +187,14 @@ async fn lists_that_several_change_lose_and_double_nothing() {
         engine.resume();
         let tasks: Vec<_> = (0..TASKS)
             .map(|task| {
-                let player = Player {
+                let task = ListTask {
                     db: db.clone(),
                     graph: graph.clone(),
                     dice: SeededRandom::new(seed * 1000 + task),
                     task,
-                    known: Known::default(),
+                    effects: Effects::default(),
                 };
-                tokio::spawn(player.play())
+                tokio::spawn(task.run())
             })
             .collect();
         let mut all = Vec::new();
@@ -200,12 +203,12 @@ async fn lists_that_several_change_lose_and_double_nothing() {
         }
         engine.pause();
         assert_eq!(graph.check().await.unwrap().differences, [], "seed={seed}");
-        judge(&graph, &all, seed).await;
+        check_effects(&graph, &all, seed).await;
         assert!(engine.faults().len() > 20, "{}", engine.faults().len());
     }
 }
 
-async fn judge(graph: &Graph<'_>, all: &[Known], seed: u64) {
+async fn check_effects(graph: &Graph<'_>, all: &[Effects], seed: u64) {
     for list in 0..LISTS.len() {
         let edges = graph
             .related_by(&subject(list), "likes")
@@ -215,9 +218,9 @@ async fn judge(graph: &Graph<'_>, all: &[Known], seed: u64) {
         assert!(edges.is_sorted_by(|one, other| one.index < other.index));
         let found: Vec<&str> = edges.iter().map(|edge| edge.object.id()).collect();
         let once: BTreeSet<&str> = found.iter().copied().collect();
-        assert_eq!(once.len(), found.len(), "seed={seed} twice: {found:?}");
-        let known = all.iter().flat_map(|known| &known.objects);
-        for (id, (_, is_there)) in known.filter(|(_, (of, _))| *of == list) {
+        assert_eq!(once.len(), found.len(), "seed={seed} duplicates: {found:?}");
+        let effects = all.iter().flat_map(|effects| &effects.objects);
+        for (id, (_, is_there)) in effects.filter(|(_, (of, _))| *of == list) {
             let is_found = once.contains(id.as_str());
             assert!(
                 is_there.is_none_or(|is_there| is_there == is_found),
@@ -231,22 +234,25 @@ async fn judge(graph: &Graph<'_>, all: &[Known], seed: u64) {
         .await
         .unwrap();
     let found: Vec<&str> = edges.iter().map(|edge| edge.object.id()).collect();
-    for known in all {
-        // Each task's own, in its order.
-        let own = known.appended.iter();
+    for effects in all {
+        // The appends of each task are in order.
+        let own = effects.appended.iter();
         let own: Vec<&str> = own
             .filter(|(id, is_sure)| *is_sure || found.contains(&id.as_str()))
             .map(|(id, _)| id.as_str())
             .collect();
-        let place = |id: &&str| found.iter().position(|other| other == id);
-        let places: Vec<_> = own.iter().map(place).collect();
-        assert!(places.iter().all(Option::is_some), "seed={seed} {own:?}");
-        assert!(places.is_sorted(), "seed={seed} {own:?} {found:?}");
+        let position = |id: &&str| found.iter().position(|other| other == id);
+        let positions: Vec<_> = own.iter().map(position).collect();
+        assert!(positions.iter().all(Option::is_some), "seed={seed} {own:?}");
+        assert!(positions.is_sorted(), "seed={seed} {own:?} {found:?}");
     }
-    for what in [
+    for change in [
         "link_at", "unlink", "move_to", "reorder", "replace", "append",
     ] {
-        let made: u64 = all.iter().filter_map(|known| known.made.get(what)).sum();
-        assert!(made > 0, "seed={seed} nobody made any: {what}");
+        let made: u64 = all
+            .iter()
+            .filter_map(|effects| effects.made.get(change))
+            .sum();
+        assert!(made > 0, "seed={seed} no successful change: {change}");
     }
 }

@@ -1,10 +1,9 @@
-//! What does not fit into one transaction or one request: entities with many entries, indexes that are rebuilt while others
-//! write, and includes of many.
+//! Wide changes and reads: entities with many entries, rebuilds with concurrent writers, and wide includes.
 
 use std::sync::Arc;
 
 use floe::graph::{
-    Difference, Emit, GraphSchema, InSteps, Include, IndexDef, IndexKey, MapIndex, Node,
+    Difference, Emit, GraphSchema, Include, IndexDef, IndexKey, MapIndex, Node, WideChange,
 };
 use floe::{Db, ErrorKind};
 use floe_local::LocalEngine;
@@ -18,7 +17,7 @@ use super::properties::faults;
 use super::slow::{Slow, interrupt};
 use super::support::{Article, ByTag, World, article, author};
 
-/// An article with so many tags, from this number on.
+/// An article with `count` tags, numbered from `first`.
 fn many(first: usize, count: usize) -> Article {
     let tags = (first..first + count).map(|number| format!("t{number}"));
     Article {
@@ -32,12 +31,12 @@ async fn entries(world: &World) -> usize {
 }
 
 #[tokio::test]
-async fn an_entity_with_more_entries_than_fit_into_a_transaction_is_indexed_in_steps() {
+async fn entity_with_too_many_entries_is_indexed_in_steps() {
     let world = World::new().await;
     world.graph.create(&many(0, 300)).await.unwrap();
     assert_eq!(entries(&world).await, 300);
     world.check().await;
-    // All others, with other attributes for those that stay.
+    // Most tags are replaced, and the copied attribute of the remaining ones changes.
     let mut other = many(250, 300);
     other.title = "Anew".to_owned();
     world.graph.set(&other).await.unwrap();
@@ -60,7 +59,7 @@ async fn an_entity_with_more_entries_than_fit_into_a_transaction_is_indexed_in_s
     assert_eq!(pushed.await.unwrap().tags.len(), 120);
     assert_eq!(entries(&world).await, 120);
     world.check().await;
-    // In a transaction there are no steps.
+    // A transaction cannot run steps.
     let wide = world
         .db
         .transact(async |tx| tx.graph("library").set(&many(0, 300)).await);
@@ -71,9 +70,9 @@ async fn an_entity_with_more_entries_than_fit_into_a_transaction_is_indexed_in_s
 }
 
 #[tokio::test]
-async fn entries_that_are_written_in_steps_can_be_interrupted_anywhere() {
+async fn interrupted_writing_of_entries_is_completed_by_resume() {
     let random = SeededRandom::new(3);
-    let (mut interrupted, mut behind) = (0, 0);
+    let (mut interrupted, mut pending) = (0, 0);
     for round in 0..20 {
         let engine = Slow(Arc::new(LocalEngine::memory().unwrap()));
         let world = World::on(Arc::new(engine), Capabilities::all()).await;
@@ -86,13 +85,13 @@ async fn entries_that_are_written_in_steps_can_be_interrupted_anywhere() {
             [] => {}
             [
                 Difference::Unfinished {
-                    what: InSteps::Entries,
+                    change: WideChange::Entries,
                     ..
                 },
-            ] => behind += 1,
+            ] => pending += 1,
             other => panic!("{other:#?}"),
         }
-        // Meanwhile it is changed, deleted, or left.
+        // The entity is changed, deleted, or left unchanged before the resume.
         match round % 3 {
             0 => world.graph.set(&many(230, 3)).await.unwrap(),
             1 => drop(world.graph.delete(&article("a")).await.unwrap()),
@@ -107,11 +106,11 @@ async fn entries_that_are_written_in_steps_can_be_interrupted_anywhere() {
             _ => assert_eq!(entries(&world).await, 250),
         }
     }
-    assert!(interrupted > 8 && behind > 3, "{interrupted} {behind}");
+    assert!(interrupted > 8 && pending > 3, "{interrupted} {pending}");
 }
 
 #[tokio::test]
-async fn more_unique_keys_than_fit_into_a_transaction_are_refused() {
+async fn too_many_unique_keys_for_a_transaction_are_rejected() {
     let world = World::new().await;
     let index = IndexDef::new("by_name", "thing", 1, |thing, emit| {
         let count = thing.get("count").and_then(|count| count.as_n()).unwrap();
@@ -127,7 +126,7 @@ async fn more_unique_keys_than_fit_into_a_transaction_are_refused() {
     assert_eq!(graph.check().await.unwrap().differences, []);
 }
 
-/// By the words of the title: a new index.
+/// A new index: by the words of the title.
 enum ByWord {}
 
 impl MapIndex for ByWord {
@@ -143,7 +142,7 @@ impl MapIndex for ByWord {
 }
 
 #[tokio::test]
-async fn a_rebuild_finds_what_the_index_of_the_store_does_not_show_yet() {
+async fn rebuild_finds_entities_missing_from_a_lagging_store_index() {
     for can in [Capabilities::all(), Capabilities::dynamodb()] {
         let lag = Faults::seeded(1).index_lag(1.0, Lag::Operations(500));
         let local = Arc::new(LocalEngine::memory().unwrap());
@@ -163,16 +162,17 @@ async fn a_rebuild_finds_what_the_index_of_the_store_does_not_show_yet() {
         let graph = db.graph("library");
         let rebuilt = graph.rebuild::<ByWord>(|_| {}).await.unwrap();
         let left = graph.check().await.unwrap().differences.len();
-        match is_consistent {
-            // Whoever believed the index would miss them.
-            true => assert!(rebuilt.entities < 30 && left > 0, "{rebuilt:?}"),
-            false => assert_eq!((rebuilt.entities, rebuilt.changed, left), (30, 30, 0)),
+        if is_consistent {
+            // A rebuild that trusts the lagging index misses entities.
+            assert!(rebuilt.entities < 30 && left > 0, "{rebuilt:?}");
+        } else {
+            assert_eq!((rebuilt.entities, rebuilt.changed, left), (30, 30, 0));
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_index_that_was_rebuilt_while_others_wrote_equals_a_recomputation() {
+async fn index_rebuilt_during_writes_equals_a_recomputation() {
     for seed in 0..4 {
         let local: Arc<LocalEngine> = Arc::new(LocalEngine::memory().unwrap());
         let engine = Arc::new(FaultEngine::new(Arc::new(Slow(local)), faults(seed)));
@@ -208,7 +208,7 @@ async fn an_index_that_was_rebuilt_while_others_wrote_equals_a_recomputation() {
                 })
             })
             .collect();
-        // Interrupted, and gone on with.
+        // Interrupted and continued.
         let mut polls = 20;
         while interrupt(graph.rebuild::<ByWord>(|_| {}), polls)
             .await
@@ -234,7 +234,7 @@ async fn an_index_that_was_rebuilt_while_others_wrote_equals_a_recomputation() {
 }
 
 #[tokio::test]
-async fn the_queries_of_a_level_go_side_by_side_and_its_batches_are_shared() {
+async fn queries_of_a_level_are_concurrent_and_batches_are_shared() {
     let slow = Slow(Arc::new(LocalEngine::memory().unwrap()));
     let engine = Arc::new(RecordingEngine::new(Arc::new(slow)));
     let db = Db::with_engine(engine.clone()).with_graph(GraphSchema::new());
@@ -258,8 +258,8 @@ async fn the_queries_of_a_level_go_side_by_side_and_its_batches_are_shared() {
     engine.take();
     let follow = [Include::predicate("wrote").with(Include::predicate("pages"))];
     let ann = author("ann");
-    // Each request takes two polls: one after the other they would take 170, so some go at once; all at once they would
-    // take 12, so not all do.
+    // Each request takes two polls. Sequential requests would take 170 polls, so some are concurrent; unlimited
+    // concurrency would take 12, so it is limited.
     let include = || graph.include(&ann, &follow);
     assert!(interrupt(include(), 12).await.is_none());
     engine.take();

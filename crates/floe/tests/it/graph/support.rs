@@ -1,4 +1,4 @@
-//! The graph that the tests share: a library.
+//! The test graph: a library.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) fn author(id: &str) -> Author {
     }
 }
 
-/// An author with an address that nobody else may have.
+/// An author with a unique email address.
 pub(crate) fn with_email(id: &str) -> Author {
     Author {
         email: Some("ann@x".to_owned()),
@@ -63,7 +63,7 @@ pub(crate) fn shelf(name: &str) -> Shelf {
     }
 }
 
-/// What an author wrote; it goes with the author.
+/// The articles of an author. They are deleted with the author.
 pub(crate) enum Wrote {}
 
 impl Relation for Wrote {
@@ -74,7 +74,7 @@ impl Relation for Wrote {
     const OWNS: bool = true;
 }
 
-/// What stands on a shelf, with the day since when.
+/// The articles on a shelf, with the day of their placement.
 pub(crate) enum Holds {}
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -89,7 +89,7 @@ impl Relation for Holds {
     type Attributes = Option<Since>;
 }
 
-/// What an article cites; that cannot be deleted meanwhile.
+/// The articles that an article cites. A cited article cannot be deleted.
 pub(crate) enum Cites {}
 
 impl Relation for Cites {
@@ -100,7 +100,7 @@ impl Relation for Cites {
     const ON_DELETE: OnDelete = OnDelete::Restrict;
 }
 
-/// What an article answers; it goes with that.
+/// The articles that an article answers. It is deleted with any of them.
 pub(crate) enum Answers {}
 
 impl Relation for Answers {
@@ -164,7 +164,7 @@ pub(crate) fn schema() -> GraphSchema {
         .index::<ByEmail>()
 }
 
-/// A library, and what is asked of its engine.
+/// A test graph, and the recorded requests of its engine.
 pub(crate) struct World {
     pub db: Db,
     pub graph: Graph<'static>,
@@ -185,7 +185,7 @@ impl World {
         let db = Db::with_engine(engine.clone()).with_graph(schema());
         db.ensure_graph().await.unwrap();
         let graph = db.graph("library");
-        // The indexes are known from here on.
+        // Creates the states of the indexes.
         graph.find::<ByTag>().keys().await.unwrap();
         graph.find::<ByYear>().keys().await.unwrap();
         graph.find::<ByEmail>().keys().await.unwrap();
@@ -193,7 +193,7 @@ impl World {
         Self { db, graph, engine }
     }
 
-    /// A world whose indexes are behind by so many operations, and which has the limits of DynamoDB.
+    /// A test graph whose indexes lag by a number of operations, with the capabilities of DynamoDB.
     pub(crate) async fn lagging(seed: u64, operations: u64) -> Self {
         let faults = Faults::seeded(seed).index_lag(1.0, Lag::Operations(operations));
         let local = Arc::new(LocalEngine::memory().unwrap());
@@ -201,7 +201,7 @@ impl World {
         Self::on(engine, Capabilities::dynamodb()).await
     }
 
-    /// The names of the requests since the last time, in their order.
+    /// The names of the requests since the last call, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         let requests = self.engine.take().into_iter();
         requests
@@ -209,7 +209,7 @@ impl World {
             .collect()
     }
 
-    /// So many pages, which are created.
+    /// Creates pages. Returns their keys.
     pub(crate) async fn pages(&self, count: usize) -> Vec<EntityKey> {
         let keys = (0..count).map(|number| EntityKey::new("page", number.to_string()));
         let keys: Vec<EntityKey> = keys.collect();
@@ -220,14 +220,14 @@ impl World {
         keys
     }
 
-    /// The three tables agree.
+    /// Asserts that the three tables are consistent.
     pub(crate) async fn check(&self) {
         let report = self.graph.check().await.unwrap();
         assert_eq!(report.differences, []);
     }
 }
 
-/// The ids of entities, in their order.
+/// The ids of the objects of edges, in order.
 pub(crate) fn ids<'a>(keys: impl IntoIterator<Item = &'a floe::graph::Edge>) -> Vec<String> {
     let keys = keys.into_iter();
     keys.map(|edge| edge.object.id().to_owned()).collect()
@@ -240,12 +240,12 @@ pub(crate) async fn create(world: &World, ids: &[&str]) {
     }
 }
 
-/// Links one to another.
+/// Links a subject to an object.
 pub(crate) async fn link<R: Relation>(world: &World, from: &impl ToKey, to: &impl ToKey) {
     world.graph.related::<R>(from).link(to).await.unwrap();
 }
 
-/// So many shelves, which are created and hold an article.
+/// Creates shelves that hold an article.
 pub(crate) async fn held_by(world: &World, id: &str, shelves: usize) {
     for number in 0..shelves {
         let subject = shelf(&number.to_string());

@@ -1,4 +1,4 @@
-//! The graph in transactions, beside models and streams: one commit, or none.
+//! The graph in transactions, together with models and streams.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -39,7 +39,7 @@ async fn lend(tx: &Tx, id: &str) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn entities_edges_and_models_are_one_commit() {
+async fn entities_edges_and_models_commit_together() {
     let world = world().await;
     world
         .db
@@ -62,7 +62,7 @@ async fn entities_edges_and_models_are_one_commit() {
     });
     failed.await.unwrap_err();
     assert_eq!(world.graph.get_node(&("shelf", "l-2")).await.unwrap(), None);
-    // The loan is there already, so neither is anything of the graph.
+    // The loan exists already, so the shelf must not be created either.
     let twice = world.db.transact(async |tx| {
         tx.graph("library").create(&shelf("l-3")).await?;
         tx.create(Loan {
@@ -77,7 +77,7 @@ async fn entities_edges_and_models_are_one_commit() {
 }
 
 #[tokio::test]
-async fn a_transaction_sees_what_it_has_done() {
+async fn transaction_sees_its_own_changes() {
     let world = world().await;
     world
         .db
@@ -115,14 +115,14 @@ async fn a_transaction_sees_what_it_has_done() {
 }
 
 #[tokio::test]
-async fn what_was_read_must_still_be_true() {
+async fn entity_changed_since_it_was_read_causes_a_rerun() {
     let world = world().await;
     let runs = AtomicU32::new(0);
     let copied = world.db.transact(async |tx| {
         let graph = tx.graph("library");
         let title = graph.get::<Article>("a").await?.unwrap().title;
         if runs.fetch_add(1, Ordering::SeqCst) == 0 {
-            // Somebody else is faster.
+            // Another writer changes the entity.
             let mut other = article("a");
             other.title = "Anew".to_owned();
             let update = tx.graph("elsewhere");
@@ -145,7 +145,7 @@ async fn what_was_read_must_still_be_true() {
 }
 
 #[tokio::test]
-async fn what_was_not_there_must_still_be_missing() {
+async fn entity_created_since_it_was_missing_causes_a_rerun() {
     let world = world().await;
     let runs = AtomicU32::new(0);
     let result = world.db.transact(async |tx| {
@@ -165,7 +165,7 @@ async fn what_was_not_there_must_still_be_missing() {
 }
 
 #[tokio::test]
-async fn a_list_that_was_read_must_still_be_the_same() {
+async fn list_changed_since_it_was_read_causes_a_rerun() {
     let world = world().await;
     let runs = AtomicU32::new(0);
     let result = world.db.transact(async |tx| {
@@ -191,7 +191,7 @@ async fn a_list_that_was_read_must_still_be_the_same() {
 }
 
 #[tokio::test]
-async fn a_read_only_transaction_changes_nothing() {
+async fn read_only_transaction_rejects_writes() {
     let world = world().await;
     let reads = world.db.tx().read_only();
     let ann = reads
@@ -208,7 +208,7 @@ async fn a_read_only_transaction_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_verified_transaction_checks_what_it_has_read() {
+async fn verified_transaction_checks_its_reads() {
     let world = world().await;
     let verified = world.db.tx().verified();
     verified
@@ -229,7 +229,7 @@ async fn a_verified_transaction_checks_what_it_has_read() {
 }
 
 #[tokio::test]
-async fn the_graph_and_a_stream_are_one_commit() {
+async fn graph_changes_commit_with_an_existing_stream() {
     for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
         let world = World::with(capabilities).await;
         world.db.events().ensure_table().await.unwrap();
@@ -263,7 +263,7 @@ async fn the_graph_and_a_stream_are_one_commit() {
 }
 
 #[tokio::test]
-async fn a_call_outside_of_the_transaction_is_noticed() {
+async fn graph_calls_at_the_wrong_level_are_rejected() {
     let world = world().await;
     let error = world
         .db

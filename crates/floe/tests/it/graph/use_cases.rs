@@ -1,10 +1,10 @@
-//! The twelve use cases that the tables are made for: what each answers, and what it asks of the store.
+//! The twelve use cases of the tables: their results and their requests.
 
 use super::support::{
     Article, Author, ByTag, Holds, Since, World, Wrote, article, author, ids, shelf,
 };
 
-/// Ann wrote three articles, the second of which stands on two shelves.
+/// A library in which Ann wrote three articles, and the second one is on two shelves.
 async fn library() -> World {
     let world = World::new().await;
     let graph = &world.graph;
@@ -69,7 +69,7 @@ async fn page_all_subjects_by_type() {
     assert_eq!(found, ["a-1", "a-2", "a-3"]);
     let newest = world.graph.all::<Article>().newest_first().limit(1);
     assert_eq!(newest.page().await.unwrap().rows[0].id, "a-3");
-    // What is updated comes last.
+    // An updated entity comes last.
     world.graph.update(&article("a-1")).await.unwrap();
     let all = world.graph.all::<Article>().collect().await.unwrap();
     let order: Vec<_> = all.iter().map(|article| article.id.as_str()).collect();
@@ -85,7 +85,7 @@ async fn get_relationship_keys_for_subject() {
         .keys()
         .await
         .unwrap();
-    // The edges, and what is being deleted in steps, whose edges are left out.
+    // The edges, and the deletions in progress, whose edges are left out.
     assert_eq!(world.requests(), ["Query", "Query"]);
     assert_eq!(ids(&edges), ["a-1", "a-2", "a-3"]);
     assert!(edges.iter().all(|edge| edge.predicate == "wrote"));
@@ -121,7 +121,7 @@ async fn get_relationship_objects_for_subject() {
 async fn get_relationship_keys_by_predicate_for_subject() {
     let world = library().await;
     let ann = author("ann");
-    // A predicate that begins with another is another.
+    // A predicate that is a prefix of another one does not match it.
     let more = world.graph.related_by(&ann, "wrote_more");
     more.link(&article("a-3")).await.unwrap();
     world.engine.take();
@@ -196,7 +196,7 @@ async fn delete_a_record() {
     let found = world.graph.find::<ByTag>().eq("code").keys().await.unwrap();
     assert_eq!(found.len(), 2);
     world.check().await;
-    // Once more does nothing.
+    // A second deletion does nothing.
     world.engine.take();
     let deleted = world.graph.delete(&article("a-2")).await.unwrap();
     assert_eq!(deleted.entities, 0);
@@ -211,7 +211,7 @@ async fn set_a_record() {
     world.graph.set(&changed).await.unwrap();
     assert_eq!(world.requests(), ["GetItem", "TransactWriteItems"]);
     let found = world.graph.get::<Article>("a-2").await.unwrap();
-    assert_eq!(found, Some(changed), "the tags are gone");
+    assert_eq!(found, Some(changed), "the tags are removed");
     let holders = world
         .graph
         .referrers(&article("a-2"))
@@ -231,7 +231,7 @@ async fn set_a_record() {
             .len(),
         2
     );
-    // One that is not there is created.
+    // A missing entity is created.
     world.engine.take();
     world.graph.set(&shelf("west")).await.unwrap();
     assert_eq!(world.requests(), ["GetItem", "PutItem"]);
@@ -253,7 +253,7 @@ async fn remove_some_relationships_from_subject() {
 async fn add_some_relationships_on_subject() {
     let world = library().await;
     let wrote = world.graph.related::<Wrote>(&author("ann"));
-    // The same object may stand several times.
+    // The list may contain an object several times.
     wrote
         .append([article("a-1"), article("a-1")])
         .await
@@ -271,7 +271,7 @@ async fn replace_relationships_on_subject() {
     wrote.replace(["a-3", "a-1"].map(article)).await.unwrap();
     let requests = world.engine.take();
     assert_eq!(requests.len(), 3, "{requests:#?}");
-    // One edge goes and one moves: three writes of edges, two numbers of incoming edges, one list.
+    // One edge is removed and one moves: three writes of edges, two counts of incoming edges, one list version.
     let writes = requests[2].matches("relationship_entries").count();
     assert_eq!(writes, 3, "{requests:#?}");
     assert_eq!(ids(&wrote.keys().await.unwrap()), ["a-3", "a-1"]);

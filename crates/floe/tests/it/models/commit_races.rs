@@ -897,6 +897,6 @@ async fn every_item_of_a_commit_that_lost_is_told() {
 async fn an_item_that_was_removed_is_told() {
     let body: Body = |tx| Box::pin(async { level_up(tx, "x").await.map(|()| 0) });
     let others: Others = |tx| Box::pin(async { tx.delete_key::<Card>("x") });
-    let facts = ["somebody else created or removed the item", "key=\"x\""];
+    let facts = ["another writer created or deleted the item", "key=\"x\""];
     check_told(0, body, others, &facts, &["fields="]).await;
 }

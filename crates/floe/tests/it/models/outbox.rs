@@ -222,15 +222,15 @@ async fn topics_have_some_bytes_and_none_that_control() {
         for (topic, message) in [
             (
                 "",
-                "a topic has 1 to 255 bytes: bytes=0 model=OutboxRecord field=topic",
+                "a topic must have 1 to 255 bytes: bytes=0 model=OutboxRecord field=topic",
             ),
             (
                 &format!("{longest}x"),
-                "a topic has 1 to 255 bytes: bytes=256 model=OutboxRecord field=topic",
+                "a topic must have 1 to 255 bytes: bytes=256 model=OutboxRecord field=topic",
             ),
             (
                 "a\nb",
-                "a topic has no control characters: topic=\"a\\nb\" model=OutboxRecord field=topic",
+                "a topic must not contain control characters: topic=\"a\\nb\" model=OutboxRecord field=topic",
             ),
         ] {
             let error = tx.outbox(topic, &1).unwrap_err();

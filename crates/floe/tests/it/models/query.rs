@@ -555,27 +555,27 @@ async fn what_a_key_cannot_answer_is_refused_with_what_it_can() {
         ),
         (
             |b| shelf(b).and(b.part.eq("x")),
-            "the key has no place for this condition: model=Block table=Block field=part",
+            "the condition is not on a leading field of the key: model=Block table=Block field=part",
         ),
         (
             |b| shelf(b).and(b.height.gt(1)).and(b.part.eq("x")),
-            "the key has no place for this condition",
+            "the condition is not on a leading field of the key",
         ),
         (
             |b| shelf(b).and(b.height.gt(1)).and(b.height.lt(9)),
-            "a field of the key has two conditions; take `between`",
+            "a key field has two conditions; use `between`",
         ),
         (
             |b| shelf(b).and(b.height.ne(1)),
-            "a key is found by equality, order and prefix; put this into `filter`",
+            "a key condition supports only equality, order and prefix; move this condition to `filter`",
         ),
         (
             |b| shelf(b).or(b.height.eq(1)),
-            "a key is found by comparisons joined by `and`; put the rest into `filter`",
+            "a key condition is a list of comparisons joined by `and`; move the rest to `filter`",
         ),
         (
             |b| shelf(b).and(b.weight.eq(1)),
-            "the key has no place for this condition: model=Block table=Block field=weight",
+            "the condition is not on a leading field of the key: model=Block table=Block field=weight",
         ),
     ];
     for (key, message) in cases {

@@ -301,8 +301,8 @@ async fn errors_tell_items_fields_and_attempts() {
     assert_eq!(items.collect::<Vec<_>>(), expected);
     assert_eq!(
         error.to_string(),
-        "too much contention: somebody else changed the item: model=Player key=\"a\" fields=level; \
-         somebody else changed the item: model=Player key=\"b\" fields=guild attempts=3 label=party"
+        "too much contention: another writer changed the item: model=Player key=\"a\" fields=level; \
+         another writer changed the item: model=Player key=\"b\" fields=guild attempts=3 label=party"
     );
     let invalid = world
         .db

@@ -1,4 +1,4 @@
-//! The access patterns of the seed, each with what it answers and what it asks of the store.
+//! The access patterns of the seed: their results and their requests.
 
 use floe::registry::{Published, Status};
 use floe_store::Timestamp;
@@ -36,7 +36,7 @@ async fn get_latest_package_for_all_regions() {
     regions.sort_unstable();
     assert_eq!(regions, ["ap-south-1", "eu-west-1", "us-east-1"]);
     assert!(latest.iter().all(|layer| layer.number == 2));
-    // Of the nine versions the three latest of the package, which one half unit holds.
+    // It reads three of the nine versions, the latest ones of the package, which take one half unit.
     let spent = world.meter.take();
     assert_eq!((spent.requests, spent.read), (1, Units::halves(1)));
     assert_eq!(world.requests(), ["Query"]);
@@ -53,7 +53,7 @@ async fn get_all_deployed_layers_in_region() {
         .retire(("eu-west-1", "numpy"), 1)
         .await
         .unwrap();
-    world.forget();
+    world.clear_records();
     let deployed = world.layers.deployed_in(Layer::BY_REGION, "eu-west-1");
     let deployed = deployed.await.unwrap();
     let mut found: Vec<_> = deployed
@@ -81,7 +81,7 @@ async fn get_latest_requirements_for_package() {
         let build = build("numpy", requirements);
         world.builds.publish(&build).await.unwrap();
     }
-    world.forget();
+    world.clear_records();
     let latest = world.builds.latest("numpy").await.unwrap().unwrap();
     assert_eq!(latest.value.requirements, "numpy==2");
     assert_eq!(latest.hash.unwrap().len(), 64);
@@ -98,9 +98,9 @@ async fn get_latest_requirements_for_all_packages() {
         let build = build(package, requirements);
         world.builds.publish(&build).await.unwrap();
     }
-    // An alias is none of them.
+    // An alias is not listed.
     world.builds.set_alias("numpy", "lts", 1).await.unwrap();
-    world.forget();
+    world.clear_records();
     let latest = world.builds.latest_of_groups().await.unwrap();
     let found: Vec<_> = latest
         .iter()
@@ -119,13 +119,17 @@ async fn when_deleting() {
     assert!(world.layers.retire(("eu", "numpy"), 1).await.unwrap());
     assert_eq!(world.requests(), ["BatchGetItem", "UpdateItem"]);
     assert!(!world.layers.retire(("eu", "numpy"), 1).await.unwrap());
-    assert_eq!(world.requests(), ["BatchGetItem"], "twice changes nothing");
-    let gone = world.layers.version(("eu", "numpy"), 1).await.unwrap();
-    let gone = gone.unwrap();
-    assert_eq!((gone.status, gone.expires), (None, None));
-    assert_eq!(gone.deleted, Some(world.test.now()));
-    assert_eq!(gone.value.arn, "arn:eu:numpy:0");
-    assert!(!gone.is_deployed());
+    assert_eq!(
+        world.requests(),
+        ["BatchGetItem"],
+        "a second call changes nothing"
+    );
+    let retired = world.layers.version(("eu", "numpy"), 1).await.unwrap();
+    let retired = retired.unwrap();
+    assert_eq!((retired.status, retired.expires), (None, None));
+    assert_eq!(retired.deleted, Some(world.test.now()));
+    assert_eq!(retired.value.arn, "arn:eu:numpy:0");
+    assert!(!retired.is_deployed());
     let listed = world.index("region-status", "rgn", "eu").await;
     assert_eq!(listed, ["lyrVrsn#v0000000002", "lyrVrsn#v0000000003"]);
 }
@@ -163,20 +167,20 @@ async fn when_inserting_build() {
     assert_eq!(world.builds.publish(&build("numpy", "2")).await, Ok(2));
     let requests = world.recording.take();
     assert_eq!(requests[3].matches("klayers").count(), 2, "{}", requests[3]);
-    // Builds have no status, so those before stay as they are.
+    // Builds have no status, so earlier versions do not change.
     let before = world.builds.version("numpy", 1).await.unwrap().unwrap();
     assert_eq!((before.status, before.expires), (None, None));
     assert!(before.is_deployed());
 }
 
 #[tokio::test]
-async fn what_has_not_changed_is_not_published_again() {
+async fn unchanged_content_is_not_published_again() {
     let world = World::new().await;
     let numpy = layer("eu", "numpy", "arn:1");
     let published = world.layers.publish_if_changed(&numpy).await;
     assert_eq!(published, Ok(Published::New(1)));
-    world.forget();
-    // The hash is what counts, where a field is one.
+    world.clear_records();
+    // If a field is declared as the hash, only that field counts.
     let same = Layer {
         arn: "arn:2".to_owned(),
         ..numpy.clone()
@@ -190,12 +194,12 @@ async fn what_has_not_changed_is_not_published_again() {
     };
     let published = world.layers.publish_if_changed(&other).await;
     assert_eq!(published, Ok(Published::New(2)));
-    // What is retired is not there to be the same.
+    // A retired version is not compared with.
     world.layers.retire(&other, 2).await.unwrap();
     world.layers.retire(&other, 1).await.unwrap();
     let published = world.layers.publish_if_changed(&other).await;
     assert_eq!(published, Ok(Published::New(3)));
-    // Without such a field, the whole content is.
+    // Without a hash field, the whole content counts.
     let scipy = build("scipy", "1");
     assert!(
         world
@@ -230,7 +234,7 @@ async fn history_of_layers_is_queried_in_both_directions() {
     world.publish("eu", "numpy", 12).await;
     world.publish("eu", "numpy2", 1).await;
     world.layers.retire(("eu", "numpy"), 3).await.unwrap();
-    world.forget();
+    world.clear_records();
     let history = world.layers.history(("eu", "numpy"));
     assert_eq!(
         numbers(&history.collect().await.unwrap()),
@@ -257,14 +261,14 @@ async fn history_of_layers_is_queried_in_both_directions() {
 }
 
 #[tokio::test]
-async fn history_of_builds_is_got_by_numbers_in_both_directions() {
+async fn history_of_builds_is_read_by_number_in_both_directions() {
     let world = World::new().await;
     for at in 0..120 {
         let build = build("numpy", &at.to_string());
         world.builds.publish(&build).await.unwrap();
     }
     world.builds.retire("numpy", 7).await.unwrap();
-    world.forget();
+    world.clear_records();
     let history = world.builds.history("numpy").collect().await.unwrap();
     assert_eq!(numbers(&history), (1..=120).collect::<Vec<_>>());
     assert_eq!(
@@ -286,7 +290,7 @@ async fn history_of_builds_is_got_by_numbers_in_both_directions() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_history_alone() {
+async fn cursor_is_valid_for_its_own_history_only() {
     let world = World::new().await;
     world.publish("eu", "numpy", 3).await;
     let history = world.layers.history(("eu", "numpy")).limit(1);
@@ -304,7 +308,7 @@ async fn a_cursor_is_good_for_its_own_history_alone() {
 }
 
 #[tokio::test]
-async fn the_latest_of_a_moment() {
+async fn as_of_returns_the_latest_version_at_a_time() {
     let world = World::new().await;
     let start = world.test.now();
     let at = |days: u32| start.plus(days * DAY);
@@ -314,9 +318,9 @@ async fn the_latest_of_a_moment() {
         world.test.advance(10 * DAY);
     }
     world.layers.retire(("eu", "numpy"), 3).await.unwrap();
-    world.forget();
-    let as_of = async |moment: Timestamp| {
-        let version = world.layers.as_of(("eu", "numpy"), moment).await.unwrap();
+    world.clear_records();
+    let as_of = async |time: Timestamp| {
+        let version = world.layers.as_of(("eu", "numpy"), time).await.unwrap();
         version.map(|version| version.number)
     };
     assert_eq!(
@@ -336,17 +340,17 @@ async fn the_latest_of_a_moment() {
     ] {
         assert_eq!(as_of(at(day)).await, Some(number), "day {day}");
     }
-    // The one that is the latest again is so for as long as nothing else is.
+    // A retirement makes the previous version the latest again, from then on.
     world.layers.retire(("eu", "numpy"), 2).await.unwrap();
     world.test.advance(20 * DAY);
-    assert_eq!(as_of(at(35)).await, Some(1), "it was not gone by then");
+    assert_eq!(as_of(at(35)).await, Some(1), "version 2 is retired");
     world.layers.retire(("eu", "numpy"), 1).await.unwrap();
     assert_eq!(as_of(at(49)).await, Some(1));
     assert_eq!(as_of(at(50)).await, None);
 }
 
 #[tokio::test]
-async fn the_latest_build_of_a_moment() {
+async fn as_of_returns_the_latest_build_at_a_time() {
     let world = World::new().await;
     let start = world.test.now();
     for requirements in ["1", "2"] {
@@ -354,7 +358,7 @@ async fn the_latest_build_of_a_moment() {
         world.builds.publish(&build).await.unwrap();
         world.test.advance(DAY);
     }
-    world.forget();
+    world.clear_records();
     let first = world.builds.as_of("numpy", start).await.unwrap().unwrap();
     assert_eq!(first.value.requirements, "1");
     assert_eq!(world.requests(), ["GetItem", "BatchGetItem"]);

@@ -1,4 +1,4 @@
-//! Registries without a struct: what is kept of them in their tables, and what is done by it.
+//! Registries without a struct: their stored descriptions, and calls by description.
 
 use std::sync::Arc;
 
@@ -29,12 +29,15 @@ async fn described(world: &World, name: &str) -> Versions<'static, Item> {
 }
 
 #[tokio::test]
-async fn the_description_is_kept_in_the_table() {
+async fn descriptions_are_stored_in_the_table() {
     let world = World::new().await;
     let found = world.db.described_registries(TABLE).await.unwrap();
     assert_eq!(found, [Build::SCHEMA, Layer::SCHEMA]);
     let again = world.db.described_registries(TABLE).await.unwrap();
-    assert!(std::ptr::eq(found[0], again[0]), "one is kept for each");
+    assert!(
+        std::ptr::eq(found[0], again[0]),
+        "one schema for each description"
+    );
     let item = world.item("_registry#", "_registry#Layer#").await.unwrap();
     assert_eq!(
         item.get("_registry"),
@@ -46,7 +49,7 @@ async fn the_description_is_kept_in_the_table() {
 }
 
 #[tokio::test]
-async fn it_is_read_at_every_start_and_written_if_it_differs() {
+async fn ensure_registries_rewrites_a_different_description() {
     let world = World::new().await;
     let ensure = async || {
         let schemas = [Layer::SCHEMA, Build::SCHEMA];
@@ -65,7 +68,7 @@ async fn it_is_read_at_every_start_and_written_if_it_differs() {
         broken.to_string().contains("sk=_registry#Layer#"),
         "{broken}"
     );
-    world.forget();
+    world.clear_records();
     assert_eq!(ensure().await, ["DescribeTable", "BatchGetItem", "PutItem"]);
     assert_eq!(
         world.db.described_registries(TABLE).await.unwrap()[1],
@@ -74,7 +77,7 @@ async fn it_is_read_at_every_start_and_written_if_it_differs() {
 }
 
 #[tokio::test]
-async fn who_may_only_read_does_without() {
+async fn ensure_registries_ignores_missing_permission_to_describe() {
     let world = World::new().await;
     let key = Item::new()
         .with("pk", "_registry#")
@@ -88,7 +91,7 @@ async fn who_may_only_read_does_without() {
 }
 
 #[tokio::test]
-async fn nobody_takes_it_for_a_version() {
+async fn description_is_not_read_as_a_version() {
     let world = World::new().await;
     let item = world.item("_registry#", "_registry#Layer#").await.unwrap();
     assert!(!Layer::recognises(&item) && !Build::recognises(&item));
@@ -104,7 +107,7 @@ async fn nobody_takes_it_for_a_version() {
 }
 
 #[tokio::test]
-async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
+async fn versions_published_by_description_equal_those_of_the_struct() {
     let world = World::new().await;
     let layers = described(&world, "Layer").await;
     let arn = |n: u64| format!("arn:{n}");
@@ -132,7 +135,7 @@ async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
     assert_eq!(all[1].value, layer("eu", "numpy", "arn:2"));
     assert!(all[0].expires == all[1].expires && all[0].expires.is_some());
 
-    // The same content is the same to both.
+    // Both compute the same content hash.
     let same = layer_item("eu", "numpy", &arn(3));
     assert!(!layers.publish_if_changed(&same).await.unwrap().is_new());
     let group = layers.group(&NUMPY).unwrap();
@@ -153,9 +156,9 @@ async fn what_is_published_is_what_a_program_with_the_struct_publishes() {
     );
 }
 
-/// Without a field that says it, the hash is made of all fields.
+/// Without a hash field, the hash covers all fields.
 #[tokio::test]
-async fn hashes_are_those_of_the_struct() {
+async fn hashes_by_description_equal_those_of_the_struct() {
     let world = World::new().await;
     let builds = described(&world, "Build").await;
     let item = Item::new()
@@ -172,15 +175,15 @@ async fn hashes_are_those_of_the_struct() {
 }
 
 #[tokio::test]
-async fn fields_are_checked() {
+async fn fields_are_validated() {
     let world = World::new().await;
     let layers = described(&world, "Layer").await;
     let item = layer_item("eu", "numpy", "arn:1");
-    for (item, told) in [
+    for (item, expected) in [
         (item.clone().with("arn", 7), "expected=S actual=N"),
         (
             item.clone().with("size", 7),
-            "the registry has no field of this attribute",
+            "the registry has no field with this attribute",
         ),
         (item.clone().with("dplySts", "latest"), "field=dplySts"),
         (item.clone().with("pk", "lyr#us.numpy"), "field=pk"),
@@ -194,7 +197,7 @@ async fn fields_are_checked() {
     ] {
         let error = layers.publish(&item).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidField);
-        assert!(error.to_string().contains(told), "{told}: {error}");
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
     }
     assert_eq!(world.items().await.len(), 0);
     for names in [
@@ -207,19 +210,19 @@ async fn fields_are_checked() {
         let error = layers.group(names).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidField, "{error}");
     }
-    // An attribute names its field as well.
+    // Fields can also be given by attribute.
     let by_attribute = layers.group(&[("pckg", "numpy"), ("rgn", "eu")]);
     assert_eq!(by_attribute.unwrap().as_str(), "lyr#eu.numpy");
 }
 
 #[tokio::test]
-async fn lists_are_got_by_what_is_named() {
+async fn lists_are_read_by_field_names() {
     let world = World::new().await;
     for (region, package) in [("eu", "numpy"), ("eu", "scipy"), ("us", "numpy")] {
         world.publish(region, package, 2).await;
     }
     let layers = described(&world, "Layer").await;
-    world.forget();
+    world.clear_records();
     let count = async |names: &[(&str, &str)]| layers.latest_named(names).await.unwrap().len();
     assert_eq!(count(&NUMPY).await, 1);
     assert_eq!(world.requests(), ["GetItem"]);
@@ -230,7 +233,11 @@ async fn lists_are_got_by_what_is_named() {
     let deployed = layers.deployed_named(&[("region", "eu")]).await.unwrap();
     assert_eq!(deployed.len(), 4);
     let one = layers.deployed_named(&NUMPY).await.unwrap();
-    assert_eq!(numbers(&one), [1, 2], "by one index, and by the other name");
+    assert_eq!(
+        numbers(&one),
+        [1, 2],
+        "queried by one name, filtered by the other"
+    );
     let none = layers.latest_named(&[]).await.unwrap_err();
     assert_eq!(none.kind(), ErrorKind::InvalidUse);
     assert!(
@@ -251,7 +258,7 @@ async fn lists_are_got_by_what_is_named() {
 }
 
 #[tokio::test]
-async fn groups_of_another_registry_are_refused() {
+async fn groups_of_another_registry_are_rejected() {
     let world = World::new().await;
     let (layers, builds) = (
         described(&world, "Layer").await,
@@ -265,7 +272,7 @@ async fn groups_of_another_registry_are_refused() {
 }
 
 #[tokio::test]
-async fn it_is_part_of_a_transaction_as_the_struct_is() {
+async fn described_registry_works_in_a_transaction() {
     let world = World::new().await;
     let schema = RegistrySchema::from_description(&Layer::SCHEMA.describe()).unwrap();
     let published = world.db.transact(async |tx| {
@@ -281,9 +288,9 @@ async fn it_is_part_of_a_transaction_as_the_struct_is() {
     assert_eq!(numbers(&history.await.unwrap()), [1, 2]);
 }
 
-/// A table that was made by other means: its descriptions come from elsewhere, and say another table.
+/// The table was created by other means, and its descriptions name the original table.
 #[tokio::test]
-async fn a_copy_of_a_table_is_read_by_the_description_in_it() {
+async fn copied_table_is_read_by_its_descriptions() {
     let world = World::new().await;
     world.publish("eu", "numpy", 1).await;
     let mut copy = floe::registry::registry_tables(&[Layer::SCHEMA, Build::SCHEMA]).unwrap();
@@ -305,5 +312,5 @@ async fn a_copy_of_a_table_is_read_by_the_description_in_it() {
         Ok(2)
     );
     let kept = world.layers.latest(("eu", "numpy")).await.unwrap().unwrap();
-    assert_eq!(kept.number, 1, "the other table is as it was");
+    assert_eq!(kept.number, 1, "the original table is unchanged");
 }

@@ -1,16 +1,16 @@
-//! What happens when a version has expired: the handler acts, and the tombstone is written once.
+//! Expired versions: the handler is called, and the tombstone is written once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::changes::{Change, Expired, Failure, Handled, Inserted, Removed, Router};
+use floe::changes::{Change, Expired, Failure, HandlerResult, Inserted, Removed, Router};
 use floe_store::op::{
     ChangeKind, DescribeStream, GetRecords, GetShardIterator, IteratorKind, ListStreams,
 };
 use floe_store::{Engine, Item};
 use floe_testkit::fault::{FaultKind, Operation};
 
-use super::support::{DAY, Layer, Notes, TABLE, World, layer, lossy, numbers};
+use super::support::{CallLog, DAY, Layer, TABLE, World, layer, lossy, numbers};
 
 const GROUP: (&str, &str) = ("eu", "numpy");
 
@@ -47,8 +47,8 @@ pub(crate) async fn changes(engine: &dyn Engine) -> Vec<Change> {
     changes
 }
 
-/// A router that notes which versions have expired.
-pub(crate) fn noting(world: &World, notes: &Notes) -> Router {
+/// A router that records expired versions.
+pub(crate) fn recording_router(world: &World, notes: &CallLog) -> Router {
     let notes = notes.clone();
     Router::new().on_expired::<Layer>(&world.db, move |expired: Expired<Layer>| {
         let notes = notes.clone();
@@ -73,12 +73,12 @@ fn version(number: u64) -> String {
 }
 
 #[tokio::test]
-async fn the_handler_acts_and_the_tombstone_is_written() {
+async fn expired_version_is_handled_and_gets_a_tombstone() {
     let world = expired(1).await;
     assert_eq!(world.item("lyr#eu.numpy", &version(1)).await, None);
-    let (notes, all) = (Notes::default(), changes(&*world.engine).await);
-    world.forget();
-    let delivery = noting(&world, &notes).deliver(&all).await;
+    let (notes, all) = (CallLog::default(), changes(&*world.engine).await);
+    world.clear_records();
+    let delivery = recording_router(&world, &notes).deliver(&all).await;
     assert_eq!((delivery.handled, delivery.failures.len()), (1, 0));
     assert_eq!(notes.take(), ["1 arn:eu:numpy:0"]);
     assert_eq!(world.requests(), ["GetItem", "PutItem"]);
@@ -98,10 +98,10 @@ async fn the_handler_acts_and_the_tombstone_is_written() {
 }
 
 #[tokio::test]
-async fn changes_that_are_told_again_change_nothing() {
+async fn redelivered_changes_have_no_effect() {
     let world = expired(2).await;
-    let (notes, mut all) = (Notes::default(), changes(&*world.engine).await);
-    let router = noting(&world, &notes);
+    let (notes, mut all) = (CallLog::default(), changes(&*world.engine).await);
+    let router = recording_router(&world, &notes);
     router.deliver(&all).await;
     assert_eq!(notes.take().len(), 2);
     let items = world.items().await;
@@ -110,9 +110,13 @@ async fn changes_that_are_told_again_change_nothing() {
         assert!(router.deliver(&all).await.failures.is_empty());
         all.reverse();
     }
-    assert_eq!(notes.take(), [""; 0], "the tombstones are there");
-    assert_eq!(world.items().await, items, "of the same date");
-    // What came of it is told as well: tombstones are no versions that expire.
+    assert_eq!(notes.take(), [""; 0], "the tombstones exist");
+    assert_eq!(
+        world.items().await,
+        items,
+        "the times of deletion are unchanged"
+    );
+    // The tombstones themselves are delivered too: they are not versions with an expiry.
     let more = changes(&*world.engine).await;
     assert!(more.len() > all.len());
     assert!(router.deliver(&more).await.failures.is_empty());
@@ -121,28 +125,30 @@ async fn changes_that_are_told_again_change_nothing() {
 }
 
 #[tokio::test]
-async fn changes_in_another_order_come_to_the_same() {
+async fn order_of_changes_does_not_affect_the_result() {
     let (world, other) = (expired(5).await, expired(5).await);
     let all = changes(&*world.engine).await;
-    noting(&world, &Notes::default()).deliver(&all).await;
+    recording_router(&world, &CallLog::default())
+        .deliver(&all)
+        .await;
     let mut all = changes(&*other.engine).await;
     all.reverse();
-    let notes = Notes::default();
-    noting(&other, &notes).deliver(&all).await;
+    let notes = CallLog::default();
+    recording_router(&other, &notes).deliver(&all).await;
     assert_eq!(notes.take().len(), 5);
     assert_eq!(world.items().await, other.items().await);
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_is_called_again_and_nothing_is_lost() {
+async fn failed_handler_is_called_again_before_the_tombstone() {
     let world = expired(2).await;
-    let (calls, notes) = (Arc::new(AtomicU32::new(0)), Notes::default());
+    let (calls, notes) = (Arc::new(AtomicU32::new(0)), CallLog::default());
     let (counted, noted) = (calls.clone(), notes.clone());
     let router = Router::new().on_expired::<Layer>(&world.db, move |expired: Expired<Layer>| {
         let (calls, notes) = (counted.clone(), noted.clone());
         async move {
             if calls.fetch_add(1, Ordering::SeqCst) < 3 {
-                return Err(Failure::new("the cloud is away"));
+                return Err(Failure::new("unavailable"));
             }
             notes.add(expired.version.number.to_string());
             Ok(())
@@ -153,57 +159,64 @@ async fn a_handler_that_fails_is_called_again_and_nothing_is_lost() {
     loop {
         rounds += 1;
         let failures = router.deliver(&all).await.failures;
-        let done = notes.0.lock().unwrap().len();
+        let finished = notes.0.lock().unwrap().len();
         let tombstones = [1, 2].map(|number| world.layers.version(GROUP, number));
-        let mut there = 0;
+        let mut written = 0;
         for tombstone in tombstones {
-            there += usize::from(tombstone.await.unwrap().is_some());
+            written += usize::from(tombstone.await.unwrap().is_some());
         }
-        assert_eq!(there, done, "a tombstone waits for its handler");
+        assert_eq!(
+            written, finished,
+            "a tombstone is written after its handler"
+        );
         if failures.is_empty() {
             break;
         }
     }
-    let mut done = notes.take();
-    done.sort_unstable();
-    assert_eq!(done, ["1", "2"]);
+    let mut finished = notes.take();
+    finished.sort_unstable();
+    assert_eq!(finished, ["1", "2"]);
     assert_eq!((rounds, calls.load(Ordering::SeqCst)), (3, 5));
 }
 
 #[tokio::test]
-async fn a_version_that_is_there_again_is_left_alone() {
+async fn restored_version_gets_no_tombstone() {
     let world = World::new().await;
     world.publish("eu", "numpy", 2).await;
     let before = world.item("lyr#eu.numpy", &version(1)).await.unwrap();
     world.test.advance(31 * DAY);
     world.sweep();
     let all = changes(&*world.engine).await;
-    // Somebody brings it back from a backup, to stay.
+    // The version is restored from a backup, without an expiry.
     let mut back: Item = before.clone();
     back.remove("exDt");
     world.put(back.clone()).await;
-    let notes = Notes::default();
-    noting(&world, &notes).deliver(&all).await;
-    assert_eq!(notes.take(), [""; 0], "the real thing is not deleted");
-    assert_eq!(world.layers.bury(&before).await, Ok(false));
+    let notes = CallLog::default();
+    recording_router(&world, &notes).deliver(&all).await;
+    assert_eq!(notes.take(), [""; 0], "the handler is not called");
+    assert_eq!(world.layers.write_tombstone(&before).await, Ok(false));
     assert_eq!(world.item("lyr#eu.numpy", &version(1)).await, Some(back));
 }
 
 #[tokio::test]
-async fn only_versions_that_were_to_expire_are_buried() {
+async fn tombstones_are_written_for_versions_with_expiry_only() {
     let world = World::new().await;
     world.publish("eu", "numpy", 2).await;
     world.layers.set_alias(GROUP, "lts", 2).await.unwrap();
     world.layers.retire(GROUP, 1).await.unwrap();
     for item in world.items().await {
-        assert_eq!(world.layers.bury(&item).await, Ok(false), "{item:?}");
+        assert_eq!(
+            world.layers.write_tombstone(&item).await,
+            Ok(false),
+            "{item:?}"
+        );
     }
     let stranger = Item::new().with("pk", "x").with("sk", "y").with("exDt", 1);
-    assert_eq!(world.layers.bury(&stranger).await, Ok(false));
+    assert_eq!(world.layers.write_tombstone(&stranger).await, Ok(false));
 }
 
 #[tokio::test]
-async fn a_lost_answer_does_not_lose_a_tombstone() {
+async fn tombstone_survives_a_lost_response() {
     for (kind, written) in [(FaultKind::LostBefore, true), (FaultKind::LostAfter, false)] {
         let world = World::with(lossy()).await;
         world.publish("eu", "numpy", 2).await;
@@ -211,31 +224,31 @@ async fn a_lost_answer_does_not_lose_a_tombstone() {
         world.test.advance(31 * DAY);
         world.sweep();
         world.faults.script(Operation::WriteItem, kind).unwrap();
-        // The second sending finds what the first has written.
-        assert_eq!(world.layers.bury(&removed).await, Ok(written));
+        // The retry finds the tombstone of the first request.
+        assert_eq!(world.layers.write_tombstone(&removed).await, Ok(written));
         let tombstone = world.layers.version(GROUP, 1).await.unwrap().unwrap();
         assert!(tombstone.deleted.is_some());
     }
 }
 
 #[tokio::test]
-async fn handlers_by_type_see_versions_and_nothing_else() {
+async fn typed_handlers_receive_versions_only() {
     let world = World::new().await;
-    let notes = Notes::default();
+    let notes = CallLog::default();
     let (inserted, removed) = (notes.clone(), notes.clone());
     let router = Router::new()
         .on_inserted::<Layer>(move |new: Inserted<Layer>| {
             let notes = inserted.clone();
             async move {
                 notes.add(format!("new {}", new.value.arn));
-                Handled::Ok(())
+                HandlerResult::Ok(())
             }
         })
         .on_removed::<Layer>(floe::changes::Cause::Any, move |old: Removed<Layer>| {
             let notes = removed.clone();
             async move {
                 notes.add(format!("gone {}", old.value.arn));
-                Handled::Ok(())
+                HandlerResult::Ok(())
             }
         })
         .on_expired::<Layer>(&world.db, async |_: Expired<Layer>| Ok(()));
@@ -260,5 +273,5 @@ async fn handlers_by_type_see_versions_and_nothing_else() {
     let last = all.last().unwrap();
     assert_eq!(last.kind(), ChangeKind::Insert, "the tombstone");
     router.deliver(std::slice::from_ref(last)).await;
-    assert_eq!(notes.take(), [""; 0], "a tombstone is no new version");
+    assert_eq!(notes.take(), [""; 0], "a tombstone is not a new version");
 }

@@ -1,17 +1,17 @@
-//! The versioned registry: what it answers, what it asks of the store, and that there is always one latest version.
+//! The versioned registry: results, requests, and the invariant that each group has one latest version.
 
 mod access_patterns;
-mod awkward;
 mod described;
+mod edge_cases;
 mod expiry;
-mod halved;
-mod holds;
-mod life;
+mod items;
+mod life_cycle;
 mod model;
 mod properties;
 mod races;
 mod read_only;
-mod shapes;
+mod retention;
+mod split_batch;
 mod support;
 mod transactions;
 

@@ -1,11 +1,11 @@
-//! A registry that is obviously right: one group, in memory.
+//! A reference model of one group of a registry, in memory.
 
 use std::collections::BTreeMap;
 
 use floe::ErrorKind;
 use floe::registry::Status;
 
-pub(crate) type Answer<T> = Result<T, ErrorKind>;
+pub(crate) type Outcome<T> = Result<T, ErrorKind>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -17,14 +17,14 @@ pub(crate) struct Entry {
     pub aliases: Vec<String>,
 }
 
-/// Time is in seconds. Version 1 is the first of the list.
+/// Times are in seconds. Version 1 is the first entry.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub now: u64,
     pub retention: u64,
     pub versions: Vec<Entry>,
     pub aliases: BTreeMap<String, u64>,
-    /// What the latest was from which moment on.
+    /// The latest version since each time of change.
     pub latest_since: Vec<(u64, Option<u64>)>,
 }
 
@@ -33,11 +33,8 @@ impl Model {
         self.latest_since.last().and_then(|(_, latest)| *latest)
     }
 
-    pub(crate) fn as_of(&self, moment: u64) -> Option<u64> {
-        let before = self
-            .latest_since
-            .iter()
-            .rfind(|(since, _)| *since <= moment);
+    pub(crate) fn as_of(&self, time: u64) -> Option<u64> {
+        let before = self.latest_since.iter().rfind(|(since, _)| *since <= time);
         before.and_then(|(_, latest)| *latest)
     }
 
@@ -46,7 +43,7 @@ impl Model {
             .get_mut(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// What is past its time is deleted since then.
+    /// Marks expired versions as deleted at their expiry.
     pub(crate) fn expire(&mut self) {
         let now = self.now;
         for entry in &mut self.versions {
@@ -66,8 +63,8 @@ impl Model {
         if let Some(latest) = self.latest() {
             let before = self.entry(latest).unwrap();
             before.is_deprecated = true;
-            let is_held = before.is_pinned || !before.aliases.is_empty();
-            before.expires = (!is_held).then_some(expires);
+            let is_exempt = before.is_pinned || !before.aliases.is_empty();
+            before.expires = (!is_exempt).then_some(expires);
         }
         self.versions.push(Entry {
             content: content.to_owned(),
@@ -82,7 +79,7 @@ impl Model {
         (number, true)
     }
 
-    pub(crate) fn retire(&mut self, number: u64) -> Answer<bool> {
+    pub(crate) fn retire(&mut self, number: u64) -> Outcome<bool> {
         let now = self.now;
         let entry = self.entry(number).ok_or(ErrorKind::NotFound)?;
         if entry.deleted.is_some() {
@@ -104,17 +101,17 @@ impl Model {
         Ok(true)
     }
 
-    pub(crate) fn pin(&mut self, number: u64, is_pinned: bool) -> Answer<bool> {
+    pub(crate) fn pin(&mut self, number: u64, is_pinned: bool) -> Outcome<bool> {
         let entry = self.deployed(number)?;
         let is_changed = entry.is_pinned != is_pinned;
         entry.is_pinned = is_pinned;
         if is_changed {
-            self.hold(number);
+            self.update_expiry(number);
         }
         Ok(is_changed)
     }
 
-    pub(crate) fn alias(&mut self, name: &str, to: Option<u64>) -> Answer<bool> {
+    pub(crate) fn alias(&mut self, name: &str, to: Option<u64>) -> Outcome<bool> {
         let from = self.aliases.get(name).copied();
         if from == to {
             return Ok(false);
@@ -123,32 +120,32 @@ impl Model {
             self.deployed(to)?.aliases.push(name.to_owned());
             self.deployed(to)?.aliases.sort_unstable();
             self.aliases.insert(name.to_owned(), to);
-            self.hold(to);
+            self.update_expiry(to);
         } else {
             self.aliases.remove(name);
         }
         if let Some(from) = from {
             let entry = self.entry(from).unwrap();
             entry.aliases.retain(|known| known != name);
-            self.hold(from);
+            self.update_expiry(from);
         }
         Ok(true)
     }
 
-    fn deployed(&mut self, number: u64) -> Answer<&mut Entry> {
+    fn deployed(&mut self, number: u64) -> Outcome<&mut Entry> {
         let entry = self.entry(number).filter(|entry| entry.deleted.is_none());
         entry.ok_or(ErrorKind::NotFound)
     }
 
-    /// What is held does not expire, and what is let go does from now on.
-    fn hold(&mut self, number: u64) {
+    /// Updates the expiry of a version after a change of its pin or aliases.
+    fn update_expiry(&mut self, number: u64) {
         let expires = self.now + self.retention;
         let entry = self.entry(number).unwrap();
-        let is_held = entry.is_pinned || !entry.aliases.is_empty();
-        match (is_held, entry.is_deprecated) {
-            (true, _) => entry.expires = None,
-            (false, true) => entry.expires = Some(expires),
-            (false, false) => {}
+        let is_exempt = entry.is_pinned || !entry.aliases.is_empty();
+        if is_exempt {
+            entry.expires = None;
+        } else if entry.is_deprecated {
+            entry.expires = Some(expires);
         }
     }
 

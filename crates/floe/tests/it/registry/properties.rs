@@ -1,4 +1,4 @@
-//! Random changes of a registry on an engine that lies like the cloud, compared with one that is obviously right.
+//! Random changes of a registry on an engine with faults, compared with a reference model.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use floe_store::{Capabilities, Timestamp};
 use floe_testkit::fault::{Faults, Lag};
 use floe_testkit::time::TestEnv;
 
-use super::expiry::{changes, noting};
-use super::model::{Answer, Model};
-use super::support::{Layer, Notes, World, layer, lossy};
+use super::expiry::{changes, recording_router};
+use super::model::{Model, Outcome};
+use super::support::{CallLog, Layer, World, layer, lossy};
 
 const GROUP: (&str, &str) = ("eu", "nu.m#py%");
 const HOUR: u64 = 3600;
@@ -36,8 +36,8 @@ async fn world(seed: u64, capabilities: Capabilities) -> World {
     }
 }
 
-fn kind<T>(answer: floe::Result<T>) -> Answer<T> {
-    answer.map_err(|error| {
+fn kind<T>(result: floe::Result<T>) -> Outcome<T> {
+    result.map_err(|error| {
         assert_ne!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
         error.kind()
     })
@@ -59,7 +59,7 @@ impl Dice {
     }
 }
 
-/// One random change, of both.
+/// Makes one random change in the registry and in the model. Returns both results.
 async fn change(dice: &Dice, world: &World, model: &mut Model) -> (String, String) {
     let layers = &world.layers;
     let number = dice.below(model.versions.len() as u64 + 2);
@@ -125,30 +125,30 @@ async fn change(dice: &Dice, world: &World, model: &mut Model) -> (String, Strin
             (String::new(), String::new())
         }
         _ => {
-            bury(world).await;
+            write_tombstones(world).await;
             (String::new(), String::new())
         }
     }
 }
 
-/// Has the store remove what has expired, and tells the router until all is done.
-async fn bury(world: &World) {
+/// Lets the store remove expired versions, and delivers the changes until all tombstones are written.
+async fn write_tombstones(world: &World) {
     world.sweep();
     let all = changes(&*world.engine).await;
-    let router = noting(world, &Notes::default());
+    let router = recording_router(world, &CallLog::default());
     for _ in 0..20 {
         if router.deliver(&all).await.failures.is_empty() {
             return;
         }
     }
-    panic!("the router does not get through");
+    panic!("the router still fails after 20 deliveries");
 }
 
 async fn compare(world: &World, model: &Model, dice: &Dice) {
     let layers = &world.layers;
     let history = layers.history(GROUP).limit(7).collect().await.unwrap();
     assert_eq!(history.len(), model.versions.len());
-    let secs = |moment: Option<Timestamp>| moment.map(Timestamp::as_secs);
+    let secs = |time: Option<Timestamp>| time.map(Timestamp::as_secs);
     for (version, entry) in history.iter().zip(&model.versions) {
         assert_eq!(version.value.arn, entry.content);
         assert_eq!(version.status, Model::status(entry), "{version:?}");
@@ -171,12 +171,12 @@ async fn compare(world: &World, model: &Model, dice: &Dice) {
     }
     let start = TestEnv::START.as_secs();
     for _ in 0..5 {
-        let moment = start + dice.below(model.now - start + 1);
+        let time = start + dice.below(model.now - start + 1);
         let found = layers
-            .as_of(GROUP, Timestamp::from_millis(moment * 1000))
+            .as_of(GROUP, Timestamp::from_millis(time * 1000))
             .await;
         let found = found.unwrap().map(|version| version.number);
-        assert_eq!(found, model.as_of(moment), "at {moment}");
+        assert_eq!(found, model.as_of(time), "at {time}");
     }
 }
 
@@ -188,32 +188,32 @@ async fn run(seed: u64, capabilities: Capabilities) {
         retention: 20 * HOUR,
         ..Model::default()
     };
-    let mut answers = BTreeMap::new();
+    let mut results = BTreeMap::new();
     for step in 0..300 {
         let (real, expected) = change(&dice, &world, &mut model).await;
         assert_eq!(real, expected, "seed={seed} step={step}");
-        *answers.entry(real).or_insert(0) += 1;
+        *results.entry(real).or_insert(0) += 1;
         if step % 20 == 19 {
             world.faults.pause();
-            bury(&world).await;
+            write_tombstones(&world).await;
             compare(&world, &model, &dice).await;
             world.faults.resume();
         }
     }
-    assert!(answers.len() >= 6, "{answers:?}");
+    assert!(results.len() >= 6, "{results:?}");
     assert!(world.faults.faults().len() > 20);
     assert!(model.versions.iter().any(|entry| entry.deleted.is_some()));
 }
 
 #[tokio::test]
-async fn one_who_changes_gets_the_answers_of_the_model() {
+async fn single_writer_gets_the_results_of_the_model() {
     for seed in 0..8 {
         run(seed, lossy()).await;
     }
 }
 
 #[tokio::test]
-async fn and_on_an_engine_that_can_do_what_dynamodb_can() {
+async fn single_writer_gets_the_results_of_the_model_with_dynamodb_capabilities() {
     for seed in 100..104 {
         run(seed, Capabilities::dynamodb()).await;
     }

@@ -1,4 +1,4 @@
-//! Many who change a group at once, who stop half-way, and whose answers get lost.
+//! Concurrent changes of a group, interrupted calls, and lost responses.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::support::{Build, Layer, World, layer, lossy};
 
 const GROUP: (&str, &str) = ("eu", "numpy");
 
-/// A registry of layers on an engine that lets others run between any two steps.
+/// A registry of layers on an engine that yields between any two steps.
 async fn slow(
     faults: Faults,
     capabilities: Capabilities,
@@ -31,23 +31,28 @@ async fn slow(
     (db.registry(), engine)
 }
 
-/// There is one latest version, the newest that is deployed, to which the pointer leads; the others are deprecated.
+/// Checks the invariants of a group: at most one version is the latest, namely the newest deployed one, the pointer
+/// refers to it, and the others are deprecated. Returns the version numbers.
 pub(crate) async fn check(layers: &Versions<'_, Layer>) -> Vec<u64> {
     let history = layers.history(GROUP).collect().await.unwrap();
     let numbers: Vec<u64> = history.iter().map(|version| version.number).collect();
     let all: Vec<u64> = (1..=numbers.len() as u64).collect();
-    assert_eq!(numbers, all, "every number once");
+    assert_eq!(numbers, all, "each number is used once");
     let latest: Vec<_> = history
         .iter()
         .filter(|version| version.status == Some(Status::Latest))
         .collect();
     let pointer = layers.latest(GROUP).await.unwrap();
-    assert_eq!(pointer.iter().collect::<Vec<_>>(), latest, "one latest");
+    assert_eq!(
+        pointer.iter().collect::<Vec<_>>(),
+        latest,
+        "one latest version"
+    );
     let newest = history.iter().rfind(|version| version.is_deployed());
     assert_eq!(newest, pointer.as_ref());
     for version in &history {
-        let is_held = version.is_pinned || !version.aliases.is_empty();
-        let expires = version.status == Some(Status::Deprecated) && !is_held;
+        let is_exempt = version.is_pinned || !version.aliases.is_empty();
+        let expires = version.status == Some(Status::Deprecated) && !is_exempt;
         assert_eq!(version.expires.is_some(), expires, "{version:?}");
     }
     let mut listed = layers.deployed_in(Layer::BY_REGION, "eu").await.unwrap();
@@ -72,7 +77,11 @@ async fn sixty_four_publishers_get_sixty_four_versions() {
         for (at, publisher) in publishers.into_iter().enumerate() {
             let number = publisher.await.unwrap();
             let version = layers.version(GROUP, number).await.unwrap().unwrap();
-            assert_eq!(version.value.arn, format!("arn:{at}"), "its own");
+            assert_eq!(
+                version.value.arn,
+                format!("arn:{at}"),
+                "the published content"
+            );
             numbers.push(number);
         }
         numbers.sort_unstable();
@@ -82,7 +91,7 @@ async fn sixty_four_publishers_get_sixty_four_versions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_publish_the_same_one_does() {
+async fn one_of_concurrent_publishers_publishes_the_same_content() {
     let (layers, _) = slow(Faults::seeded(1), Capabilities::all()).await;
     let publishers: Vec<_> = (0..32)
         .map(|_| {
@@ -102,7 +111,7 @@ async fn of_many_who_publish_the_same_one_does() {
 }
 
 #[tokio::test]
-async fn a_publisher_who_stops_between_any_two_steps_leaves_one_latest() {
+async fn interrupted_publish_leaves_one_latest_version() {
     let (layers, _) = slow(Faults::seeded(1), Capabilities::all()).await;
     let mut outcomes = (0, 0, 0);
     for polls in 1..40 {
@@ -127,7 +136,7 @@ async fn a_publisher_who_stops_between_any_two_steps_leaves_one_latest() {
 }
 
 #[tokio::test]
-async fn whatever_stops_between_any_two_steps_leaves_one_latest() {
+async fn interrupted_changes_leave_one_latest_version() {
     let (layers, _) = slow(Faults::seeded(1), Capabilities::all()).await;
     for polls in 1..25 {
         for _ in 0..3 {
@@ -148,7 +157,7 @@ async fn whatever_stops_between_any_two_steps_leaves_one_latest() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_settled_and_nothing_is_published_twice() {
+async fn lost_response_is_reconciled_and_nothing_is_published_twice() {
     for capabilities in [lossy(), Capabilities::dynamodb()] {
         for kind in [FaultKind::LostBefore, FaultKind::LostAfter] {
             let world = World::with(capabilities.clone()).await;
@@ -161,9 +170,10 @@ async fn a_lost_answer_is_settled_and_nothing_is_published_twice() {
             script(Operation::TransactWriteItems);
             assert_eq!(world.layers.retire(GROUP, 3).await, Ok(true));
             assert_eq!(check(&world.layers).await, [1, 2, 3]);
-            let one_write = match capabilities.write_tokens {
-                true => Operation::WriteItem,
-                false => Operation::TransactWriteItems,
+            let one_write = if capabilities.write_tokens {
+                Operation::WriteItem
+            } else {
+                Operation::TransactWriteItems
             };
             script(one_write);
             assert_eq!(world.layers.pin(GROUP, 1).await, Ok(true));
@@ -176,7 +186,7 @@ async fn a_lost_answer_is_settled_and_nothing_is_published_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_change_a_group_at_once_leave_one_latest() {
+async fn concurrent_changes_of_a_group_leave_one_latest_version() {
     for seed in 0..6 {
         let faults = Faults::seeded(seed)
             .throttle(0.02)
@@ -200,7 +210,7 @@ async fn many_who_change_a_group_at_once_leave_one_latest() {
     }
 }
 
-/// Publishes, retires, pins and moves an alias. Tells how much it has published.
+/// Publishes, retires, pins and moves an alias. Returns the number of published versions.
 async fn change(task: u64, layers: Versions<'static, Layer>) -> usize {
     let mut published = 0;
     for step in 0..12 {

@@ -1,4 +1,4 @@
-//! A store in which one may read, and may not write.
+//! An engine without permission to write items.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use floe_store::op::*;
 use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Capabilities, Engine, Error, Result, Timestamp};
 
-/// A store in which one may read, and may not write items.
+/// An engine that denies writes of single items.
 pub(crate) struct ReadOnly(pub(crate) Arc<dyn Engine>);
 
-macro_rules! passed_on {
+macro_rules! forwarded {
     ($($operation:ident($type:ty) -> $output:ty;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             self.0.$operation(input)
@@ -31,7 +31,7 @@ impl Engine for ReadOnly {
         Box::pin(async { Err(denied) })
     }
 
-    passed_on! {
+    forwarded! {
         get_item(GetItem) -> GetItemOutput;
         batch_get_item(BatchGetItem) -> BatchGetItemOutput;
         transact_get_items(TransactGetItems) -> TransactGetItemsOutput;

@@ -1,4 +1,4 @@
-//! The registry that the tests share: layers and builds, in one table.
+//! The test registries: layers and builds, in one table.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::no_time::NoTime;
 pub(crate) const TABLE: &str = "klayers";
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
-/// A layer of a package in a region: `pk` is the group.
+/// A layer of a package in a region. The partition key is the group.
 #[derive(Clone, Debug, PartialEq, Registry)]
 #[registry(
     table = "klayers",
@@ -45,7 +45,7 @@ pub(crate) struct Layer {
     pub hash: String,
 }
 
-/// A build of a package: `pk` is the version.
+/// A build of a package. The partition key is the version.
 #[derive(Clone, Debug, PartialEq, Registry)]
 #[registry(
     table = "klayers",
@@ -78,19 +78,19 @@ pub(crate) fn build(package: &str, requirements: &str) -> Build {
     }
 }
 
-/// Layers and builds, with time that the test owns.
+/// Test registries of layers and builds, with a manual clock.
 pub(crate) struct World {
     pub db: Db,
     pub layers: Versions<'static, Layer>,
     pub builds: Versions<'static, Build>,
     pub test: TestEnv,
-    /// Knows what was charged.
+    /// Measures consumed capacity.
     pub meter: Arc<MeteredEngine>,
-    /// Knows what was asked.
+    /// Records requests.
     pub recording: Arc<RecordingEngine>,
-    /// Refuses and loses answers.
+    /// Injects faults: rejected requests and lost responses.
     pub faults: Arc<FaultEngine>,
-    /// Does what it is asked.
+    /// The engine without wrappers.
     pub engine: Arc<LocalEngine>,
 }
 
@@ -103,7 +103,7 @@ impl World {
         Self::of(1, Faults::seeded(7), capabilities).await
     }
 
-    /// On an engine with these faults, which says that it can do this.
+    /// Creates the registries on an engine with these faults, which claims these capabilities.
     pub(crate) async fn of(seed: u64, faults: Faults, capabilities: Capabilities) -> Self {
         let test = TestEnv::seeded(seed);
         let options = Options::new().env(test.env.clone()).background(false);
@@ -128,27 +128,27 @@ impl World {
             faults,
             engine,
         };
-        world.forget();
+        world.clear_records();
         world
     }
 
-    /// Publishes so many versions of a layer.
+    /// Publishes `count` versions of a layer.
     pub(crate) async fn publish(&self, region: &str, package: &str, count: u64) {
         for at in 0..count {
             let arn = format!("arn:{region}:{package}:{at}");
             let layer = layer(region, package, &arn);
             self.layers.publish(&layer).await.unwrap();
         }
-        self.forget();
+        self.clear_records();
     }
 
-    /// Forgets what was asked and charged so far.
-    pub(crate) fn forget(&self) {
+    /// Discards the recorded requests and capacity.
+    pub(crate) fn clear_records(&self) {
         self.recording.take();
         self.meter.take();
     }
 
-    /// The names of the requests since the last time, in their order.
+    /// The names of the requests since the last call, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         let requests = self.recording.take().into_iter();
         requests
@@ -156,7 +156,7 @@ impl World {
             .collect()
     }
 
-    /// Has the store remove what has expired.
+    /// Lets the store remove expired items.
     pub(crate) fn sweep(&self) {
         while self.engine.run_background_once().unwrap() {}
     }
@@ -172,14 +172,14 @@ impl World {
         self.engine.write_item(put.into()).await.unwrap();
     }
 
-    /// All items but the descriptions of the registries.
+    /// All items except the descriptions of the registries.
     pub(crate) async fn items(&self) -> Vec<Item> {
         let mut items = self.engine.scan(Scan::new(TABLE)).await.unwrap().items;
         items.retain(|item| !item.contains("_registry"));
         items
     }
 
-    /// The sort keys of all entries of an index under a key.
+    /// The sort keys of all entries of an index with a key.
     pub(crate) async fn index(&self, index: &str, attribute: &str, key: &str) -> Vec<String> {
         let query = Query::new(TABLE, KeyCondition::partition(attribute, key)).index(index);
         let items = self.engine.query(query).await.unwrap().items;
@@ -188,16 +188,16 @@ impl World {
     }
 }
 
-/// The numbers of versions, in their order.
+/// The numbers of versions, in order.
 pub(crate) fn numbers<R>(versions: &[Version<R>]) -> Vec<u64> {
     versions.iter().map(|version| version.number).collect()
 }
 
-/// What handlers were called for, in their order.
+/// Records the calls of handlers, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes(pub Arc<Mutex<Vec<String>>>);
+pub(crate) struct CallLog(pub Arc<Mutex<Vec<String>>>);
 
-impl Notes {
+impl CallLog {
     pub(crate) fn add(&self, note: impl Into<String>) {
         self.0.lock().unwrap().push(note.into());
     }
@@ -207,9 +207,9 @@ impl Notes {
     }
 }
 
-/// An engine that can do everything, on the other side of a network.
+/// All capabilities, but responses can be lost, as over a network.
 pub(crate) fn lossy() -> Capabilities {
     let mut capabilities = Capabilities::all();
-    capabilities.loses_answers = true;
+    capabilities.loses_responses = true;
     capabilities
 }

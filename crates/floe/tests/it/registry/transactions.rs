@@ -1,4 +1,4 @@
-//! Registries in transactions, beside models, streams and the graph: one commit, or none.
+//! Registries in transactions, together with models, streams and the graph.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -46,14 +46,14 @@ impl Decider for Log {
     }
 }
 
-/// A world with all four patterns.
+/// Test registries, and a database with all four patterns.
 async fn world() -> (World, Db) {
     let world = World::new().await;
     let db = world.db.clone().with_graph(GraphSchema::new());
     db.ensure_tables(&[Release::SCHEMA]).await.unwrap();
     db.ensure_graph().await.unwrap();
     db.events().ensure_table().await.unwrap();
-    world.forget();
+    world.clear_records();
     (world, db)
 }
 
@@ -77,7 +77,7 @@ async fn release(tx: &Tx, requirements: &str) -> Result<u64, Error> {
 }
 
 #[tokio::test]
-async fn one_commit_beside_a_model_a_stream_and_an_entity() {
+async fn registry_commits_with_models_streams_and_the_graph() {
     let (world, db) = world().await;
     let number = db.transact(async |tx| release(tx, "1").await).await;
     assert_eq!(number, Ok(1));
@@ -88,7 +88,7 @@ async fn one_commit_beside_a_model_a_stream_and_an_entity() {
         world.builds.latest("numpy").await.unwrap().unwrap().number,
         1
     );
-    // The model is there already, so nothing else is either.
+    // The model exists already, so nothing else is written.
     let twice = db.transact(async |tx| release(tx, "1").await).await;
     assert_eq!(twice.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let own = db.transact(async |tx| {
@@ -112,7 +112,7 @@ async fn one_commit_beside_a_model_a_stream_and_an_entity() {
 }
 
 #[tokio::test]
-async fn a_transaction_sees_what_it_has_done() {
+async fn transaction_sees_its_own_changes() {
     let world = World::new().await;
     let numpy = ("eu", "numpy");
     let done = world.db.transact(async |tx| {
@@ -147,7 +147,7 @@ async fn a_transaction_sees_what_it_has_done() {
 }
 
 #[tokio::test]
-async fn what_was_read_must_still_be_true() {
+async fn version_published_since_the_read_causes_a_rerun() {
     let world = World::new().await;
     world.db.ensure_tables(&[Release::SCHEMA]).await.unwrap();
     world.publish("eu", "numpy", 1).await;
@@ -155,7 +155,7 @@ async fn what_was_read_must_still_be_true() {
     let done = world.db.transact(async |tx| {
         let latest = tx.registry::<Layer>().latest(("eu", "numpy")).await?;
         if runs.fetch_add(1, Ordering::SeqCst) == 0 {
-            // Somebody else publishes meanwhile.
+            // Another process publishes a version.
             let db = Db::with_engine(world.engine.clone());
             let other = layer("eu", "numpy", "other");
             tokio::spawn(async move { db.registry::<Layer>().publish(&other).await })
@@ -177,7 +177,7 @@ async fn what_was_read_must_still_be_true() {
 }
 
 #[tokio::test]
-async fn a_read_only_transaction_changes_no_registry() {
+async fn read_only_transaction_rejects_registry_changes() {
     let world = World::new().await;
     let tx = world.db.tx().read_only();
     let done = tx.run(async |tx| {
@@ -196,7 +196,7 @@ async fn a_read_only_transaction_changes_no_registry() {
 }
 
 #[tokio::test]
-async fn on_dynamodb_one_item_is_a_transaction_whose_outcome_can_be_known() {
+async fn write_of_one_item_is_a_transaction_on_dynamodb() {
     let world = World::with(Capabilities::dynamodb()).await;
     world.publish("eu", "numpy", 3).await;
     world.layers.retire(("eu", "numpy"), 1).await.unwrap();

@@ -1,30 +1,31 @@
-//! One action of a transaction: a check, a put, a delete or an update, which have most of their members in common.
+//! One action of a transaction: a condition check, put, delete or update, which share most of their members.
 
 use std::fmt::{self, Display};
 
-use floe_store::json::{Layer, Named, Reader, ValueFault};
+use floe_store::json::{NameKind, Reader, ValidationLayer, ValueFault};
 use floe_store::op::{ConditionCheck, DeleteItem, Faults, PutItem, TransactWrite, UpdateItem};
 use floe_store::{Error, Item};
 
 use crate::wire::{
-    AsItem, AsNames, AsValues, Attributes, GivenNames, Map, Members, OrNull, Place, Placeholders,
-    Read, Refusal, Result, Str, TableName, TransactAttribute, Voice, begin_structure,
-    check_condition_size, member, members, nameless, skip_null, word_faults,
+    AsItem, AsNames, AsValues, Attributes, ErrorStyle, Map, Members, OrNull, Placeholders, Read,
+    RequestError, RequestTableNames, Result, Str, TableName, TransactAttribute, ValueContext,
+    begin_structure, check_condition_size, empty_name_error, enum_faults, member, members,
+    skip_null,
 };
 
-/// An element of `TransactItems`, which must hold one action.
+/// An element of `TransactItems`, which must contain one action.
 #[derive(Debug, Default)]
 pub(crate) struct TransactWriteItem<'a> {
     action: Option<Action<'a>>,
-    /// Those that are too many.
+    /// Further actions, which are invalid.
     more: Vec<Action<'a>>,
 }
 
 impl<'a> Read<'a> for TransactWriteItem<'a> {
     const CLASS: &'static str = "class com.amazonaws.dynamodb.v20120810.TransactWriteItem";
 
-    fn read(reader: &mut Reader<'a>, place: Place) -> Result<Self> {
-        begin_structure(reader, place, Self::class)?;
+    fn read(reader: &mut Reader<'a>, context: ValueContext) -> Result<Self> {
+        begin_structure(reader, context, Self::class)?;
         let mut item = Self::default();
         while let Some(name) = reader.next_name()? {
             let kind = Kind::ALL.into_iter().find(|kind| kind.class() == name);
@@ -49,19 +50,19 @@ impl<'a> TransactWriteItem<'a> {
         self.action.iter().chain(&self.more)
     }
 
-    /// Adds what is missing, and words that are none.
+    /// Records missing members and invalid enum values.
     pub(super) fn faults(&self, faults: &mut Faults, at: usize) {
         self.actions().for_each(|action| action.faults(faults, at));
     }
 
-    /// The action, if it is one.
+    /// Returns the action, if there is exactly one.
     pub(super) fn into_action(self) -> Result<Action<'a>> {
         match self.action {
             Some(action) if self.more.is_empty() => Ok(action),
-            None => Err(Refusal::validation(
+            None => Err(RequestError::validation(
                 "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request",
             )),
-            Some(_) => Err(Refusal::validation(
+            Some(_) => Err(RequestError::validation(
                 "TransactItems can only contain one of Check, Put, Update or Delete",
             )),
         }
@@ -83,7 +84,7 @@ impl Display for TransactWriteItem<'_> {
 }
 
 members! {
-    /// The members that all kinds of actions have.
+    /// The members of all kinds of actions.
     ActionMembers<'a> {
         "TableName" => table_name: TableName<'a>,
         "ConditionExpression" => condition: Str<'a>,
@@ -93,7 +94,7 @@ members! {
     }
 }
 
-/// Which kind of action it is.
+/// The kind of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Check,
@@ -105,7 +106,7 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Self; 4] = [Self::Check, Self::Put, Self::Delete, Self::Update];
 
-    /// The class of the action, as which the member of an element that holds one is named.
+    /// Returns the class of the action, which is also its member name.
     const fn class(self) -> &'static str {
         match self {
             Self::Check => "ConditionCheck",
@@ -115,7 +116,7 @@ impl Kind {
         }
     }
 
-    /// The member of an element that holds such an action, as faults name it.
+    /// Returns the member name of the action in error messages.
     pub(super) const fn member(self) -> &'static str {
         match self {
             Self::Check => "conditionCheck",
@@ -125,14 +126,15 @@ impl Kind {
         }
     }
 
-    /// Refuses an action for its condition, unless it puts an item that is too large, which comes first.
+    /// Returns the error for an invalid condition. An item that is too large is reported first.
     #[cold]
-    fn refuse_condition(self, item: &Item, error: Error) -> Refusal {
+    fn condition_error(self, item: &Item, error: Error) -> RequestError {
         if self != Self::Put {
             return error.into();
         }
         let put = TransactWrite::Put(PutItem::new("", item.clone()));
-        put.validate().map_or_else(Refusal::from, |()| error.into())
+        put.validate()
+            .map_or_else(RequestError::from, |()| error.into())
     }
 }
 
@@ -140,7 +142,7 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Action<'a> {
     pub(super) kind: Kind,
-    /// The item of a put, the key of the others.
+    /// The item of a put; the key of other actions.
     attributes: Option<Attributes>,
     update: Option<Str<'a>>,
     members: ActionMembers<'a>,
@@ -169,16 +171,16 @@ impl<'a> Action<'a> {
             members: ActionMembers::default(),
         };
         let class = || format!("class com.amazonaws.dynamodb.v20120810.{}", kind.class());
-        action.read_members(reader, Place::Member, class)?;
+        action.read_members(reader, ValueContext::Member, class)?;
         Ok(action)
     }
 
-    /// The name of the table; empty if there is none.
+    /// Returns the name of the table; empty if it is missing.
     pub(super) fn table_name(&self) -> &str {
         self.members.table_name.as_deref().unwrap_or_default()
     }
 
-    /// The member that holds the attributes.
+    /// Returns the member that contains the attributes.
     const fn attributes_member(&self) -> &'static str {
         match self.kind {
             Kind::Put => "item",
@@ -203,64 +205,64 @@ impl<'a> Action<'a> {
         missing("conditionExpression", lacks_condition);
         let name = "returnValuesOnConditionCheckFailure";
         let path = format_args!("transactItems.{at}.member.{member}.{name}");
-        let word = &members.return_on_failure;
-        word_faults(faults, word, path, &["ALL_OLD", "NONE"]);
+        let keyword = &members.return_on_failure;
+        enum_faults(faults, keyword, path, &["ALL_OLD", "NONE"]);
     }
 
-    /// Names of attributes come before everything else in an action.
+    /// Empty attribute names are reported before all other faults of an action.
     fn check_names_filled(&self) -> Result<()> {
         let attributes = self.attributes.as_ref();
-        if attributes.is_some_and(Attributes::is_nameless) {
-            return Err(nameless(Layer::Older));
+        if attributes.is_some_and(Attributes::has_empty_name) {
+            return Err(empty_name_error(ValidationLayer::Older));
         }
         let mut names = self.members.names.iter().flat_map(|names| &names.0);
         if let Some((key, _)) = names.find(|(_, name)| name.is_empty()) {
-            return Err(Refusal::validation(format!(
+            return Err(RequestError::validation(format!(
                 "ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
             )));
         }
         let values = self.members.values.iter().flat_map(|values| &values.0);
         for (key, TransactAttribute(value)) in values {
-            if value.fault.as_ref().is_some_and(ValueFault::is_nameless) {
-                let fault = ValueFault::EmptyName(Named::Attribute);
-                return Err(Voice::from(Layer::Older).refuse_placeholder(&fault, key));
+            if value.fault.as_ref().is_some_and(ValueFault::is_empty_name) {
+                let fault = ValueFault::EmptyName(NameKind::Attribute);
+                return Err(ErrorStyle::from(ValidationLayer::Older).placeholder_error(&fault, key));
             }
         }
         Ok(())
     }
 
-    /// The action that it asks for, or what DynamoDB finds first of all that is wrong with it.
-    pub(super) fn into_write(mut self, names: &mut GivenNames) -> Result<TransactWrite> {
+    /// Converts the action, or returns the first fault in DynamoDB's order.
+    pub(super) fn into_write(mut self, names: &mut RequestTableNames) -> Result<TransactWrite> {
         self.check_names_filled()?;
         let mut attributes = self.attributes.take().unwrap_or_default();
-        // How deep a key is nested is looked at after the expressions, unlike an item that is put.
+        // The nesting depth of a key is checked after the expressions, unlike that of an item.
         let too_deep = attributes
             .fault
             .take_if(|fault| self.kind != Kind::Put && matches!(fault, ValueFault::TooDeep(_)));
-        let item = attributes.sound(Layer::Older)?;
+        let item = attributes.into_valid(ValidationLayer::Older)?;
         let members = self.members;
         let values = members.values.map(|Map(values)| {
             let values = values.into_iter();
             Map(values.map(|(key, value)| (key, value.0)).collect())
         });
-        let placeholders = Placeholders::new(members.names, values, Layer::Older)?;
+        let placeholders = Placeholders::new(members.names, values, ValidationLayer::Older)?;
         let mut parser = placeholders.parser();
         let update = self.update.as_deref();
         let update = update.map(|text| parser.update(text)).transpose()?;
         let condition = members.condition.as_deref().map(|text| {
-            check_condition_size(text, Voice::from(Layer::Older))?;
+            check_condition_size(text, ErrorStyle::from(ValidationLayer::Older))?;
             let condition = parser.condition(text);
-            condition.map_err(|error| self.kind.refuse_condition(&item, error))
+            condition.map_err(|error| self.kind.condition_error(&item, error))
         });
         let condition = condition.transpose()?;
-        // Placeholders are not looked at if there is nothing that they could stand in.
+        // Placeholders are not checked if there is no expression.
         if update.is_some() || condition.is_some() {
             parser.finish()?;
         }
         if let Some(fault) = too_deep {
-            return Err(Voice::from(Layer::Older).refuse_value(&fault));
+            return Err(ErrorStyle::from(ValidationLayer::Older).value_error(&fault));
         }
-        let table_name = names.plain(members.table_name.unwrap_or_default());
+        let table_name = names.plain_name(members.table_name.unwrap_or_default());
         let return_old_on_failure = members.return_on_failure.as_deref() == Some("ALL_OLD");
         Ok(match (self.kind, condition) {
             (Kind::Put, condition) => TransactWrite::Put(PutItem {
@@ -277,7 +279,7 @@ impl<'a> Action<'a> {
                 return_old_on_failure,
                 ..ConditionCheck::new(table_name, item, condition)
             }),
-            // A check without a condition has been refused before.
+            // A condition check without a condition was rejected earlier.
             (Kind::Update | Kind::Check, condition) => TransactWrite::Update(UpdateItem {
                 condition,
                 return_old_on_failure,

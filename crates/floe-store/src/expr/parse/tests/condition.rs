@@ -1,4 +1,4 @@
-//! Conditions and filters: what is refused although it can be read.
+//! Conditions and filters that are well-formed but invalid.
 
 use super::parse;
 use crate::expr::condition::{Condition, Operand};
@@ -20,9 +20,9 @@ pub(super) fn check(text: &str, expected: &Condition) {
 }
 
 #[track_caller]
-pub(super) fn refused(text: &str, detail: &str) {
-    super::refused(text, Parser::condition, "ConditionExpression", detail);
-    super::refused(text, Parser::filter, "FilterExpression", detail);
+pub(super) fn rejected(text: &str, detail: &str) {
+    super::rejected(text, Parser::condition, "ConditionExpression", detail);
+    super::rejected(text, Parser::filter, "FilterExpression", detail);
 }
 
 pub(super) fn size(text: &str) -> Operand {
@@ -35,7 +35,7 @@ pub(super) fn is(name: &str) -> Condition {
 }
 
 #[test]
-fn function_names() {
+fn unknown_functions_are_rejected() {
     for (text, function) in [
         ("foo(a)", "foo"),
         ("foo(a, :v) = :w", "foo"),
@@ -43,10 +43,10 @@ fn function_names() {
         ("SIZE(a) > :one", "SIZE"),
         ("a = foo(b)", "foo"),
         ("contains(a, foo(bar(b)))", "bar"),
-        // Ahead of misplaced functions, reserved words and undefined placeholders.
+        // Reported before misplaced functions, reserved words and undefined placeholders.
         ("size(a) AND foo(name, #undefined)", "foo"),
     ] {
-        refused(
+        rejected(
             text,
             &format!("Invalid function name; function: {function}"),
         );
@@ -54,12 +54,12 @@ fn function_names() {
     for function in ["if_not_exists", "list_append"] {
         let detail =
             format!("The function is not allowed in a condition expression; function: {function}");
-        refused(&format!("{function}(a, :v) = :w"), &detail);
+        rejected(&format!("{function}(a, :v) = :w"), &detail);
     }
 }
 
 #[test]
-fn misplaced_functions() {
+fn misplaced_functions_are_rejected() {
     for (text, function) in [
         ("size(a)", "size"),
         ("(size(a))", "size"),
@@ -72,18 +72,18 @@ fn misplaced_functions() {
         ("a IN (b, contains(c, :v))", "contains"),
         ("size(begins_with(a, :v)) > :one", "begins_with"),
         ("contains(attribute_type(a, :S), :v)", "attribute_type"),
-        // Ahead of reserved words, undefined placeholders and wrong numbers of operands.
+        // Reported before reserved words, undefined placeholders and wrong numbers of operands.
         ("attribute_exists(name, #undefined) > b", "attribute_exists"),
     ] {
         let detail = format!(
             "The function is not allowed to be used this way in an expression; function: {function}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
 }
 
 #[test]
-fn reserved_words() {
+fn reserved_words_are_rejected() {
     for (text, word) in [
         ("name = :v", "name"),
         ("nAmE = :v", "nAmE"),
@@ -96,28 +96,28 @@ fn reserved_words() {
         ("size = :v", "size"),
     ] {
         let detail = format!("Attribute name is a reserved keyword; reserved keyword: {word}");
-        refused(text, &detail);
+        rejected(text, &detail);
     }
 }
 
 #[test]
-fn positions_and_depths_of_paths() {
+fn list_indexes_and_path_depth_are_limited() {
     let range =
         |digits: &str| format!("List index is not within the allowable range; index: [{digits}]");
-    refused("a[2147483648] = :v", &range("2147483648"));
+    rejected("a[2147483648] = :v", &range("2147483648"));
     let digits = "9".repeat(40);
-    refused(&format!("a[{digits}] = :v"), &range(&digits));
+    rejected(&format!("a[{digits}] = :v"), &range(&digits));
 
     let deep = |steps: usize| format!("a{} = :v", ".a".repeat(steps - 1));
     check(&deep(32), &Condition::eq(path(&deep(32)[..63]), "v"));
-    refused(
+    rejected(
         &deep(33),
         "The document path has too many nesting levels; nesting levels: 33",
     );
 }
 
 #[test]
-fn undefined_placeholders() {
+fn undefined_placeholders_are_rejected() {
     for (text, name) in [
         ("#x = :v", "#x"),
         ("a.#x = :v", "#x"),
@@ -131,7 +131,7 @@ fn undefined_placeholders() {
             "An expression attribute name used in the document path is not defined; \
              attribute name: {name}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
     for (text, placeholder) in [
         ("a = :undefined", ":undefined"),
@@ -146,12 +146,12 @@ fn undefined_placeholders() {
             "An expression attribute value used in expression is not defined; \
              attribute value: {placeholder}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
 }
 
 #[test]
-fn numbers_of_operands() {
+fn wrong_numbers_of_operands_are_rejected() {
     for (text, function, count) in [
         ("attribute_exists(a, b)", "attribute_exists", 2),
         ("attribute_not_exists(a, :v, b)", "attribute_not_exists", 3),
@@ -161,7 +161,7 @@ fn numbers_of_operands() {
         ("contains(a)", "contains", 1),
         ("contains(a, b, c)", "contains", 3),
         ("size(a, b) > :one", "size", 2),
-        // Ahead of operands that are the same or of a wrong type.
+        // Reported before equal operands and wrong types.
         ("contains(a, a, a)", "contains", 3),
         ("begins_with(:N)", "begins_with", 1),
     ] {
@@ -169,12 +169,12 @@ fn numbers_of_operands() {
             "Incorrect number of operands for operator or function; \
              operator or function: {function}, number of operands: {count}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
 }
 
 #[test]
-fn operands_that_must_be_paths() {
+fn operands_that_must_be_paths_are_checked() {
     for (text, function) in [
         ("attribute_exists(:v)", "attribute_exists"),
         ("attribute_not_exists(:v) AND a = a", "attribute_not_exists"),
@@ -184,12 +184,12 @@ fn operands_that_must_be_paths() {
         let detail = format!(
             "Operator or function requires a document path; operator or function: {function}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
 }
 
 #[test]
-fn operands_that_must_differ() {
+fn equal_operands_are_rejected() {
     for (text, operator, first) in [
         ("a = a", "=", "[a]"),
         ("#a <> a", "<>", "[a]"),
@@ -213,9 +213,9 @@ fn operands_that_must_differ() {
             "The first operand must be distinct from the remaining operands for this operator or \
              function; operator: {operator}, first operand: {first}"
         );
-        refused(text, &detail);
+        rejected(text, &detail);
     }
-    // Only paths, and only the first against the others.
+    // Only paths, and only the first operand compared with the others.
     check(":v = :v", &Condition::eq("v", "v"));
     check(
         "a BETWEEN b AND b",
@@ -226,7 +226,7 @@ fn operands_that_must_differ() {
 }
 
 #[test]
-fn types_of_operands() {
+fn wrong_operand_types_are_rejected() {
     let all = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];
     let unfit = |operator: &str, operand: &str| {
         format!(
@@ -244,7 +244,7 @@ fn types_of_operands() {
                 if ordered {
                     accepts(&text);
                 } else {
-                    refused(&text, &unfit(operator, of));
+                    rejected(&text, &unfit(operator, of));
                 }
             }
         }
@@ -262,7 +262,7 @@ fn types_of_operands() {
             if ordered {
                 accepts(&text);
             } else {
-                refused(&text, &unfit("BETWEEN", of));
+                rejected(&text, &unfit("BETWEEN", of));
             }
         }
         for text in [
@@ -272,33 +272,33 @@ fn types_of_operands() {
             if textual {
                 accepts(&text);
             } else {
-                refused(&text, &unfit("begins_with", of));
+                rejected(&text, &unfit("begins_with", of));
             }
         }
         if sized {
             accepts(&format!("size(:{of}) > :one"));
         } else {
-            refused(&format!("size(:{of}) > :one"), &unfit("size", of));
+            rejected(&format!("size(:{of}) > :one"), &unfit("size", of));
         }
         if of != "S" {
-            refused(
+            rejected(
                 &format!("attribute_type(a, :{of})"),
                 &unfit("attribute_type", of),
             );
         }
     }
-    refused("size(size(a)) > :one", &unfit("size", "N"));
-    refused("attribute_exists(size(:N))", &unfit("size", "N"));
-    refused("begins_with(a, size(b))", &unfit("begins_with", "N"));
-    refused("attribute_type(a, size(b))", &unfit("attribute_type", "N"));
-    refused(
+    rejected("size(size(a)) > :one", &unfit("size", "N"));
+    rejected("attribute_exists(size(:N))", &unfit("size", "N"));
+    rejected("begins_with(a, size(b))", &unfit("begins_with", "N"));
+    rejected("attribute_type(a, size(b))", &unfit("attribute_type", "N"));
+    rejected(
         "attribute_type(a, b)",
         &unfit("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"),
     );
 }
 
 #[test]
-fn names_of_types() {
+fn attribute_type_requires_a_known_type_name() {
     for of in ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"] {
         let values = [(":t".to_owned(), Value::from(of))].into();
         let mut parser = Parser::new(None, Some(&values));
@@ -312,12 +312,12 @@ fn names_of_types() {
              valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
         )
     };
-    refused("attribute_type(a, :S)", &unknown("text"));
-    refused("attribute_type(a, :typess)", &unknown("ss"));
+    rejected("attribute_type(a, :S)", &unknown("text"));
+    rejected("attribute_type(a, :typess)", &unknown("ss"));
 }
 
 #[test]
-fn bounds_of_between() {
+fn invalid_between_bounds_are_rejected() {
     let types = |low: &str, high: &str| {
         format!(
             "The BETWEEN operator requires same data type for lower and upper bounds; \
@@ -332,27 +332,27 @@ fn bounds_of_between() {
              upper bound operand: AttributeValue: {{{high}}}"
         )
     };
-    refused("a BETWEEN :v AND :one", &types("S:v", "N:1"));
-    refused("a BETWEEN :N AND :S", &types("N:5", "S:text"));
-    refused(
+    rejected("a BETWEEN :v AND :one", &types("S:v", "N:1"));
+    rejected("a BETWEEN :N AND :S", &types("N:5", "S:text"));
+    rejected(
         "a BETWEEN :B AND :S",
         &types("B:java.nio.HeapByteBuffer[pos=0 lim=5 cap=5]", "S:text"),
     );
-    refused("a BETWEEN :w AND :v", &order("S:w", "S:v"));
-    refused("a BETWEEN :two AND :one", &order("N:2", "N:1"));
-    refused(
+    rejected("a BETWEEN :w AND :v", &order("S:w", "S:v"));
+    rejected("a BETWEEN :two AND :one", &order("N:2", "N:1"));
+    rejected(
         "NOT (b = :v OR a BETWEEN :two AND :one)",
         &order("N:2", "N:1"),
     );
 }
 
 #[test]
-fn operands_of_in() {
+fn in_accepts_up_to_100_operands() {
     let choices = |count: usize| format!("a IN ({}:v)", ":v, ".repeat(count - 1));
     let expected = Condition::is_in(path("a"), vec!["v"; 100]);
     check(&choices(100), &expected);
     for count in [101, 163] {
-        refused(
+        rejected(
             &choices(count),
             &format!(
                 "The IN operator is provided with too many operands; number of operands: {count}"
@@ -362,18 +362,18 @@ fn operands_of_in() {
 }
 
 #[test]
-fn the_first_fault_in_the_text_is_told_of_those_found_together() {
-    refused(
+fn faults_of_the_same_pass_are_reported_in_text_order() {
+    rejected(
         "a = a AND #undefined = :v",
         "The first operand must be distinct from the remaining operands for this operator or \
          function; operator: =, first operand: [a]",
     );
-    refused(
+    rejected(
         "a = :undefined AND a = a",
         "An expression attribute value used in expression is not defined; \
          attribute value: :undefined",
     );
-    refused(
+    rejected(
         "a < :BOOL AND contains(a)",
         "Incorrect operand type for operator or function; \
          operator or function: <, operand type: BOOL",

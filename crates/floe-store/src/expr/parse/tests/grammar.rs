@@ -1,6 +1,6 @@
-//! The grammar of conditions and filters: what parses to what, and what does not parse.
+//! The grammar of conditions and filters: valid texts and their trees, and syntax errors.
 
-use super::condition::{check, is, refused, size};
+use super::condition::{check, is, rejected, size};
 use super::syntax;
 use crate::expr::condition::Condition;
 use crate::expr::path::Path;
@@ -8,7 +8,7 @@ use crate::expr::tests::{path, value};
 use crate::value::{Value, ValueType};
 
 #[test]
-fn comparisons() {
+fn comparisons_parse() {
     for (text, expected) in [
         ("a = :v", Condition::eq(path("a"), "v")),
         ("a=:v", Condition::eq(path("a"), "v")),
@@ -41,7 +41,7 @@ fn comparisons() {
 }
 
 #[test]
-fn between_and_in() {
+fn between_and_in_parse() {
     for (text, expected) in [
         (
             "a BETWEEN :v AND :w",
@@ -87,7 +87,7 @@ fn between_and_in() {
 }
 
 #[test]
-fn functions() {
+fn functions_parse() {
     for (text, expected) in [
         ("attribute_exists(a)", Condition::attribute_exists("a")),
         (
@@ -136,7 +136,7 @@ fn functions() {
 }
 
 #[test]
-fn paths() {
+fn paths_parse() {
     for (text, expected) in [
         ("a.b.c", path("a.b.c")),
         ("a[0]", path("a[0]")),
@@ -158,7 +158,7 @@ fn paths() {
 }
 
 #[test]
-fn precedence() {
+fn operators_follow_precedence() {
     for (text, expected) in [
         ("a = :v AND b = :v", is("a").and(is("b"))),
         ("a = :v and b = :v", is("a").and(is("b"))),
@@ -224,7 +224,7 @@ fn precedence() {
 }
 
 #[test]
-fn syntax_errors_at_the_end() {
+fn syntax_errors_at_the_end_of_text() {
     for (text, near) in [
         ("   ", "   "),
         ("attribute_not_exists(", "("),
@@ -253,12 +253,12 @@ fn syntax_errors_at_the_end() {
         ("((((", "("),
         ("a = :v OR (b", "b"),
     ] {
-        refused(text, &syntax("<EOF>", near));
+        rejected(text, &syntax("<EOF>", near));
     }
 }
 
 #[test]
-fn syntax_errors_at_a_token() {
+fn syntax_errors_quote_the_token() {
     for (text, token, near) in [
         ("attribute_exists(pk) x", "x", ") x"),
         ("attribute_exists(pk) x y", "x", ") x y"),
@@ -333,12 +333,12 @@ fn syntax_errors_at_a_token() {
         ("things are not gonna be ok", "are", "things are not"),
         ("SET a = :v", "a", "SET a ="),
     ] {
-        refused(text, &syntax(token, near));
+        rejected(text, &syntax(token, near));
     }
 }
 
 #[test]
-fn redundant_parentheses() {
+fn redundant_parentheses_are_rejected() {
     for text in [
         "((a = :v))",
         "((a)) = :v",
@@ -351,27 +351,27 @@ fn redundant_parentheses() {
         "(((a)).b) = :v",
         "NOT ((a = :v))",
         "a IN (((:v)))",
-        // Ahead of anything else that is wrong with the text.
+        // Reported before any other fault of the text.
         "((nope(b)))",
         "((a = :undefined))",
         "((a = :v)) oops",
         "((name = :v))",
     ] {
-        refused(text, "The expression has redundant parentheses;");
+        rejected(text, "The expression has redundant parentheses;");
     }
 }
 
 #[test]
-fn sizes_of_texts() {
-    refused("", "The expression can not be empty;");
+fn empty_and_overlong_texts_are_rejected() {
+    rejected("", "The expression can not be empty;");
     let spaces = |length: usize| format!("a = :v{}", " ".repeat(length - 6));
     check(&spaces(4096), &is("a"));
-    refused(
+    rejected(
         &spaces(4097),
         "Expression size has exceeded the maximum allowed size;",
     );
-    // The size comes first.
-    refused(
+    // The length is checked first.
+    rejected(
         &"(".repeat(4097),
         "Expression size has exceeded the maximum allowed size;",
     );

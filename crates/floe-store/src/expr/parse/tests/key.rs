@@ -19,8 +19,8 @@ fn check(text: &str, expected: &[(&str, KeyOp)]) {
 }
 
 #[track_caller]
-fn refused(text: &str, detail: &str) {
-    super::refused(
+fn rejected(text: &str, detail: &str) {
+    super::rejected(
         text,
         Parser::key_condition,
         "KeyConditionExpression",
@@ -29,7 +29,7 @@ fn refused(text: &str, detail: &str) {
 }
 
 #[test]
-fn conjunctions() {
+fn conjunctions_parse() {
     let pk = || ("pk", KeyOp::Eq("v".into()));
     for (text, expected) in [
         ("pk = :v", vec![pk()]),
@@ -103,7 +103,7 @@ fn conjunctions() {
                 ("b", KeyOp::Eq("x".into())),
             ]
         }),
-        // The key's type settles whether a value suits it.
+        // The key schema determines the valid type.
         ("pk = :SS", vec![("pk", KeyOp::Eq(value(":SS")))]),
     ] {
         check(text, &expected);
@@ -111,32 +111,32 @@ fn conjunctions() {
 }
 
 #[test]
-fn faults_of_conditions_in_general() {
-    refused("", "The expression can not be empty;");
-    refused("pk = :v AND begins_with(sk", &syntax("<EOF>", "sk"));
-    refused("((pk = :v))", "The expression has redundant parentheses;");
-    refused("foo(pk)", "Invalid function name; function: foo");
-    refused(
+fn general_condition_faults_are_reported() {
+    rejected("", "The expression can not be empty;");
+    rejected("pk = :v AND begins_with(sk", &syntax("<EOF>", "sk"));
+    rejected("((pk = :v))", "The expression has redundant parentheses;");
+    rejected("foo(pk)", "Invalid function name; function: foo");
+    rejected(
         "name = :v",
         "Attribute name is a reserved keyword; reserved keyword: name",
     );
-    refused(
+    rejected(
         "pk = :undefined",
         "An expression attribute value used in expression is not defined; \
          attribute value: :undefined",
     );
-    refused(
+    rejected(
         "pk = :v AND begins_with(sk, :N)",
         "Incorrect operand type for operator or function; \
          operator or function: begins_with, operand type: N",
     );
-    // The operator is told as it is written.
-    refused(
+    // The operator is reported as written.
+    rejected(
         "pk = :v AND :BOOL < sk",
         "Incorrect operand type for operator or function; \
          operator or function: <, operand type: BOOL",
     );
-    refused(
+    rejected(
         "pk = :v AND sk BETWEEN :two AND :one",
         "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; \
          lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}",
@@ -144,7 +144,7 @@ fn faults_of_conditions_in_general() {
 }
 
 #[test]
-fn faults_of_key_conditions() {
+fn key_condition_faults_are_reported() {
     for (text, operator) in [
         ("pk = :v OR sk = :w", "OR"),
         ("NOT pk = :v", "NOT"),
@@ -158,10 +158,10 @@ fn faults_of_key_conditions() {
         ),
         ("attribute_type(pk, :typeSS)", "attribute_type"),
         ("pk = :v AND contains(sk, :w)", "contains"),
-        // In the order of the text.
+        // Faults are reported in text order.
         ("attribute_exists(a.b) AND pk = :v", "attribute_exists"),
     ] {
-        refused(
+        rejected(
             text,
             &format!("Invalid operator used in KeyConditionExpression: {operator}"),
         );
@@ -174,16 +174,16 @@ fn faults_of_key_conditions() {
         "size(sk) BETWEEN :one AND :two",
         "pk = size(:S)",
     ] {
-        refused(
+        rejected(
             text,
             "KeyConditionExpressions cannot contain nested operations",
         );
     }
-    refused(
+    rejected(
         "pk = :v AND :v BETWEEN sk AND :w",
         &format!("{condition} BETWEEN operator must have the key attribute as its first operand"),
     );
-    refused(
+    rejected(
         "pk = :v AND begins_with(:w, sk)",
         &format!(
             "{condition} begins_with operator must have the key attribute as its first operand"
@@ -194,7 +194,7 @@ fn faults_of_key_conditions() {
         "pk = :v AND sk BETWEEN :v AND a",
         "begins_with(pk, sk)",
     ] {
-        refused(
+        rejected(
             text,
             &format!("{condition} Multiple attribute names used in one condition"),
         );
@@ -205,16 +205,16 @@ fn faults_of_key_conditions() {
         "pk = :v AND begins_with(sk.a, :v)",
         "a.b = a.c",
     ] {
-        refused(
+        rejected(
             text,
             "KeyConditionExpressions cannot have conditions on nested attributes",
         );
     }
     for text in [":v = :w", "pk = :v AND :v < :w"] {
-        refused(text, &format!("{condition} No key attribute specified"));
+        rejected(text, &format!("{condition} No key attribute specified"));
     }
     for text in ["pk = :v AND pk = :w", "pk = :v AND sk > :v AND sk < :w"] {
-        refused(
+        rejected(
             text,
             "KeyConditionExpressions must only contain one condition per key",
         );

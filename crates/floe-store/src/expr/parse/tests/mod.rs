@@ -1,4 +1,4 @@
-//! Texts and what they parse to, or are refused with.
+//! Tests of the parser: texts with their trees or errors.
 
 mod condition;
 mod grammar;
@@ -6,7 +6,7 @@ mod key;
 mod nesting;
 mod placeholders;
 mod projection;
-mod soup;
+mod random;
 mod update;
 
 use std::fmt::Debug;
@@ -15,14 +15,14 @@ use super::Parser;
 use crate::error::{Error, Result};
 use crate::expr::tests::{NAMES, VALUES};
 
-/// Parses with the placeholders of the fixture, of which any may stay unused.
+/// Parses with the placeholders of the fixture, which need not all be used.
 fn parse<T>(text: &str, read: fn(&mut Parser<'static>, &str) -> Result<T>) -> Result<T> {
     read(&mut Parser::new(Some(&NAMES), Some(&VALUES)), text)
 }
 
-/// The text is refused with this detail behind the name of the parameter.
+/// Asserts that the text is rejected with this message after the name of the parameter.
 #[track_caller]
-fn refused<T: Debug>(
+fn rejected<T: Debug>(
     text: &str,
     read: fn(&mut Parser<'static>, &str) -> Result<T>,
     parameter: &str,
@@ -31,11 +31,11 @@ fn refused<T: Debug>(
     let expected = Error::validation(format!("Invalid {parameter}: {detail}"));
     match parse(text, read) {
         Err(error) => assert_eq!(error, expected, "text={text}"),
-        Ok(tree) => panic!("the text should be refused: text={text} tree={tree:?}"),
+        Ok(tree) => panic!("the text should be rejected: text={text} tree={tree:?}"),
     }
 }
 
-/// The detail of a syntax error.
+/// The message of a syntax error.
 fn syntax(token: &str, near: &str) -> String {
     format!("Syntax error; token: \"{token}\", near: \"{near}\"")
 }

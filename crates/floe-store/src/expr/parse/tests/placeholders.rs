@@ -1,4 +1,4 @@
-//! The maps of placeholders, and what a request makes of them.
+//! Tests of placeholder maps and their use in a request.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::value::Value;
 type Names<'a> = Option<&'a [(&'a str, &'a str)]>;
 type Values<'a> = Option<&'a [&'a str]>;
 
-/// Parses what `request` says with these names, and values of any kind, to the end.
+/// Parses the expressions of a request with these names, and with arbitrary values.
 fn outcome(
     names: Names<'_>,
     values: Values<'_>,
@@ -47,7 +47,7 @@ fn check(names: Names<'_>, values: Values<'_>, texts: &[&str], expected: &str) {
 }
 
 #[test]
-fn all_placeholders_must_be_used() {
+fn unused_placeholders_are_rejected() {
     let both = Some(&[("#a", "a"), ("#b", "b")][..]);
     check(None, None, &[], "");
     check(None, None, &["a = b"], "");
@@ -75,7 +75,7 @@ fn all_placeholders_must_be_used() {
 }
 
 #[test]
-fn placeholders_want_an_expression() {
+fn placeholders_require_an_expression() {
     check(
         Some(&[("#a", "a")]),
         Some(&[":v"]),
@@ -88,7 +88,7 @@ fn placeholders_want_an_expression() {
         &[],
         "ExpressionAttributeValues can only be specified when using expressions",
     );
-    // A projection holds no values.
+    // A projection contains no values.
     let names = Some(&[("#a", "a")][..]);
     assert_eq!(
         outcome(names, None, |parser| parser.projection("#a").map(drop)),
@@ -108,7 +108,7 @@ fn placeholders_want_an_expression() {
 }
 
 #[test]
-fn the_maps_are_checked_before_the_expressions() {
+fn placeholder_maps_are_checked_before_expressions() {
     let bad = &["a = = b"][..];
     check(
         Some(&[]),
@@ -166,7 +166,7 @@ fn the_maps_are_checked_before_the_expressions() {
 }
 
 #[test]
-fn values_are_not_nested_too_deep() {
+fn nesting_of_values_is_limited() {
     let nested = |levels: usize| {
         (1..levels).fold(Value::from(1), |value, n| match n % 2 {
             0 => Value::L(vec![value]),
@@ -209,7 +209,7 @@ fn placeholders_are_shared_by_all_expressions_of_a_request() {
 }
 
 #[test]
-fn values_have_no_empty_names_inside() {
+fn empty_names_in_values_are_rejected() {
     let empty = Value::L(vec![Value::M(Item::new().with("", 1))]);
     let values = [(":v".to_owned(), empty), (":w".to_owned(), 1.into())].into();
     let expected = Error::validation("Empty attribute name");
@@ -220,12 +220,12 @@ fn values_have_no_empty_names_inside() {
 }
 
 #[test]
-fn the_maps_weigh_up_to_two_megabytes_together() {
+fn total_size_of_placeholder_maps_is_limited_to_two_megabytes() {
     const MAX: usize = 2 * 1024 * 1024;
     const VALUES: &str = "ExpressionAttributeValues exceeds max size";
     const BOTH: &str =
         "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size";
-    // With its placeholder, each weighs as much as is told.
+    // The sizes include the placeholders.
     let message = |name_bytes: usize, value_bytes: usize| {
         let text = |bytes: usize| "x".repeat(bytes - 2);
         let names = [("#n".to_owned(), Name::from(text(name_bytes)))].into();

@@ -15,12 +15,12 @@ fn check(text: &str, expected: Vec<Path>) {
 }
 
 #[track_caller]
-fn refused(text: &str, detail: &str) {
-    super::refused(text, Parser::projection, "ProjectionExpression", detail);
+fn rejected(text: &str, detail: &str) {
+    super::rejected(text, Parser::projection, "ProjectionExpression", detail);
 }
 
 #[test]
-fn paths_with_commas() {
+fn comma_separated_paths_parse() {
     check("a", vec![path("a")]);
     check(
         " a , b.c,d[0][1].e ",
@@ -36,7 +36,7 @@ fn paths_with_commas() {
 }
 
 #[test]
-fn faults() {
+fn projection_faults_are_reported() {
     for (text, token, near) in [
         (" ", "<EOF>", " "),
         ("a,", "<EOF>", ","),
@@ -50,23 +50,23 @@ fn faults() {
         ("a[b]", "b", "[b]"),
         ("a.", "<EOF>", "."),
     ] {
-        refused(text, &syntax(token, near));
+        rejected(text, &syntax(token, near));
     }
-    refused("", "The expression can not be empty;");
-    refused(
+    rejected("", "The expression can not be empty;");
+    rejected(
         "a, status, #undefined",
         "Attribute name is a reserved keyword; reserved keyword: status",
     );
-    refused(
+    rejected(
         "a, AND",
         "Attribute name is a reserved keyword; reserved keyword: AND",
     );
-    refused(
+    rejected(
         "a, #undefined, a",
         "An expression attribute name used in the document path is not defined; \
          attribute name: #undefined",
     );
-    refused(
+    rejected(
         &format!("a{}", "[0]".repeat(32)),
         "The document path has too many nesting levels; nesting levels: 33",
     );
@@ -77,7 +77,7 @@ fn faults() {
         ("a.b, a[0]", "conflict", "[a, b]", "[a, [0]]"),
         ("a.b, a[0], c, #c", "overlap", "[c]", "[c]"),
     ] {
-        refused(
+        rejected(
             text,
             &format!(
                 "Two document paths {how} with each other; must remove or rewrite one of these \

@@ -15,12 +15,12 @@ fn check(text: &str, expected: &Update) {
 }
 
 #[track_caller]
-fn refused(text: &str, detail: &str) {
-    super::refused(text, Parser::update, "UpdateExpression", detail);
+fn rejected(text: &str, detail: &str) {
+    super::rejected(text, Parser::update, "UpdateExpression", detail);
 }
 
 #[test]
-fn sections() {
+fn sections_parse_in_any_order() {
     for (text, expected) in [
         ("SET a = :v", Update::new().set("a", "v")),
         ("  set   a=:v  ", Update::new().set("a", "v")),
@@ -76,7 +76,7 @@ trait Rooted {
 }
 
 impl Rooted for crate::expr::Path {
-    /// The same steps from another attribute.
+    /// The same steps, starting with another attribute.
     fn rooted(&self, root: &str) -> Self {
         use crate::expr::Segment;
         self.rest()
@@ -89,7 +89,7 @@ impl Rooted for crate::expr::Path {
 }
 
 #[test]
-fn values_to_set() {
+fn set_values_parse() {
     fn if_not_exists(name: &str, otherwise: impl Into<SetOperand>) -> SetOperand {
         SetOperand::if_not_exists(name, otherwise)
     }
@@ -135,7 +135,7 @@ fn values_to_set() {
             "if_not_exists(b, list_append(:L, b))",
             set(if_not_exists("b", list_append(l(), b()))),
         ),
-        // What a function returns is known only with the item.
+        // The result type of a function depends on the item.
         (
             "list_append(b, if_not_exists(c, :S))",
             set(list_append(b(), if_not_exists("c", "text"))),
@@ -146,7 +146,7 @@ fn values_to_set() {
 }
 
 #[test]
-fn syntax_errors() {
+fn syntax_errors_quote_the_token() {
     for (text, token, near) in [
         ("  ", "<EOF>", "  "),
         ("SET", "<EOF>", "SET"),
@@ -201,7 +201,7 @@ fn syntax_errors() {
         ("SET a < :v", "<", "a < :v"),
         ("SET a == :v", "=", "== :v"),
     ] {
-        refused(text, &syntax(token, near));
+        rejected(text, &syntax(token, near));
     }
     for text in [
         "SET a = ((b))",
@@ -209,33 +209,33 @@ fn syntax_errors() {
         "SET a = b + ((c))",
         "SET a = f(((b)))",
     ] {
-        refused(text, "The expression has redundant parentheses;");
+        rejected(text, "The expression has redundant parentheses;");
     }
-    refused("", "The expression can not be empty;");
+    rejected("", "The expression can not be empty;");
 }
 
 #[test]
-fn words_functions_and_sections() {
+fn invalid_words_functions_and_sections_are_rejected() {
     let reserved =
         |word: &str| format!("Attribute name is a reserved keyword; reserved keyword: {word}");
-    refused(" SET #x = :undefined SET abOrt = true ", &reserved("abOrt"));
-    refused(" REMOVE Absolute ", &reserved("Absolute"));
-    refused("SET a = if_not_exists(name, :v)", &reserved("name"));
-    refused("SET a = f(name)", &reserved("name"));
-    refused("SET a.b.data = :v", &reserved("data"));
-    refused(
+    rejected(" SET #x = :undefined SET abOrt = true ", &reserved("abOrt"));
+    rejected(" REMOVE Absolute ", &reserved("Absolute"));
+    rejected("SET a = if_not_exists(name, :v)", &reserved("name"));
+    rejected("SET a = f(name)", &reserved("name"));
+    rejected("SET a.b.data = :v", &reserved("data"));
+    rejected(
         "REMOVE a[2147483648]",
         "List index is not within the allowable range; index: [2147483648]",
     );
 
     let unknown = |function: &str| format!("Invalid function name; function: {function}");
-    refused(
+    rejected(
         "SET #x = if_not_exist(:undefined) SET c = d",
         &unknown("if_not_exist"),
     );
-    refused("SET a = LIST_APPEND(:L, :L)", &unknown("LIST_APPEND"));
+    rejected("SET a = LIST_APPEND(:L, :L)", &unknown("LIST_APPEND"));
     for function in ["size", "attribute_exists", "contains"] {
-        refused(
+        rejected(
             &format!("SET a = {function}(b)"),
             &format!("The function is not allowed in an update expression; function: {function}"),
         );
@@ -246,7 +246,7 @@ fn words_functions_and_sections() {
         "SET a = list_append(list_append(list_append(b, c), d), e)",
         "SET a = if_not_exists(b, list_append(:L, list_append(b, c)))",
     ] {
-        refused(
+        rejected(
             text,
             "The function is not allowed to be used this way in an expression; function: list_append",
         );
@@ -259,7 +259,7 @@ fn words_functions_and_sections() {
         ("DELETE #x :u SET a = b DELETE #y :f", "DELETE"),
         ("SET a = b REMOVE c REMOVE d SET e = f", "REMOVE"),
     ] {
-        refused(
+        rejected(
             text,
             &format!("The \"{section}\" section can only be used once in an update expression;"),
         );
@@ -267,7 +267,7 @@ fn words_functions_and_sections() {
 }
 
 #[test]
-fn undefined_placeholders() {
+fn undefined_placeholders_are_rejected() {
     let name = |name: &str| {
         format!(
             "An expression attribute name used in the document path is not defined; \
@@ -280,19 +280,19 @@ fn undefined_placeholders() {
              attribute value: {value}"
         )
     };
-    refused("SET #x = if_not_exists(:u)", &name("#x"));
-    refused("SET a = #x", &name("#x"));
-    refused("SET a = :u, b = #x", &name("#x"));
-    refused("REMOVE a.#x", &name("#x"));
-    refused("SET #a = if_not_exists(:u)", &value(":u"));
-    refused("SET a = if_not_exists(:u, :v)", &value(":u"));
-    refused("ADD a :u", &value(":u"));
-    refused("SET a = :u, a.b = :v", &value(":u"));
-    refused("DELETE a :S, b :u", &value(":u"));
+    rejected("SET #x = if_not_exists(:u)", &name("#x"));
+    rejected("SET a = #x", &name("#x"));
+    rejected("SET a = :u, b = #x", &name("#x"));
+    rejected("REMOVE a.#x", &name("#x"));
+    rejected("SET #a = if_not_exists(:u)", &value(":u"));
+    rejected("SET a = if_not_exists(:u, :v)", &value(":u"));
+    rejected("ADD a :u", &value(":u"));
+    rejected("SET a = :u, a.b = :v", &value(":u"));
+    rejected("DELETE a :S, b :u", &value(":u"));
 }
 
 #[test]
-fn paths_that_clash() {
+fn clashing_paths_are_rejected() {
     let clash = |how: &str, one: &str, two: &str| {
         format!(
             "Two document paths {how} with each other; must remove or rewrite one of these paths; \
@@ -313,7 +313,7 @@ fn paths_that_clash() {
             "[c, [3], [3]]",
             "[c, [3]]",
         ),
-        // Overlaps come before conflicts and before the number of operands.
+        // Overlaps are reported before conflicts and before wrong numbers of operands.
         (
             "SET d[1] = a, d.b = a, c[1].a = a, #c = if_not_exists(a)",
             "[c, [1], a]",
@@ -321,7 +321,7 @@ fn paths_that_clash() {
         ),
         ("REMOVE x, a, y, a.b, z, y", "[a]", "[a, b]"),
     ] {
-        refused(text, &clash("overlap", one, two));
+        rejected(text, &clash("overlap", one, two));
     }
     for (text, one, two) in [
         ("SET a.b = :v, a[1] = :w", "[a, b]", "[a, [1]]"),
@@ -338,7 +338,7 @@ fn paths_that_clash() {
             "[a, b, [1], c]",
         ),
     ] {
-        refused(text, &clash("conflict", one, two));
+        rejected(text, &clash("conflict", one, two));
     }
     check(
         "SET a.b = a.c, a.c = a.b REMOVE a.d[0], a.d[1]",
@@ -355,8 +355,8 @@ fn paths_that_clash() {
 }
 
 #[test]
-fn operands_of_add_and_delete() {
-    for (of, told) in [
+fn wrong_operands_of_add_and_delete_are_rejected() {
+    for (of, type_name) in [
         ("S", "STRING"),
         ("B", "Binary"),
         ("BOOL", "BOOL"),
@@ -365,17 +365,17 @@ fn operands_of_add_and_delete() {
         ("M", "MAP"),
     ] {
         for action in ["ADD", "DELETE"] {
-            refused(
+            rejected(
                 &format!("{action} a.b :{of}"),
                 &format!(
                     "Incorrect operand type for operator or function; operator: {action}, \
-                     operand type: {told}, typeSet: ALLOWED_FOR_ADD_OPERAND"
+                     operand type: {type_name}, typeSet: ALLOWED_FOR_ADD_OPERAND"
                 ),
             );
         }
     }
-    // Before the functions.
-    refused(
+    // Reported before the functions.
+    rejected(
         "SET b = list_append(:S, a), c = if_not_exists(a) DELETE d :N",
         "Incorrect operand type for operator or function; operator: DELETE, \
          operand type: NUMBER, typeSet: ALLOWED_FOR_ADD_OPERAND",
@@ -383,23 +383,23 @@ fn operands_of_add_and_delete() {
 }
 
 #[test]
-fn operands_of_functions_and_sums() {
+fn wrong_operands_of_functions_and_sums_are_rejected() {
     let count = |function: &str, count: usize| {
         format!(
             "Incorrect number of operands for operator or function; \
              operator or function: {function}, number of operands: {count}"
         )
     };
-    refused("SET a = if_not_exists(c)", &count("if_not_exists", 1));
-    refused("SET a = list_append(c)", &count("list_append", 1));
-    refused("SET a = list_append(:L, :S, :L)", &count("list_append", 3));
+    rejected("SET a = if_not_exists(c)", &count("if_not_exists", 1));
+    rejected("SET a = list_append(c)", &count("list_append", 1));
+    rejected("SET a = list_append(:L, :S, :L)", &count("list_append", 3));
 
     for text in [
         "SET a = if_not_exists(:v, b)",
         "SET a = if_not_exists(if_not_exists(a, b), c)",
         "SET a = if_not_exists(list_append(a, b), c)",
     ] {
-        refused(
+        rejected(
             text,
             "Operator or function requires a document path; operator or function: if_not_exists",
         );
@@ -417,17 +417,17 @@ fn operands_of_functions_and_sums() {
             format!("list_append(b, :{of})"),
         ] {
             if of != "L" {
-                refused(&format!("SET a = {text}"), &unfit("list_append", of));
+                rejected(&format!("SET a = {text}"), &unfit("list_append", of));
             }
         }
         for operator in ["+", "-"] {
             for text in [format!("b {operator} :{of}"), format!(":{of} {operator} b")] {
                 if of != "N" {
-                    refused(&format!("SET a = {text}"), &unfit(operator, of));
+                    rejected(&format!("SET a = {text}"), &unfit(operator, of));
                 }
             }
         }
     }
-    refused("SET a = :S + :B", &unfit("+", "S"));
-    refused("SET a = list_append(b, :L) + :one", &unfit("+", "L"));
+    rejected("SET a = :S + :B", &unfit("+", "S"));
+    rejected("SET a = list_append(b, :L) + :one", &unfit("+", "L"));
 }

@@ -1,19 +1,19 @@
-//! Updates: what is written to tree.
+//! Updates: from parsed text to tree.
 
-use super::value::{Node, WrittenValue};
-use super::{Action, Written};
-use crate::expr::check::{check_action, check_apart, check_set_types};
+use super::value::{Node, UnresolvedValue};
+use super::{Action, UnresolvedUpdate};
+use crate::expr::check::{check_action, check_disjoint, check_set_types};
 use crate::expr::fault::Fault;
 use crate::expr::parse::placeholders::Placeholders;
 use crate::expr::path::Path;
 use crate::expr::update::{SetOperand, SetValue, Update};
 
-impl Written<'_> {
-    /// The tree. Faults are found in the order in which DynamoDB finds them: undefined names,
-    /// undefined values, paths that clash, operands of `ADD` and `DELETE`, then the functions.
+impl UnresolvedUpdate<'_> {
+    /// Builds the tree. Faults are reported in DynamoDB's order: undefined names, undefined values, clashing paths,
+    /// operands of `ADD` and `DELETE`, then functions.
     pub(super) fn build(&self, placeholders: &mut Placeholders<'_>) -> Result<Update, Fault> {
         let targets = self.define(placeholders)?;
-        check_apart(targets.iter())?;
+        check_disjoint(targets.iter())?;
 
         let mut update = Update::new();
         for ((_, action), target) in self.actions.iter().zip(&targets) {
@@ -40,7 +40,7 @@ impl Written<'_> {
         Ok(update)
     }
 
-    /// The targets, after every placeholder has been found to be defined: names before values.
+    /// Resolves the targets, after checking that all placeholders are defined: names before values.
     fn define(&self, placeholders: &mut Placeholders<'_>) -> Result<Vec<Path>, Fault> {
         let mut targets = Vec::with_capacity(self.actions.len());
         for (target, action) in &self.actions {
@@ -66,7 +66,7 @@ impl Written<'_> {
 }
 
 fn build_value(
-    written: &WrittenValue<'_>,
+    written: &UnresolvedValue<'_>,
     placeholders: &mut Placeholders<'_>,
 ) -> Result<SetValue, Fault> {
     let left = build_operand(&written.left, placeholders)?;
@@ -76,7 +76,7 @@ fn build_value(
     })
 }
 
-/// The operand of a postfix form.
+/// Builds the operand of a postfix form.
 fn build_operand(
     nodes: &[Node<'_>],
     placeholders: &mut Placeholders<'_>,

@@ -1,4 +1,4 @@
-//! Updates: text to tree.
+//! Updates: from text to tree.
 //!
 //! ```text
 //! update  = section …
@@ -12,7 +12,7 @@
 mod build;
 mod value;
 
-use super::cursor::{Cursor, WrittenPath};
+use super::cursor::{Cursor, UnresolvedPath};
 use super::placeholders::{Placeholders, check_words};
 use crate::error::ensure_none;
 use crate::expr::check::check_operators;
@@ -20,22 +20,22 @@ use crate::expr::condition::Comparator;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
 use crate::expr::update::Update;
-use value::{Node, WrittenValue};
+use value::{Node, UnresolvedValue};
 
-/// What is done to a path.
+/// The change of a path.
 #[derive(Debug)]
 enum Action<'t> {
-    Set(WrittenValue<'t>),
+    Set(UnresolvedValue<'t>),
     Remove,
     Add(&'t str),
     Delete(&'t str),
 }
 
-/// An update as it is written.
+/// An update in the text, with unresolved placeholders.
 #[derive(Debug, Default)]
-struct Written<'t> {
+struct UnresolvedUpdate<'t> {
     sections: Vec<&'static str>,
-    actions: Vec<(WrittenPath<'t>, Action<'t>)>,
+    actions: Vec<(UnresolvedPath<'t>, Action<'t>)>,
 }
 
 /// Parses an update.
@@ -45,9 +45,9 @@ pub(super) fn parse(text: &str, placeholders: &mut Placeholders<'_>) -> Result<U
     written.build(placeholders)
 }
 
-fn read(text: &str) -> Result<Written<'_>, Fault> {
+fn read(text: &str) -> Result<UnresolvedUpdate<'_>, Fault> {
     let mut cursor = Cursor::new(text, &["SET", "REMOVE", "ADD", "DELETE"]);
-    let mut written = Written::default();
+    let mut written = UnresolvedUpdate::default();
     loop {
         let Some(section) = cursor.keyword() else {
             return Err(cursor.syntax_error());
@@ -80,31 +80,34 @@ fn read_action<'t>(section: &str, cursor: &mut Cursor<'t>) -> Result<Action<'t>,
     })
 }
 
-impl<'t> Written<'t> {
-    /// All right sides of `SET`.
-    fn values(&self) -> impl Iterator<Item = &WrittenValue<'t>> {
+impl<'t> UnresolvedUpdate<'t> {
+    /// Iterates over the right-hand sides of `SET`.
+    fn values(&self) -> impl Iterator<Item = &UnresolvedValue<'t>> {
         self.actions.iter().filter_map(|(_, action)| action.value())
     }
 
     fn functions(&self) -> impl Iterator<Item = &'t str> {
-        let nodes = self.values().flat_map(WrittenValue::nodes);
+        let nodes = self.values().flat_map(UnresolvedValue::nodes);
         nodes.filter_map(|node| match node {
             Node::Call { function, .. } => Some(*function),
             Node::Path(_) | Node::Value(_) => None,
         })
     }
 
-    /// Finds the faults that need neither placeholders nor types: each kind in the whole expression
-    /// before the next.
+    /// Reports faults that depend neither on placeholders nor on types: each kind in the whole expression before the
+    /// next kind.
     fn check_text(&self) -> Result<(), Fault> {
         let sums = self.values().filter(|value| value.is_operation());
         check_operators(self.functions().count() + sums.count())?;
         for (target, action) in &self.actions {
             check_words(target)?;
-            action.value().map_or(Ok(()), WrittenValue::check_words)?;
+            action
+                .value()
+                .map_or(Ok(()), UnresolvedValue::check_words)?;
         }
         self.functions().try_for_each(check_function)?;
-        self.values().try_for_each(WrittenValue::check_placement)?;
+        self.values()
+            .try_for_each(UnresolvedValue::check_placement)?;
         let mut sections = self.sections.iter().enumerate();
         let repeated =
             sections.find(|(n, section)| self.sections.iter().take(*n).any(|s| s == *section));
@@ -113,8 +116,8 @@ impl<'t> Written<'t> {
 }
 
 impl<'t> Action<'t> {
-    /// What it sets.
-    const fn value(&self) -> Option<&WrittenValue<'t>> {
+    /// Returns the value of a `SET`.
+    const fn value(&self) -> Option<&UnresolvedValue<'t>> {
         match self {
             Self::Set(value) => Some(value),
             Self::Remove | Self::Add(_) | Self::Delete(_) => None,
@@ -122,7 +125,7 @@ impl<'t> Action<'t> {
     }
 
     fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
-        self.value().into_iter().flat_map(WrittenValue::nodes)
+        self.value().into_iter().flat_map(UnresolvedValue::nodes)
     }
 }
 

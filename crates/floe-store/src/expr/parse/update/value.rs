@@ -1,35 +1,35 @@
-//! The right side of a `SET`: text to postfix form.
+//! The right-hand side of a `SET`: from text to postfix form.
 //!
-//! As in conditions, what is applied stands behind what it is applied to, and what is still open is
-//! kept on a stack, so that the form is flat however deep the text nests.
+//! As in conditions, operators follow their operands, and open constructs are kept on a stack, so the form is flat
+//! however deep the text nests.
 
 use crate::error::ensure;
 use crate::expr::fault::Fault;
 use crate::expr::lex::TokenKind;
-use crate::expr::parse::cursor::{Cursor, WrittenPath};
+use crate::expr::parse::cursor::{Cursor, UnresolvedPath};
 use crate::expr::parse::placeholders::check_words;
 use crate::expr::update::{SetOperand, SetValue};
 
 /// A node of the postfix form of an operand.
 #[derive(Debug)]
 pub(super) enum Node<'t> {
-    Path(WrittenPath<'t>),
+    Path(UnresolvedPath<'t>),
     Value(&'t str),
     Call { function: &'t str, count: usize },
 }
 
-/// The value of an operator between two operands.
+/// Combines the two operands of an operator into a value.
 type Operator = fn(SetOperand, SetOperand) -> SetValue;
 
-/// The right side of a `SET` as it is written: two operands if there is an operator.
+/// The right-hand side of a `SET` in the text: two operands if there is an operator.
 #[derive(Debug, Default)]
-pub(super) struct WrittenValue<'t> {
+pub(super) struct UnresolvedValue<'t> {
     pub(super) left: Vec<Node<'t>>,
     pub(super) operation: Option<(Operator, Vec<Node<'t>>)>,
 }
 
-impl<'t> WrittenValue<'t> {
-    /// All nodes, those of the left operand first.
+impl<'t> UnresolvedValue<'t> {
+    /// Iterates over all nodes, left operand first.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Node<'t>> {
         self.operands().flatten()
     }
@@ -50,35 +50,35 @@ impl<'t> WrittenValue<'t> {
         })
     }
 
-    /// Refuses a `list_append` that is an operand of another.
+    /// Rejects a `list_append` inside another.
     pub(super) fn check_placement(&self) -> Result<(), Fault> {
         for operand in self.operands() {
-            // For each operand that waits for what it belongs to: the function, if it is a call.
-            let mut waiting: Vec<Option<&str>> = Vec::new();
+            // For each operand on the stack: the function, if it is a call.
+            let mut stack: Vec<Option<&str>> = Vec::new();
             for node in operand {
                 let Node::Call { function, count } = node else {
-                    waiting.push(None);
+                    stack.push(None);
                     continue;
                 };
-                let first = waiting.len().saturating_sub(*count);
-                let nested = waiting
+                let first = stack.len().saturating_sub(*count);
+                let nested = stack
                     .drain(first..)
                     .any(|inner| inner == Some("list_append"));
                 ensure(!nested || *function != "list_append", || {
                     Fault::MisplacedFunction("list_append".to_owned())
                 })?;
-                waiting.push(Some(function));
+                stack.push(Some(function));
             }
         }
         Ok(())
     }
 }
 
-/// Reads a value, up to a token that cannot go on with it.
-pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<WrittenValue<'t>, Fault> {
+/// Reads a value, up to a token that cannot continue it.
+pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<UnresolvedValue<'t>, Fault> {
     let mut reader = Reader {
         cursor,
-        value: WrittenValue::default(),
+        value: UnresolvedValue::default(),
         open: Vec::new(),
         grouped: false,
         operator_level: None,
@@ -91,22 +91,22 @@ pub(super) fn read<'t>(cursor: &mut Cursor<'t>) -> Result<WrittenValue<'t>, Faul
     }
 }
 
-/// What has been begun and waits for a term.
+/// A construct that has been started and needs another term.
 #[derive(Clone, Copy, Debug)]
 enum Open<'t> {
     /// `(`
     Group,
-    /// `function(`, and how many operands it has so far.
+    /// `function(`, and the number of operands so far.
     Call { function: &'t str, count: usize },
 }
 
 struct Reader<'c, 't> {
     cursor: &'c mut Cursor<'t>,
-    value: WrittenValue<'t>,
+    value: UnresolvedValue<'t>,
     open: Vec<Open<'t>>,
-    /// Whether the last term is a group, with nothing around it yet.
+    /// Whether the last term is a group without anything around it yet.
     grouped: bool,
-    /// How many groups are around the operator, once it is read and until its right operand ends.
+    /// The number of groups around the operator, from the operator to the end of its right operand.
     operator_level: Option<usize>,
 }
 
@@ -120,7 +120,7 @@ impl<'t> Reader<'_, 't> {
         self.grouped = false;
     }
 
-    /// Reads up to the end of the next path or value, opening what comes before it.
+    /// Reads up to the end of the next path or value, pushing the constructs that start before it.
     fn term(&mut self) -> Result<(), Fault> {
         loop {
             let token = self.cursor.peek();
@@ -150,7 +150,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// Completes what the last term completes; whether another term is needed.
+    /// Completes all constructs that the last term completes. Returns whether another term is needed.
     fn reduce(&mut self) -> Result<bool, Fault> {
         loop {
             match self.open.last_mut() {
@@ -178,7 +178,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn close_group(&mut self) -> Result<(), Fault> {
-        // A group around the whole operation: that its right operand is one does not matter.
+        // This group surrounds the whole operation, so a group as its right operand is not redundant.
         if self.operator_level == Some(self.open.len()) {
             self.operator_level = None;
             self.grouped = false;
@@ -190,8 +190,7 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    /// Passes the operator, if it is next and may stand here: there is only one, and not inside a
-    /// function.
+    /// Consumes the operator, if it is next and allowed: there is at most one, and not inside a function.
     fn operator(&mut self) -> bool {
         let operator = match self.cursor.peek().kind {
             TokenKind::Plus => SetValue::Sum,

@@ -1,92 +1,95 @@
-//! Packed bytes with some attributes changed: what stays is copied as it is, without a look at what is in it.
+//! Changes attributes of packed bytes. Unchanged attributes are copied as bytes, without decoding.
 
 use std::borrow::Cow;
 
 use super::{
-    Input, LIST, PLACES_MAX, Packed, checked, push_prefixed, push_type, push_value, push_varint,
+    LIST, OFFSETS_MAX, Packed, PackedReader, expect_valid, push_prefixed, push_type, push_value,
+    push_varint,
 };
 use crate::text::Name;
 use crate::value::Value;
 use crate::value::size::value_size;
 
-/// Room for what stands before a name or a value.
-const ROOM_BYTES: usize = 8;
+/// Estimated bytes of the type and length in front of a name or a value.
+const PREFIX_BYTES: usize = 8;
 
-/// What becomes of one attribute.
+/// The change of one attribute.
 #[derive(Debug)]
-pub(crate) enum Change<'v> {
-    /// It has this value from then on.
+pub(crate) enum AttributeChange<'v> {
+    /// Sets the value.
     Set(Cow<'v, Value>),
-    /// These come behind the list that it is.
+    /// Appends to the list that is the value.
     Append(&'v [Value]),
-    /// It is gone, if it was there.
+    /// Removes the attribute, if it exists.
     Remove,
 }
 
-impl Change<'_> {
-    /// About how many bytes it adds.
-    fn room(&self, name: &Name) -> usize {
-        let room = |value: &Value| value_size(value) + ROOM_BYTES;
+impl AttributeChange<'_> {
+    /// Estimates how many bytes the change adds.
+    fn added_bytes(&self, name: &Name) -> usize {
+        let size = |value: &Value| value_size(value) + PREFIX_BYTES;
         let value = match self {
-            Self::Set(value) => room(value),
-            Self::Append(tail) => tail.iter().map(room).sum(),
+            Self::Set(value) => size(value),
+            Self::Append(tail) => tail.iter().map(size).sum(),
             Self::Remove => 0,
         };
-        name.len() + ROOM_BYTES + value
+        name.len() + PREFIX_BYTES + value
     }
 }
 
 impl Packed {
-    /// The item with these attributes changed, each name greater than the one before.
-    pub(in crate::value::item) fn changed(&self, changes: &[(&Name, Change<'_>)]) -> Self {
-        let added = changes.iter().map(|(name, change)| change.room(name));
-        let mut output = Output::with_capacity(self.bytes.len() + added.sum::<usize>());
+    /// Returns the item after these changes, which have strictly ascending names.
+    pub(in crate::value::item) fn changed(&self, changes: &[(&Name, AttributeChange<'_>)]) -> Self {
+        let added = changes
+            .iter()
+            .map(|(name, change)| change.added_bytes(name));
+        let mut writer = PackedWriter::with_capacity(self.bytes.len() + added.sum::<usize>());
         let mut changes = changes.iter().peekable();
-        let (mut input, count) = self.attributes_input();
+        let (mut reader, count) = self.attributes_reader();
         for at in 0..count {
-            let attribute = Attribute::take(self, &mut input, at, count);
+            let attribute = Attribute::take(self, &mut reader, at, count);
             while let Some((name, change)) =
                 changes.next_if(|(name, _)| name.as_bytes() < attribute.name)
             {
-                output.add(name, change);
+                writer.add(name, change);
             }
             match changes.next_if(|(name, _)| name.as_bytes() == attribute.name) {
-                Some((name, change)) => output.replace(name, change, &attribute),
-                None => output.keep(&attribute),
+                Some((name, change)) => writer.replace(name, change, &attribute),
+                None => writer.keep(&attribute),
             }
         }
         for (name, change) in changes {
-            output.add(name, change);
+            writer.add(name, change);
         }
-        output.finish()
+        writer.finish()
     }
 }
 
-/// An attribute as it stands.
+/// An attribute before the changes.
 struct Attribute<'a> {
     name: &'a [u8],
-    value: Input<'a>,
-    /// Its name and its value.
+    value: PackedReader<'a>,
+    /// Name and value.
     bytes: &'a [u8],
-    /// What comes behind it.
+    /// The number of bytes after it.
     rest: usize,
 }
 
 impl<'a> Attribute<'a> {
-    /// The attribute of this place, with which the input begins.
-    fn take(packed: &'a Packed, input: &mut Input<'a>, at: usize, count: usize) -> Self {
-        let start = *input;
-        let name = input.take_name_bytes();
-        let value = *input;
-        *input = match packed.input_at(at + 1) {
+    /// Reads the attribute with this index, which is next in the reader.
+    fn take(packed: &'a Packed, reader: &mut PackedReader<'a>, at: usize, count: usize) -> Self {
+        let start = *reader;
+        let name = reader.take_name_bytes();
+        let value = *reader;
+        *reader = match packed.reader_at(at + 1) {
             Some(next) => next,
-            None if at + 1 == count => Input(&[]),
+            None if at + 1 == count => PackedReader(&[]),
             None => {
-                input.pass();
-                *input
+                reader.skip();
+                *reader
             }
         };
-        let rest = input.0.len();
+        let rest = reader.0.len();
         let (bytes, _) = start.0.split_at(start.0.len() - rest);
         Self {
             name,
@@ -96,36 +99,36 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The elements of the list that it is, and how many they are.
+    /// Returns the bytes and the number of elements, if the value is a list.
     fn elements(&self) -> Option<(&'a [u8], usize)> {
         let (elements, count) = self.value.peek_list()?;
         Some((elements.0.split_at(elements.0.len() - self.rest).0, count))
     }
 }
 
-/// The bytes of the changed item, without the number of attributes in front.
-struct Output {
+/// Writes the bytes of the changed item, with room for the number of attributes in front.
+struct PackedWriter {
     bytes: Vec<u8>,
-    places: [u32; PLACES_MAX],
+    offsets: [u32; OFFSETS_MAX],
     count: usize,
 }
 
-impl Output {
+impl PackedWriter {
     fn with_capacity(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(capacity);
-        // The number of attributes, which mostly takes a byte.
+        // The number of attributes usually takes one byte.
         bytes.push(0);
         Self {
             bytes,
-            places: [0; PLACES_MAX],
+            offsets: [0; OFFSETS_MAX],
             count: 0,
         }
     }
 
-    /// An attribute comes next.
+    /// Starts the next attribute.
     fn begin(&mut self) {
-        if let Some(place) = self.places.get_mut(self.count) {
-            *place = checked(u32::try_from(self.bytes.len()).ok());
+        if let Some(offset) = self.offsets.get_mut(self.count) {
+            *offset = expect_valid(u32::try_from(self.bytes.len()).ok());
         }
         self.count += 1;
     }
@@ -135,18 +138,20 @@ impl Output {
         self.bytes.extend_from_slice(attribute.bytes);
     }
 
-    /// An attribute that was not there.
-    fn add(&mut self, name: &Name, change: &Change<'_>) {
+    /// Adds an attribute that did not exist.
+    fn add(&mut self, name: &Name, change: &AttributeChange<'_>) {
         match change {
-            Change::Set(value) => self.set(name, value),
-            Change::Append(tail) => self.append(name, (&[], 0), tail),
-            Change::Remove => {}
+            AttributeChange::Set(value) => self.set(name, value),
+            AttributeChange::Append(tail) => self.append(name, (&[], 0), tail),
+            AttributeChange::Remove => {}
         }
     }
 
-    fn replace(&mut self, name: &Name, change: &Change<'_>, old: &Attribute<'_>) {
+    fn replace(&mut self, name: &Name, change: &AttributeChange<'_>, old: &Attribute<'_>) {
         match change {
-            Change::Append(tail) => self.append(name, old.elements().unwrap_or_default(), tail),
+            AttributeChange::Append(tail) => {
+                self.append(name, old.elements().unwrap_or_default(), tail)
+            }
             change => self.add(name, change),
         }
     }
@@ -169,11 +174,11 @@ impl Output {
     fn finish(mut self) -> Packed {
         let mut head = Vec::with_capacity(2);
         push_varint(&mut head, self.count);
-        let longer = checked(u32::try_from(head.len() - 1).ok());
-        for place in self.places.iter_mut().filter(|place| **place > 0) {
-            *place += longer;
+        let longer = expect_valid(u32::try_from(head.len() - 1).ok());
+        for offset in self.offsets.iter_mut().filter(|offset| **offset > 0) {
+            *offset += longer;
         }
         self.bytes.splice(..1, head);
-        Packed::new(self.bytes.into_boxed_slice(), self.places)
+        Packed::new(self.bytes.into_boxed_slice(), self.offsets)
     }
 }

@@ -1,38 +1,38 @@
-//! Packed bytes that have been checked, looked at in part.
+//! Reads parts of packed bytes that have been validated.
 
 use super::{
-    BINARY, BINARY_SET, FALSE, Input, LIST, MAP, Make, NULL, NUMBER, NUMBER_SET, STRING,
-    STRING_SET, TRUE, checked,
+    BINARY, BINARY_SET, FALSE, LIST, MAP, NULL, NUMBER, NUMBER_SET, PackedReader, STRING,
+    STRING_SET, TRUE, Unpack, expect_valid,
 };
 use crate::number::Number;
 use crate::value::{Value, ValueType};
 
-impl<'a> Input<'a> {
-    /// The name of an attribute, whose value follows.
+impl<'a> PackedReader<'a> {
+    /// Reads the name of an attribute, whose value follows.
     #[inline]
     pub(in crate::value::item) fn take_name(&mut self) -> &'a str {
-        checked(self.prefixed_text())
+        expect_valid(self.prefixed_text())
     }
 
-    /// The bytes of the name of an attribute, whose value follows.
+    /// Reads the bytes of the name of an attribute, whose value follows.
     #[inline]
     pub(in crate::value::item) fn take_name_bytes(&mut self) -> &'a [u8] {
-        checked(self.prefixed())
+        expect_valid(self.prefixed())
     }
 
-    /// Goes past a value without a look at what is in it.
+    /// Skips a value without decoding it.
     #[inline]
-    pub(in crate::value::item) fn pass(&mut self) {
-        checked(self.pass_value());
+    pub(in crate::value::item) fn skip(&mut self) {
+        expect_valid(self.skip_value());
     }
 
-    /// The value.
-    pub(in crate::value::item) fn make(mut self) -> Value {
-        checked(self.value::<Make>(0))
+    /// Decodes the value.
+    pub(in crate::value::item) fn unpack(mut self) -> Value {
+        expect_valid(self.value::<Unpack>(0))
     }
 
     pub(in crate::value::item) fn value_type(mut self) -> ValueType {
-        match checked(self.byte()) & 0x0f {
+        match expect_valid(self.byte()) & 0x0f {
             NULL => ValueType::Null,
             FALSE | TRUE => ValueType::Bool,
             NUMBER => ValueType::N,
@@ -43,19 +43,19 @@ impl<'a> Input<'a> {
             STRING_SET => ValueType::Ss,
             NUMBER_SET => ValueType::Ns,
             BINARY_SET => ValueType::Bs,
-            _ => checked(None),
+            _ => expect_valid(None),
         }
     }
 
     #[inline]
     pub(in crate::value::item) fn peek_text(mut self) -> Option<&'a str> {
         let length = self.length_of(STRING)?;
-        Some(checked(self.text(length)))
+        Some(expect_valid(self.text(length)))
     }
 
     #[inline]
     pub(in crate::value::item) fn peek_number(mut self) -> Option<Number> {
-        (self.byte()? == NUMBER).then(|| checked(self.number()))
+        (self.byte()? == NUMBER).then(|| expect_valid(self.number()))
     }
 
     #[inline]
@@ -64,21 +64,21 @@ impl<'a> Input<'a> {
         self.bytes(length)
     }
 
-    /// The attributes of a map, and how many there are.
+    /// Returns a reader at the attributes of a map, and their number.
     #[inline]
     pub(in crate::value::item) fn peek_map(mut self) -> Option<(Self, usize)> {
         let count = self.length_of(MAP)?;
         Some((self, count))
     }
 
-    /// The elements of a list, and how many there are.
+    /// Returns a reader at the elements of a list, and their number.
     #[inline]
     pub(in crate::value::item) fn peek_list(mut self) -> Option<(Self, usize)> {
         let count = self.length_of(LIST)?;
         Some((self, count))
     }
 
-    /// The length or count of a value of this type; `None` for one of another type.
+    /// The length or count of a value of this type; `None` for other types.
     #[inline]
     fn length_of(&mut self, kind: u8) -> Option<usize> {
         let head = self.byte()?;
@@ -89,7 +89,7 @@ impl<'a> Input<'a> {
     }
 
     #[inline]
-    fn pass_value(&mut self) -> Option<()> {
+    fn skip_value(&mut self) -> Option<()> {
         let head = self.byte()?;
         match head & 0x0f {
             NULL | FALSE | TRUE => {}
@@ -98,19 +98,19 @@ impl<'a> Input<'a> {
                 let length = self.length(head)?;
                 self.bytes(length)?;
             }
-            kind => self.pass_container(kind, head)?,
+            kind => self.skip_container(kind, head)?,
         }
         Some(())
     }
 
-    fn pass_container(&mut self, kind: u8, head: u8) -> Option<()> {
+    fn skip_container(&mut self, kind: u8, head: u8) -> Option<()> {
         for _ in 0..self.length(head)? {
             match kind {
                 MAP => {
                     self.prefixed()?;
-                    self.pass_value()?;
+                    self.skip_value()?;
                 }
-                LIST => self.pass_value()?,
+                LIST => self.skip_value()?,
                 NUMBER_SET => self.number().map(drop)?,
                 _ => self.prefixed().map(drop)?,
             }

@@ -1,4 +1,4 @@
-//! Items packed, unpacked, damaged.
+//! Tests of packing, unpacking and damaged bytes.
 
 use super::*;
 use crate::env::{Random, SeededRandom};
@@ -39,11 +39,11 @@ fn packed(item: &Item) -> Vec<u8> {
     bytes
 }
 
-/// Writes down all that it is told.
+/// Records all calls as text.
 #[derive(Default)]
-struct Told(String);
+struct Recorder(String);
 
-impl ItemVisitor for Told {
+impl ItemVisitor for Recorder {
     fn name(&mut self, name: &str) {
         self.0 += &format!("{name}: ");
     }
@@ -61,14 +61,14 @@ impl ItemVisitor for Told {
     }
 }
 
-fn told(item: &Item) -> String {
-    let mut told = Told::default();
-    item.visit(&mut told);
-    told.0
+fn visited(item: &Item) -> String {
+    let mut recorder = Recorder::default();
+    item.visit(&mut recorder);
+    recorder.0
 }
 
 #[test]
-fn a_visitor_is_told_the_same_of_packed_items_and_open_ones() {
+fn packed_and_unpacked_items_are_visited_alike() {
     for item in [
         Item::new(),
         one_of_each(),
@@ -77,19 +77,19 @@ fn a_visitor_is_told_the_same_of_packed_items_and_open_ones() {
         let mut bytes = Vec::new();
         item.pack_into(&mut bytes);
         let packed = Item::from_packed(&bytes).unwrap();
-        assert_eq!(told(&packed), told(&item));
+        assert_eq!(visited(&packed), visited(&item));
     }
     let item = Item::new()
         .with("a", vec![Value::from("x"), Value::Null])
         .with("b", Set::new([Number::from(1), Number::from(2)]).unwrap());
     assert_eq!(
-        told(&item),
+        visited(&item),
         "a: L( S(\"x\") Null )L b: Ns( <N(Number(1))> <N(Number(2))> )Ns "
     );
 }
 
 #[test]
-fn items_come_back() {
+fn items_round_trip_through_packed_bytes() {
     for item in [
         Item::new(),
         one_of_each(),
@@ -107,7 +107,7 @@ fn items_come_back() {
 }
 
 #[test]
-fn a_packed_item_is_changed_like_any_other_and_its_copies_are_not() {
+fn changing_a_packed_item_does_not_affect_its_clones() {
     let item = Item::from_packed(&packed(&one_of_each())).unwrap();
     let mut changed = item.clone();
     assert_eq!(changed.insert("short", 1), Some(Value::from("abc")));
@@ -124,14 +124,14 @@ fn a_packed_item_is_changed_like_any_other_and_its_copies_are_not() {
         })
         .collect();
     assert_eq!(changed, expected);
-    // Once of an item that has copies, and once of one that has none.
+    // One item is shared, the other is not.
     let copy = item.clone();
     assert!(item.into_iter().eq(one_of_each()));
     assert!(copy.into_iter().eq(one_of_each()));
 }
 
 #[test]
-fn each_value_is_found_without_the_others() {
+fn pick_decodes_single_attributes() {
     let (item, all) = (one_of_each(), one_of_each());
     let item = Item::from_packed(&packed(&item)).unwrap();
     for (name, value) in all.iter() {
@@ -143,7 +143,7 @@ fn each_value_is_found_without_the_others() {
 }
 
 #[test]
-fn nesting_beyond_the_limit_is_refused() {
+fn nesting_beyond_the_limit_is_rejected() {
     let bytes = packed(&Item::new().with("d", nested(33)));
     assert_eq!(Item::from_packed(&bytes), None);
     let bottomless = [&[1, 1, b'd'][..], &[LIST | 1 << 4; 100_000]].concat();
@@ -151,7 +151,7 @@ fn nesting_beyond_the_limit_is_refused() {
 }
 
 #[test]
-fn every_prefix_and_every_tail_is_refused() {
+fn truncated_and_extended_bytes_are_rejected() {
     let bytes = packed(&one_of_each());
     for length in 0..bytes.len() {
         assert_eq!(Item::from_packed(&bytes[..length]), None, "length={length}");
@@ -160,30 +160,30 @@ fn every_prefix_and_every_tail_is_refused() {
 }
 
 #[test]
-fn what_has_another_form_is_refused() {
-    for (what, bytes) in [
-        ("names out of order", &[2, 1, b'b', NULL, 1, b'a', NULL][..]),
-        ("a name twice", &[2, 1, b'a', NULL, 1, b'a', NULL]),
-        ("a name that is no text", &[1, 1, 0xff, NULL]),
-        ("a text that is none", &[1, 1, b'a', STRING | 1 << 4, 0xff]),
-        ("an empty set", &[1, 1, b'a', BINARY_SET]),
+fn noncanonical_bytes_are_rejected() {
+    for (fault, bytes) in [
+        ("unordered names", &[2, 1, b'b', NULL, 1, b'a', NULL][..]),
+        ("duplicate name", &[2, 1, b'a', NULL, 1, b'a', NULL]),
+        ("name is not UTF-8", &[1, 1, 0xff, NULL]),
+        ("string is not UTF-8", &[1, 1, b'a', STRING | 1 << 4, 0xff]),
+        ("empty set", &[1, 1, b'a', BINARY_SET]),
         (
-            "an element twice",
+            "duplicate element",
             &[1, 1, b'a', STRING_SET | 2 << 4, 1, b'x', 1, b'x'],
         ),
         (
-            "elements out of order",
+            "unordered elements",
             &[1, 1, b'a', BINARY_SET | 2 << 4, 1, b'y', 1, b'x'],
         ),
-        ("a length in the long form", &[1, 0x81, 0, b'a', NULL]),
-        ("a type that is none", &[1, 1, b'a', 11]),
+        ("length in the long form", &[1, 0x81, 0, b'a', NULL]),
+        ("unknown type", &[1, 1, b'a', 11]),
     ] {
-        assert_eq!(Item::from_packed(bytes), None, "{what}");
+        assert_eq!(Item::from_packed(bytes), None, "{fault}");
     }
 }
 
 #[test]
-fn changed_bytes_are_refused_or_mean_another_item() {
+fn damaged_bytes_are_rejected_or_decode_to_another_item() {
     let random = SeededRandom::new(1);
     let (bytes, item) = (packed(&one_of_each()), one_of_each());
     for _ in 0..20_000 {
@@ -192,7 +192,7 @@ fn changed_bytes_are_refused_or_mean_another_item() {
         changed[at] ^= 1 << random.below(8);
         if let Some(other) = Item::from_packed(&changed) {
             assert_ne!(other, item);
-            // What can be read is canonical: it is written back as it was.
+            // Decodable bytes are canonical: they are written back unchanged.
             assert_eq!(packed(&other.into_iter().collect()), changed);
         }
     }
@@ -211,11 +211,11 @@ fn random_bytes_never_panic() {
 }
 
 #[test]
-fn changes_leave_what_an_open_item_would_have() {
-    use crate::value::item::Change;
+fn changing_packed_and_unpacked_items_gives_equal_results() {
+    use crate::value::item::AttributeChange;
     use std::borrow::Cow;
 
-    // With few attributes and with more than are remembered, and with so many that their number takes two bytes.
+    // Few attributes, more than the recorded offsets, and so many that their count takes two bytes.
     for count in [0, 1, 5, 16, 17, 40, 127, 128] {
         let item: Item = (0..count)
             .map(|n| (format!("{n:03}"), vec![Value::from(n); n as usize % 20]))
@@ -233,22 +233,22 @@ fn changes_leave_what_an_open_item_would_have() {
             }
         }
         expected.insert("z", Value::Null);
-        let is_there = |name: &Name| item.contains(name);
+        let exists = |name: &Name| item.contains(name);
         let changes: Vec<_> = names
             .iter()
             .zip([
-                Change::Set(Cow::Owned(Value::from(1))),
-                Change::Remove,
-                Change::Set(Cow::Owned(Value::from("new"))),
-                Change::Append(&tail),
-                Change::Append(&tail),
-                Change::Set(Cow::Owned(Value::Null)),
+                AttributeChange::Set(Cow::Owned(Value::from(1))),
+                AttributeChange::Remove,
+                AttributeChange::Set(Cow::Owned(Value::from("new"))),
+                AttributeChange::Append(&tail),
+                AttributeChange::Append(&tail),
+                AttributeChange::Set(Cow::Owned(Value::Null)),
             ])
-            .filter(|(name, change)| !matches!(change, Change::Append(_)) || is_there(name))
+            .filter(|(name, change)| !matches!(change, AttributeChange::Append(_)) || exists(name))
             .collect();
         let changed = whole.changed(&changes).unwrap();
         assert_eq!(packed(&changed), packed(&expected), "{count}");
-        // It knows where its attributes are.
+        // The recorded offsets are correct.
         for (name, value) in expected.iter() {
             assert_eq!(changed.get(name), Some(value), "{count} {name}");
         }
@@ -258,19 +258,19 @@ fn changes_leave_what_an_open_item_would_have() {
 }
 
 #[test]
-fn a_packed_item_is_measured_as_an_open_one() {
+fn stats_of_a_packed_item_match_the_unpacked_item() {
     use crate::value::size::value_size;
 
     let open = one_of_each().with("", Item::new().with("long".repeat(9), nested(5)));
     let whole = Item::from_packed(&packed(&open)).unwrap();
-    let measure = whole.measure().unwrap();
+    let stats = whole.stats().unwrap();
     let sizes = open
         .iter()
         .map(|(name, value)| name.len() + value_size(value));
     let depth = open.iter().map(|(_, value)| value.depth()).max();
-    assert_eq!(measure.bytes, sizes.sum::<usize>());
-    assert_eq!(Some(measure.levels), depth);
-    assert!(measure.has_empty_name);
-    assert_eq!(measure.name_bytes_max, 36);
-    assert_eq!(open.measure(), None);
+    assert_eq!(stats.bytes, sizes.sum::<usize>());
+    assert_eq!(Some(stats.levels), depth);
+    assert!(stats.has_empty_name);
+    assert_eq!(stats.name_bytes_max, 36);
+    assert_eq!(open.stats(), None);
 }

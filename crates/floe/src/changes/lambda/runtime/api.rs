@@ -1,4 +1,4 @@
-//! The interface between AWS Lambda and a runtime: four requests of HTTP on the loopback, version 2018-06-01.
+//! Client of the AWS Lambda runtime API: four HTTP requests on the loopback interface, version 2018-06-01.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,20 +13,20 @@ use tokio::net::TcpStream;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The name of an event, in the answer that brings it.
+/// The header with the request id of an event.
 const REQUEST_ID: &str = "lambda-runtime-aws-request-id";
 
-/// Which kind of error it is, as Lambda wants to know it beside the body.
+/// The header with the error type, which Lambda requires besides the body.
 const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
 
-/// Where a runtime asks for events.
+/// The client of a runtime API.
 #[derive(Clone, Debug)]
 pub(super) struct Api {
     address: String,
     pub(super) error_name: &'static str,
 }
 
-/// An event to be answered.
+/// An event that requires a response.
 pub(super) struct Invocation {
     pub(super) id: String,
     pub(super) event: Vec<u8>,
@@ -46,37 +46,37 @@ impl Api {
         let (response, event) = self.send(request).await?;
         let id = response.headers().get(REQUEST_ID);
         let id = id.and_then(|id| id.to_str().ok());
-        let id = id.ok_or_else(|| broken("an event of Lambda came without a name"))?;
+        let id = id.ok_or_else(|| broken("a Lambda event has no request id"))?;
         Ok(Invocation {
             id: id.to_owned(),
             event,
         })
     }
 
-    /// Answers an event.
-    pub(super) async fn respond(&self, id: &str, answer: String) -> Result<()> {
+    /// Sends the response to an event.
+    pub(super) async fn respond(&self, id: &str, response: String) -> Result<()> {
         let path = format!("invocation/{id}/response");
-        let request = self.request(Method::POST, &path, answer)?;
+        let request = self.request(Method::POST, &path, response)?;
         self.send(request).await.map(drop)
     }
 
-    /// Says that an event could not be answered.
+    /// Reports that an event failed.
     pub(super) async fn fail(&self, id: &str, message: &str) -> Result<()> {
-        self.tell_error(&format!("invocation/{id}/error"), message)
+        self.report_error(&format!("invocation/{id}/error"), message)
             .await
     }
 
-    /// Says that no event can be answered.
+    /// Reports that no event can be handled.
     pub(super) async fn fail_init(&self, message: &str) -> Result<()> {
-        self.tell_error("init/error", message).await
+        self.report_error("init/error", message).await
     }
 
-    async fn tell_error(&self, path: &str, message: &str) -> Result<()> {
+    async fn report_error(&self, path: &str, message: &str) -> Result<()> {
         let name = self.error_name;
         let body = json!({"errorMessage": message, "errorType": name, "stackTrace": []});
         let mut request = self.request(Method::POST, path, body.to_string())?;
         let name = HeaderValue::from_str(name);
-        let name = name.map_err(|_| broken("the name of errors cannot be told"))?;
+        let name = name.map_err(|_| broken("the error name is not a valid header value"))?;
         request.headers_mut().insert(ERROR_TYPE, name);
         self.send(request).await.map(drop)
     }
@@ -90,27 +90,27 @@ impl Api {
             .map_err(|error| broken(error.to_string()))
     }
 
-    /// Sends a request on a connection of its own: between two events the process may be frozen for hours.
+    /// Sends a request on a new connection: the process may be frozen for hours between events.
     async fn send(&self, request: Request<String>) -> Result<(Response<()>, Vec<u8>)> {
         let path = request.uri().path().to_owned();
         let failed = |reason: String| {
             broken(format!(
-                "Lambda does not answer: {reason}: address={} path={path}",
+                "Lambda runtime API request failed: {reason}: address={} path={path}",
                 self.address
             ))
         };
         let stream = TcpStream::connect(&self.address).await;
         let stream = stream.map_err(|error| failed(error.to_string()))?;
-        let shaken = http1::handshake(TokioIo::new(stream)).await;
-        let (mut sender, connection) = shaken.map_err(|error| failed(error.to_string()))?;
-        let carried = tokio::spawn(connection);
-        let answered = async {
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| failed(error.to_string()))?;
+        let driver = tokio::spawn(connection);
+        let exchange = async {
             let (head, body) = sender.send_request(request).await?.into_parts();
             Ok::<_, hyper::Error>((Response::from_parts(head, ()), whole(body).await?))
         };
-        let answered = answered.await;
-        carried.abort();
-        let (response, body) = answered.map_err(|error| failed(error.to_string()))?;
+        let exchange = exchange.await;
+        driver.abort();
+        let (response, body) = exchange.map_err(|error| failed(error.to_string()))?;
         if response.status().is_success() {
             return Ok((response, body));
         }
@@ -118,7 +118,7 @@ impl Api {
     }
 }
 
-/// All of a body.
+/// Reads a complete body.
 async fn whole(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
     let mut whole = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {

@@ -3,6 +3,7 @@
 //! What runs is [`delivery`](crate::delivery). The partition is its source, and the streams are the keys. A checkpoint is
 //! stored with the streams that are parked by then, in one item.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
@@ -12,11 +13,12 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 use tracing::Instrument;
 
-use super::progress::{Parked, Place, Progress};
-use super::{Consumed, Consumer, Handled, Notice};
+use super::dead_letters::CHANGES_MAX;
+use super::progress::{ConsumerState, ParkedStream, Place};
+use super::{FeedConsumer, FeedSummary, Handled, WorkerNotice};
 use crate::delivery::{
-    Attempts, Batch, BatchOf, Consume, End, Entry, Host, Limits, Orders, Run, Size, Timeout, guard,
-    outlast,
+    Attempts, BacklogLimits, Batch, BatchOf, Consume, Entry, Host, Run, RunContext, RunOutcome,
+    Size, Timeout, guard, retry_store,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
@@ -59,56 +61,65 @@ where
 
 /// A run over a partition.
 struct Delivering<'c> {
-    consumer: &'c Consumer,
+    consumer: &'c FeedConsumer,
     handler: &'c dyn Handler,
-    is_patient: bool,
+    retries_forever: bool,
     known: Mutex<Known>,
 }
 
 /// What is known in a run.
 struct Known {
-    /// What is stored, and what will be.
-    progress: Progress,
+    /// What is stored.
+    progress: ConsumerState,
+    /// Streams with dead letters, stored or not.
+    parked: BTreeSet<StreamName>,
     /// What is parked and not stored.
-    unstored: Vec<Parked>,
+    unstored: Vec<ParkedStream>,
     /// What is parked and being stored.
-    storing: Vec<Parked>,
-    consumed: Consumed,
+    storing: Vec<ParkedStream>,
+    consumed: FeedSummary,
 }
 
-impl Consumer {
+impl FeedConsumer {
     /// Gives the events of the partition to the handler, up to where the orders say.
     pub(super) async fn deliver(
         &self,
         handler: &dyn Handler,
-        orders: Orders,
-    ) -> Result<(Consumed, End)> {
-        let (lease, is_patient) = (orders.lease.as_ref(), orders.is_patient);
+        context: RunContext,
+    ) -> Result<(FeedSummary, RunOutcome)> {
+        let (lease, retries_forever) = (context.lease.as_ref(), context.retries_forever);
         let lease = lease.map(|lease| lease.term);
-        let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<Progress>>>;
-        let claimed = orders.unless_stopped(outlast(self, is_patient, claim));
+        let claim = || Box::pin(self.claim(lease)) as BoxFuture<'_, Result<Option<ConsumerState>>>;
+        let claimed = context.unless_stopped(retry_store(self, retries_forever, claim));
         let Some(claimed) = claimed.await else {
-            return Ok((Consumed::default(), End::Done));
+            return Ok((FeedSummary::default(), RunOutcome::Completed));
         };
         let Some(progress) = claimed? else {
-            return Ok((Consumed::default(), End::Fenced));
+            return Ok((FeedSummary::default(), RunOutcome::Fenced));
         };
+        let letters = || Box::pin(self.dead_letters()) as BoxFuture<'_, Result<Vec<ParkedStream>>>;
+        let letters = context.unless_stopped(retry_store(self, retries_forever, letters));
+        let Some(letters) = letters.await else {
+            return Ok((FeedSummary::default(), RunOutcome::Completed));
+        };
+        let parked = letters?.into_iter().map(|letter| letter.stream);
         let reader = self.reader(progress.place.checkpoint);
         let delivering = Delivering {
             consumer: self,
             handler,
-            is_patient,
+            retries_forever,
             known: Mutex::new(Known {
                 progress,
+                parked: parked.collect(),
                 unstored: Vec::new(),
                 storing: Vec::new(),
-                consumed: Consumed::default(),
+                consumed: FeedSummary::default(),
             }),
         };
-        let run = Run::new(&delivering, orders, vec![(reader, None)]);
+        let run = Run::new(&delivering, context, vec![(reader, None)]);
         let end = run.finish().await?;
         let known = into_inner(delivering.known);
-        let consumed = Consumed {
+        let consumed = FeedSummary {
             checkpoint: known.progress.place.checkpoint,
             ..known.consumed
         };
@@ -116,8 +127,8 @@ impl Consumer {
     }
 
     /// Makes the progress one's own; `None` if somebody else holds the partition by now.
-    async fn claim(&self, lease: Option<u64>) -> Result<Option<Progress>> {
-        let decide = |stored: &Progress| {
+    async fn claim(&self, lease: Option<u64>) -> Result<Option<ConsumerState>> {
+        let decide = |stored: &ConsumerState| {
             let claimed = stored.claimed(lease);
             Ok::<_, Error>((claimed.clone(), claimed.map(Kept)))
         };
@@ -129,34 +140,58 @@ impl Consumer {
         &self,
         term: u64,
         checkpoint: Option<Checkpoint>,
-        parked: &[Parked],
-    ) -> Result<Option<Progress>> {
-        let decide = |stored: &Progress| {
-            if stored.term != term {
-                return Ok::<_, Error>((None, None));
-            }
-            let mut after = match checkpoint {
-                Some(checkpoint) => stored.at(Place::before(checkpoint)),
-                None => stored.clone(),
-            };
-            for parked in parked {
-                after.park(parked.clone())?;
-            }
-            Ok((Some(after.clone()), Some(Kept(after))))
+        parked: &[ParkedStream],
+    ) -> Result<Option<ConsumerState>> {
+        let after = |stored: &ConsumerState| match checkpoint {
+            Some(checkpoint) => stored.at(Place::before(checkpoint)),
+            None => stored.clone(),
         };
-        self.stored().transact(decide).await
+        if parked.is_empty() {
+            let decide = |stored: &ConsumerState| {
+                let after = (stored.term == term).then(|| after(stored));
+                Ok::<_, Error>((after.clone(), after.map(Kept)))
+            };
+            return self.stored().transact(decide).await;
+        }
+        let (index, letters) = (self.store.feed_index(), self.letters());
+        let mut advanced = None;
+        let mut chunks = parked.chunks(CHANGES_MAX).peekable();
+        while let Some(chunk) = chunks.next() {
+            // The checkpoint comes last: a crash before it repeats events, and loses none.
+            let is_last = chunks.peek().is_none();
+            let stored = self.store.db().transact(async |tx| {
+                let id = &self.id;
+                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
+                if stored.state().term != term {
+                    return Ok::<_, Error>(None);
+                }
+                letters.add_in(tx, chunk).await?;
+                let before = stored.state().clone();
+                if !is_last || checkpoint.is_none() {
+                    return Ok(Some(before));
+                }
+                let after = after(&before);
+                stored.append([Kept(after.clone())])?;
+                Ok(Some(after))
+            });
+            advanced = stored.await?;
+            if advanced.is_none() {
+                break;
+            }
+        }
+        Ok(advanced)
     }
 
     /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
     pub(super) async fn handle_parked(
         &self,
         handler: &dyn Handler,
-        known: &Parked,
-    ) -> Result<(u64, Option<Parked>)> {
+        known: &ParkedStream,
+    ) -> Result<(u64, Option<ParkedStream>)> {
         let (stream, end) = (&known.stream, known.end);
         let handled = self.handle(stream, known.index..end, handler, false);
         let (done, failure) = handled.await?;
-        let again = failure.map(|reason| Parked::new(stream.clone(), done..end, &reason));
+        let again = failure.map(|reason| ParkedStream::new(stream.clone(), done..end, &reason));
         self.store_retried(known, again.as_ref()).await?;
         Ok((done - known.index, again))
     }
@@ -168,7 +203,7 @@ impl Consumer {
         stream: &StreamName,
         mut range: Range<u64>,
         handler: &dyn Handler,
-        is_patient: bool,
+        retries_forever: bool,
     ) -> Result<(u64, Option<String>)> {
         let mut attempts = Attempts::new(self);
         while !range.is_empty() {
@@ -176,7 +211,7 @@ impl Consumer {
                 .start
                 .saturating_add(self.options.events_max.max(1) as u64);
             let chunk = range.start..end.min(range.end);
-            let (done, reason) = match self.load(stream, chunk.clone(), is_patient).await {
+            let (done, reason) = match self.load(stream, chunk.clone(), retries_forever).await {
                 Ok(events) => match self.call(stream, events, handler).await {
                     Ok(Handled::All) => (chunk.end, None),
                     Ok(Handled::UpTo(index)) => (index.clamp(chunk.start, chunk.end), None),
@@ -217,10 +252,10 @@ impl Consumer {
         &self,
         stream: &StreamName,
         range: Range<u64>,
-        is_patient: bool,
+        retries_forever: bool,
     ) -> Result<Vec<Recorded>> {
         let load = || load_between(&self.store, stream, range.clone());
-        outlast(self, is_patient, || Box::pin(load())).await
+        retry_store(self, retries_forever, || Box::pin(load())).await
     }
 }
 
@@ -249,57 +284,50 @@ impl Delivering<'_> {
         lock(&self.known)
     }
 
-    /// Whether a stream is parked; `None` if the progress was claimed or moved by somebody else. What is stored to be
-    /// parked may have been tried again elsewhere, and not be parked any more.
-    async fn is_parked(&self, stream: &StreamName) -> Result<Option<bool>> {
-        let term = {
+    /// Whether a stream has a dead letter. One that is stored may have been retried by another process since.
+    async fn is_parked(&self, stream: &StreamName) -> Result<bool> {
+        {
             let known = self.known();
             let mut unstored = known.storing.iter().chain(&known.unstored);
-            if !known.progress.is_parked(stream) || unstored.any(|p| p.stream == *stream) {
-                return Ok(Some(known.progress.is_parked(stream)));
+            if !known.parked.contains(stream) || unstored.any(|p| p.stream == *stream) {
+                return Ok(known.parked.contains(stream));
             }
-            known.progress.term
-        };
-        let look = || Box::pin(self.consumer.progress()) as BoxFuture<'_, Result<Progress>>;
-        let stored = outlast(self.consumer, self.is_patient, look).await?;
-        if stored.term != term {
-            return Ok(None);
         }
-        let is_parked = stored.is_parked(stream);
-        if !is_parked {
-            let mut known = self.known();
-            known.progress = known.progress.without_parked(stream);
+        let letters = self.consumer.letters();
+        let look = || Box::pin(letters.get(stream)) as BoxFuture<'_, Result<Option<ParkedStream>>>;
+        let stored = retry_store(self.consumer, self.retries_forever, look).await?;
+        if stored.is_none() {
+            self.known().parked.remove(stream);
         }
-        Ok(Some(is_parked))
+        Ok(stored.is_some())
     }
 
     /// Parks events that the handler does not get on with.
-    fn park(&self, parked: Parked) -> Result<()> {
+    fn park(&self, parked: ParkedStream) {
         let consumer = self.consumer;
         telemetry::parked(&consumer.id.0, consumer.partition, &parked.stream);
-        let notice = Notice::Parked(consumer.partition, parked.clone());
+        let notice = WorkerNotice::Parked(consumer.partition, parked.clone());
         consumer.options.tell(&notice);
         let mut known = self.known();
         known.consumed.parked.push(parked.clone());
-        known.park(parked)
+        known.park(parked);
     }
 
     /// Parks events of a stream that is parked.
-    fn pass_by(&self, stream: &StreamName, range: Range<u64>) -> Result<()> {
+    fn pass_by(&self, stream: &StreamName, range: Range<u64>) {
         let mut known = self.known();
         let mut told = known.consumed.parked.iter_mut().rev();
         if let Some(told) = told.find(|told| told.stream == *stream) {
             told.end = told.end.max(range.end);
         }
-        known.park(Parked::new(stream.clone(), range, PASSED_BY))
+        known.park(ParkedStream::new(stream.clone(), range, PASSED_BY));
     }
 }
 
 impl Known {
-    fn park(&mut self, parked: Parked) -> Result<()> {
-        self.progress.park(parked.clone())?;
+    fn park(&mut self, parked: ParkedStream) {
+        self.parked.insert(parked.stream.clone());
         self.unstored.push(parked);
-        Ok(())
     }
 }
 
@@ -307,9 +335,9 @@ impl Consume for Delivering<'_> {
     type Source = Reader<TableLog>;
     type Key = StreamName;
     type Work = Range<u64>;
-    type Mark = Checkpoint;
+    type Checkpoint = Checkpoint;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: BacklogLimits = BacklogLimits {
         batches_max: BATCHES_AHEAD,
         records_max: EVENTS_AHEAD,
         bytes_max: usize::MAX,
@@ -326,10 +354,10 @@ impl Consume for Delivering<'_> {
 
     async fn read(&self, _: usize, reader: &mut Reader<TableLog>) -> Result<BatchOf<Self>> {
         let batch = reader.next().await?;
-        let (mark, is_idle) = (batch.as_ref().map(|b| b.checkpoint), batch.is_none());
+        let (checkpoint, is_idle) = (batch.as_ref().map(|b| b.checkpoint), batch.is_none());
         let filter = &self.consumer.options.filter;
         let spans = batch.into_iter().flat_map(|batch| batch.spans);
-        let spans = spans.filter(|span| filter.lets_through(&span.stream));
+        let spans = spans.filter(|span| filter.matches(&span.stream));
         let entries = spans.filter(|span| !span.types.is_empty()).map(|span| {
             let (work, records) = (span.start..span.end(), span.types.len() as u64);
             Entry {
@@ -340,56 +368,56 @@ impl Consume for Delivering<'_> {
         });
         Ok(Batch {
             entries: entries.collect(),
-            mark,
+            checkpoint,
             is_idle,
         })
     }
 
-    async fn turn(&self, _: usize, stream: &StreamName, ranges: Vec<Range<u64>>) -> Result<End> {
-        let Some(mut is_parked) = self.is_parked(stream).await? else {
-            return Ok(End::Fenced);
-        };
+    async fn turn(
+        &self,
+        _: usize,
+        stream: &StreamName,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<RunOutcome> {
+        let mut is_parked = self.is_parked(stream).await?;
         let end = ranges.iter().map(|range| range.end).max();
         for range in joined(ranges) {
             if is_parked {
-                self.pass_by(stream, range)?;
+                self.pass_by(stream, range);
                 continue;
             }
             let (start, end) = (range.start, end.unwrap_or(range.end));
             let handled = self
                 .consumer
-                .handle(stream, range, self.handler, self.is_patient);
+                .handle(stream, range, self.handler, self.retries_forever);
             let (done, failure) = handled.await?;
             self.known().consumed.events += done - start;
             if let Some(reason) = failure {
                 is_parked = true;
-                self.park(Parked::new(stream.clone(), done..end, &reason))?;
+                self.park(ParkedStream::new(stream.clone(), done..end, &reason));
             }
         }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 
     fn has_unstored(&self) -> bool {
         !self.known().unstored.is_empty()
     }
 
-    async fn store(&self, marks: &[(usize, Checkpoint)]) -> Result<End> {
+    async fn store(&self, checkpoints: &[(usize, Checkpoint)]) -> Result<RunOutcome> {
         let (term, parked) = {
             let known = &mut *self.known();
             known.storing.append(&mut known.unstored);
             (known.progress.term, known.storing.clone())
         };
-        let checkpoint = marks.last().map(|(_, checkpoint)| *checkpoint);
+        let checkpoint = checkpoints.last().map(|(_, checkpoint)| *checkpoint);
         let Some(stored) = self.consumer.advance(term, checkpoint, &parked).await? else {
-            return Ok(End::Fenced);
+            return Ok(RunOutcome::Fenced);
         };
         let known = &mut *self.known();
         known.progress = stored;
         known.storing.clear();
-        for parked in &known.unstored {
-            known.progress.park(parked.clone())?;
-        }
-        Ok(End::Done)
+        Ok(RunOutcome::Completed)
     }
 }
 

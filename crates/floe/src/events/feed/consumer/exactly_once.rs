@@ -5,29 +5,34 @@
 //! cannot get on with is parked in the same item, so that its events are either in the view or parked, never both.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use floe_store::BoxFuture;
 
 use super::deliver::is_of_stream;
-use super::progress::{Parked, Place, Progress};
-use super::{Consumed, Consumer, Delivery, Notice};
-use crate::delivery::{Attempts, Orders, StoreRetry, Timeout, guard, passes};
+use super::progress::{ConsumerState, ParkedStream, Place};
+use super::{FeedConsumer, FeedSummary, ViewTransaction, WorkerNotice};
+use crate::delivery::{Attempts, RunContext, StoreRetry, Timeout, guard, is_transient};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::kept::Kept;
 use crate::events::feed::span::Span;
+use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
 use crate::tx::body::TxBody;
 
-/// A handler for views: an async closure or function of a [`Delivery`], which may be called many times.
+/// A handler for views: an async closure or function of a [`ViewTransaction`], which may be called many times.
 pub trait ViewHandler:
-    for<'t> AsyncFn(Delivery<'t>) -> Result<()> + for<'t> TxBody<Delivery<'t>, Result<()>> + Send + Sync
+    for<'t> AsyncFn(ViewTransaction<'t>) -> Result<()>
+    + for<'t> TxBody<ViewTransaction<'t>, Result<()>>
+    + Send
+    + Sync
 {
 }
 
 impl<H> ViewHandler for H where
-    H: for<'t> AsyncFn(Delivery<'t>) -> Result<()>
-        + for<'t> TxBody<Delivery<'t>, Result<()>>
+    H: for<'t> AsyncFn(ViewTransaction<'t>) -> Result<()>
+        + for<'t> TxBody<ViewTransaction<'t>, Result<()>>
         + Send
         + Sync
 {
@@ -36,11 +41,11 @@ impl<H> ViewHandler for H where
 /// A handler in a transaction, whatever its type.
 pub(super) trait View: Send + Sync {
     /// Calls it.
-    fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>>;
+    fn call<'t>(&'t self, delivery: ViewTransaction<'t>) -> BoxFuture<'t, Result<()>>;
 }
 
 impl<H: ViewHandler> View for H {
-    fn call<'t>(&'t self, delivery: Delivery<'t>) -> BoxFuture<'t, Result<()>> {
+    fn call<'t>(&'t self, delivery: ViewTransaction<'t>) -> BoxFuture<'t, Result<()>> {
         Box::pin(TxBody::call(self, delivery))
     }
 }
@@ -57,25 +62,30 @@ enum Committed {
 
 /// A run over a partition.
 struct Projecting<'c> {
-    consumer: &'c Consumer,
+    consumer: &'c FeedConsumer,
     handler: &'c dyn View,
-    orders: Orders,
+    context: RunContext,
     /// What is stored.
-    known: Progress,
-    consumed: Consumed,
+    known: ConsumerState,
+    /// Streams with dead letters.
+    parked: BTreeSet<StreamName>,
+    consumed: FeedSummary,
 }
 
 impl Projecting<'_> {
     /// Goes on from what is stored; `false` if somebody else has gone on meanwhile.
     async fn go_on(&mut self) -> Result<bool> {
         let consumer = self.consumer;
+        // In this order: a stream that is parked in between moves the place, and the next commit finds that.
         self.known = consumer.progress().await?;
+        let letters = consumer.dead_letters().await?.into_iter();
+        self.parked = letters.map(|letter| letter.stream).collect();
         let mut place = self.known.place;
         let mut reader = consumer.reader(place.checkpoint);
         loop {
             while let Some(batch) = reader.next().await? {
                 for (chunk, to) in consumer.chunks(place, &batch.spans) {
-                    if self.orders.is_stopped() {
+                    if self.context.is_stopped() {
                         self.consumed.checkpoint = self.known.place.checkpoint;
                         return Ok(true);
                     }
@@ -89,12 +99,12 @@ impl Projecting<'_> {
                 return Ok(false);
             }
             self.consumed.checkpoint = place.checkpoint;
-            if !self.orders.follows || self.orders.is_stopped() {
+            if !self.context.follows || self.context.is_stopped() {
                 return Ok(true);
             }
             let poll = consumer.options.delivery.poll;
             let waited = consumer.store.db().timer().sleep(poll);
-            self.orders.unless_stopped(waited).await;
+            self.context.unless_stopped(waited).await;
         }
     }
 
@@ -102,12 +112,12 @@ impl Projecting<'_> {
     async fn step(&mut self, chunk: &Span, to: Place) -> Result<bool> {
         let (consumer, stream, range) = (self.consumer, &chunk.stream, chunk.start..chunk.end());
         let mut committed = Committed::Handled;
-        if self.known.is_parked(stream) {
+        if self.parked.contains(stream) {
             committed = self.pass_by(chunk, to, None).await?;
         }
         if matches!(committed, Committed::Handled) {
-            let is_patient = self.orders.is_patient;
-            committed = match consumer.load(stream, range.clone(), is_patient).await {
+            let retries_forever = self.context.retries_forever;
+            committed = match consumer.load(stream, range.clone(), retries_forever).await {
                 Ok(events) => self.commit(chunk, to, &events).await?,
                 Err(error) if is_of_stream(&error) => {
                     self.pass_by(chunk, to, Some(error.to_string())).await?
@@ -119,15 +129,17 @@ impl Projecting<'_> {
             Committed::Elsewhere => return Ok(false),
             Committed::Handled => {
                 self.consumed.events += chunk.types.len() as u64;
-                self.known = self.known.without_parked(stream).at(to);
+                self.parked.remove(stream);
+                self.known.place = to;
             }
             Committed::Parked(reason) => {
                 let text = reason.as_deref().unwrap_or_default();
-                let parked = Parked::new(stream.clone(), range, text);
+                let parked = ParkedStream::new(stream.clone(), range, text);
                 self.known.place = to;
-                self.known.park(parked.clone())?;
+                self.parked.insert(stream.clone());
                 if reason.is_some() {
-                    let notice = Notice::Parked(consumer.partition, parked.clone());
+                    telemetry::parked(&consumer.id.0, consumer.partition, stream);
+                    let notice = WorkerNotice::Parked(consumer.partition, parked.clone());
                     consumer.options.tell(&notice);
                     self.consumed.parked.push(parked);
                 }
@@ -143,17 +155,12 @@ impl Projecting<'_> {
         let mut attempts = Attempts::new(consumer);
         loop {
             let committed = consumer.store.db().transact(async |tx| {
-                let mut stored = tx.stream_in::<Kept<Progress>>(&index, id).await?;
+                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
                 if stored.state().place != from {
                     return Ok(Committed::Elsewhere);
                 }
-                let mut after = stored.state().at(to);
-                if after.is_parked(stream) {
-                    after.park(Parked::new(stream.clone(), chunk.start..chunk.end(), ""))?;
-                    stored.append([Kept(after)])?;
-                    return Ok(Committed::Parked(None));
-                }
-                let delivery = Delivery { tx, stream, events };
+                let after = stored.state().at(to);
+                let delivery = ViewTransaction { tx, stream, events };
                 consumer.call_in(handler, delivery).await?;
                 stored.append([Kept(after)])?;
                 Ok::<_, Error>(Committed::Handled)
@@ -176,25 +183,33 @@ impl Projecting<'_> {
     async fn pass_by(&self, chunk: &Span, to: Place, reason: Option<String>) -> Result<Committed> {
         let (stream, range) = (&chunk.stream, chunk.start..chunk.end());
         let text = reason.as_deref().unwrap_or_default();
-        let parked = Parked::new(stream.clone(), range, text);
-        let decide = |stored: &Progress| {
-            if stored.place != self.known.place {
-                return Ok::<_, Error>((Committed::Elsewhere, None));
+        let parked = ParkedStream::new(stream.clone(), range, text);
+        let (consumer, from) = (self.consumer, self.known.place);
+        let (index, id, letters) = (
+            consumer.store.feed_index(),
+            &consumer.id,
+            consumer.letters(),
+        );
+        let passed = consumer.store.db().transact(async |tx| {
+            let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
+            if stored.state().place != from {
+                return Ok::<_, Error>(Committed::Elsewhere);
             }
-            if reason.is_none() && !stored.is_parked(stream) {
-                return Ok((Committed::Handled, None));
+            if reason.is_none() && letters.get_in(tx, stream).await?.is_none() {
+                return Ok(Committed::Handled);
             }
-            let mut after = stored.at(to);
-            after.park(parked.clone())?;
-            Ok((Committed::Parked(reason.clone()), Some(Kept(after))))
-        };
-        self.consumer.stored().transact(decide).await
+            letters.add_in(tx, std::slice::from_ref(&parked)).await?;
+            let after = stored.state().at(to);
+            stored.append([Kept(after)])?;
+            Ok(Committed::Parked(reason.clone()))
+        });
+        passed.await
     }
 
     /// Stores a place; `false` if the stored one is not the one that is known.
     async fn move_on(&mut self, to: Place) -> Result<bool> {
         let from = std::mem::replace(&mut self.known.place, to);
-        let decide = |stored: &Progress| {
+        let decide = |stored: &ConsumerState| {
             let is_expected = stored.place == from;
             Ok::<_, Error>((is_expected, is_expected.then(|| Kept(stored.at(to)))))
         };
@@ -202,28 +217,33 @@ impl Projecting<'_> {
     }
 }
 
-impl Consumer {
+impl FeedConsumer {
     /// Commits the events of the partition, up to where the orders say.
-    pub(super) async fn project(&self, handler: &dyn View, orders: Orders) -> Result<Consumed> {
-        let is_patient = orders.is_patient;
+    pub(super) async fn project(
+        &self,
+        handler: &dyn View,
+        context: RunContext,
+    ) -> Result<FeedSummary> {
+        let retries_forever = context.retries_forever;
         let mut run = Projecting {
             consumer: self,
             handler,
-            orders,
-            known: Progress::default(),
-            consumed: Consumed::default(),
+            context,
+            known: ConsumerState::default(),
+            parked: BTreeSet::new(),
+            consumed: FeedSummary::default(),
         };
-        let mut retry = StoreRetry::new(self, is_patient);
+        let mut retry = StoreRetry::new(self, retries_forever);
         loop {
             let before = run.consumed.events;
             let went = run.go_on().await;
             if run.consumed.events > before {
-                retry = StoreRetry::new(self, is_patient);
+                retry = StoreRetry::new(self, retries_forever);
             }
             match went {
                 Ok(true) => return Ok(run.consumed),
                 Ok(false) => {}
-                Err(error) => retry.outlast(error).await?,
+                Err(error) => retry.wait_if_transient(error).await?,
             }
         }
     }
@@ -233,7 +253,7 @@ impl Consumer {
     fn chunks(&self, place: Place, spans: &[Span]) -> Vec<(Span, Place)> {
         let mut chunks = Vec::new();
         for (spans, span) in (0_u64..).zip(spans) {
-            let is_told = self.options.filter.lets_through(&span.stream);
+            let is_told = self.options.filter.matches(&span.stream);
             let mut rest = undone(place, spans, span).filter(|_| is_told);
             while let Some(span) = rest {
                 let mut chunk = span.clone();
@@ -255,7 +275,7 @@ impl Consumer {
     }
 
     /// Calls the handler in a transaction.
-    async fn call_in(&self, handler: &dyn View, delivery: Delivery<'_>) -> Result<()> {
+    async fn call_in(&self, handler: &dyn View, delivery: ViewTransaction<'_>) -> Result<()> {
         let called = async { handler.call(delivery).await };
         guard(Some(Timeout::of(self)), called).await?
     }
@@ -264,8 +284,8 @@ impl Consumer {
     pub(super) async fn commit_parked(
         &self,
         handler: &dyn View,
-        known: &Parked,
-    ) -> Result<(u64, Option<Parked>)> {
+        known: &ParkedStream,
+    ) -> Result<(u64, Option<ParkedStream>)> {
         let (mut index, mut attempts) = (known.index, Attempts::new(self));
         while index < known.end {
             let next = self.commit_next_parked(handler, &known.stream, index).await;
@@ -283,7 +303,7 @@ impl Consumer {
                 attempts.wait(pause).await;
             } else if is_of_handler(&error) || is_of_stream(&error) {
                 let range = index..known.end;
-                let parked = Parked::new(known.stream.clone(), range, &error.to_string());
+                let parked = ParkedStream::new(known.stream.clone(), range, &error.to_string());
                 self.store_retried(&parked, Some(&parked)).await?;
                 return Ok((index - known.index, Some(parked)));
             } else {
@@ -301,28 +321,27 @@ impl Consumer {
         stream: &StreamName,
         from: u64,
     ) -> Result<Option<u64>> {
-        let known = self.progress().await?;
-        let known = known.parked_of(stream).filter(|known| known.index == from);
-        let Some(known) = known.cloned() else {
+        let letters = self.letters();
+        let known = letters.get(stream).await?;
+        let Some(known) = known.filter(|known| known.index == from) else {
             return Ok(None);
         };
         let end = from.saturating_add(self.options.events_max.max(1) as u64);
         let end = end.min(known.end);
         let events = self.load(stream, from..end, false).await?;
-        let (index, id, events) = (self.store.feed_index(), &self.id, events.as_slice());
-        let tried = Parked::new(stream.clone(), from..end, "");
+        let events = events.as_slice();
+        let tried = ParkedStream::new(stream.clone(), from..end, "");
         self.store
             .db()
             .transact(async |tx| {
-                let mut stored = tx.stream_in::<Kept<Progress>>(&index, id).await?;
-                let parked = stored.state().parked_of(stream);
-                if parked.is_none_or(|parked| parked.index != from) {
+                let known = letters.get_in(tx, stream).await?;
+                let Some(known) = known.filter(|known| known.index == from) else {
                     return Ok(None);
-                }
-                let delivery = Delivery { tx, stream, events };
+                };
+                let delivery = ViewTransaction { tx, stream, events };
                 self.call_in(handler, delivery).await?;
-                let after = stored.state().retried(&tried, None);
-                stored.append([Kept(after)])?;
+                let rest = known.after_retry(&tried, None);
+                letters.replace(tx, Some(&known), rest.as_ref())?;
                 Ok::<_, Error>(Some(end))
             })
             .await
@@ -352,5 +371,5 @@ fn is_of_handler(error: &Error) -> bool {
         error.store_error(),
         Some(floe_store::Error::AccessDenied(_))
     );
-    !of_all && !is_denied && !passes(error)
+    !of_all && !is_denied && !is_transient(error)
 }

@@ -9,11 +9,11 @@ use floe_store::BoxFuture;
 
 use super::deliver::Handler;
 use super::exactly_once::{View, ViewHandler};
-use super::options::{Notice, Options};
-use super::{Consumer, Parked};
+use super::options::{Options, WorkerNotice};
+use super::{FeedConsumer, ParkedStream};
 use crate::db::Db;
 use crate::delivery::{
-    self, Beat, End, Group, Host, Members, Notice as LeaseNotice, Orders, Standing, Worker,
+    self, Group, GroupState, Heartbeat, Host, LeaseNotice, Members, RunContext, RunOutcome, Worker,
 };
 use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
@@ -73,13 +73,13 @@ pub struct ConsumerGroup {
 /// What a worker has done.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Worked {
+pub struct WorkerSummary {
     /// How many events were handled, without those of partitions that it has lost.
     pub events: u64,
     /// Up to where each partition that it had is done with.
     pub checkpoints: BTreeMap<Partition, Checkpoint>,
     /// The streams that were parked during this run.
-    pub parked: Vec<Parked>,
+    pub parked: Vec<ParkedStream>,
 }
 
 impl ConsumerGroup {
@@ -120,13 +120,13 @@ impl ConsumerGroup {
         pub const fn grace(grace: Duration) => options.delivery.grace = grace;
 
         /// Calls this when something happens that one may want to log or count.
-        pub fn on_notice(tell: impl Fn(&Notice) + Send + Sync + 'static) =>
+        pub fn on_notice(tell: impl Fn(&WorkerNotice) + Send + Sync + 'static) =>
             options.on_notice.0 = Some(Arc::new(tell));
     }
 
     /// The consumer of one partition, without a lease.
-    pub fn partition(&self, partition: Partition) -> Consumer {
-        Consumer {
+    pub fn partition(&self, partition: Partition) -> FeedConsumer {
+        FeedConsumer {
             store: self.store.clone(),
             id: (self.name.clone(), partition.number()),
             partition,
@@ -143,14 +143,13 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// What does not pass: [`Table`](crate::ErrorKind::Table) when a table is missing,
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) when too many streams are parked,
     /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the lease lasts for no time,
     /// [`Store`](crate::ErrorKind::Store) when the store refuses what is asked.
     pub async fn run<H, F>(
         &self,
         stop: impl Future<Output = ()> + Send,
         handler: H,
-    ) -> Result<Worked>
+    ) -> Result<WorkerSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
@@ -164,7 +163,7 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As for [`run`](Self::run), and when the store does not answer.
-    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<Worked>
+    pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<WorkerSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
@@ -181,7 +180,7 @@ impl ConsumerGroup {
         &self,
         stop: impl Future<Output = ()> + Send,
         handler: H,
-    ) -> Result<Worked> {
+    ) -> Result<WorkerSummary> {
         self.work(Works::ExactlyOnce(&handler), true, Box::pin(stop))
             .await
     }
@@ -195,7 +194,7 @@ impl ConsumerGroup {
     pub async fn run_exactly_once_until_caught_up<H: ViewHandler>(
         &self,
         handler: H,
-    ) -> Result<Worked> {
+    ) -> Result<WorkerSummary> {
         self.work(Works::ExactlyOnce(&handler), false, Box::pin(pending()))
             .await
     }
@@ -205,7 +204,7 @@ impl ConsumerGroup {
         works: Works<'_>,
         follows: bool,
         stop: BoxFuture<'_, ()>,
-    ) -> Result<Worked> {
+    ) -> Result<WorkerSummary> {
         let sharing = Sharing {
             group: self,
             works,
@@ -221,7 +220,7 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<Worked>
+    pub async fn retry_parked<H, F>(&self, handler: H) -> Result<WorkerSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
@@ -233,12 +232,15 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails, also for the handler.
-    pub async fn retry_parked_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<Worked> {
+    pub async fn retry_parked_exactly_once<H: ViewHandler>(
+        &self,
+        handler: H,
+    ) -> Result<WorkerSummary> {
         self.retry(Works::ExactlyOnce(&handler)).await
     }
 
-    async fn retry(&self, works: Works<'_>) -> Result<Worked> {
-        let mut worked = Worked::default();
+    async fn retry(&self, works: Works<'_>) -> Result<WorkerSummary> {
+        let mut worked = WorkerSummary::default();
         for consumer in self.all().await? {
             worked.add(consumer.partition, consumer.retry(works).await?);
         }
@@ -263,7 +265,7 @@ impl ConsumerGroup {
     /// # Errors
     ///
     /// As the store fails.
-    pub async fn parked(&self) -> Result<Vec<Parked>> {
+    pub async fn parked(&self) -> Result<Vec<ParkedStream>> {
         let mut parked = Vec::new();
         for consumer in self.all().await? {
             parked.extend(consumer.parked().await?);
@@ -285,7 +287,7 @@ impl ConsumerGroup {
         Ok(lag)
     }
 
-    /// Goes on from this place of a partition: see [`Consumer::move_to`].
+    /// Goes on from this place of a partition: see [`FeedConsumer::move_to`].
     ///
     /// # Errors
     ///
@@ -295,7 +297,7 @@ impl ConsumerGroup {
     }
 
     /// The consumers of all partitions; none if the feed was not begun yet.
-    async fn all(&self) -> Result<Vec<Consumer>> {
+    async fn all(&self) -> Result<Vec<FeedConsumer>> {
         let partitions = self.store.feed_partitions().await?;
         let partitions = partitions.iter().flat_map(|partitions| partitions.all());
         Ok(partitions
@@ -304,8 +306,8 @@ impl ConsumerGroup {
     }
 }
 
-impl Worked {
-    pub(super) fn add(&mut self, partition: Partition, consumed: super::Consumed) {
+impl WorkerSummary {
+    pub(super) fn add(&mut self, partition: Partition, consumed: super::FeedSummary) {
         self.events += consumed.events;
         self.parked.extend(consumed.parked);
         self.checkpoints.insert(partition, consumed.checkpoint);
@@ -324,7 +326,8 @@ impl Host for ConsumerGroup {
     fn store_failed(&self, error: &Error, _: Duration) {
         telemetry::failed(&self.name, error);
         let (partition, error) = (None, error.clone());
-        self.options.tell(&Notice::Failed { partition, error });
+        self.options
+            .tell(&WorkerNotice::Failed { partition, error });
     }
 }
 
@@ -341,7 +344,7 @@ struct Sharing<'w> {
     works: Works<'w>,
     /// The partitions of the feed, once they are known.
     partitions: OnceLock<Partitions>,
-    worked: Mutex<Worked>,
+    worked: Mutex<WorkerSummary>,
 }
 
 impl Sharing<'_> {
@@ -360,35 +363,38 @@ impl Group for Sharing<'_> {
         self.group
     }
 
-    async fn beat(&self, beat: Beat) -> Result<Standing> {
+    async fn heartbeat(&self, heartbeat: Heartbeat) -> Result<GroupState> {
         let partitions = self.partitions().await?.map(Partitions::count);
         let decide = |members: &Members| {
-            let after = members.after(&beat, partitions);
+            let after = members.after_heartbeat(&heartbeat, partitions);
             Ok::<_, Error>((after.clone(), [Kept(after)]))
         };
         let members = super::members(&self.group.store, &self.group.name);
-        Ok(Standing {
+        Ok(GroupState {
             members: members.transact(decide).await?,
             partitions,
-            asked: 0,
+            replay_requests: 0,
         })
     }
 
     async fn leave(&self, member: &str) -> Result<()> {
         let decide = |members: &Members| {
-            let is_member = members.beats.contains_key(member);
+            let is_member = members.heartbeats.contains_key(member);
             Ok::<_, Error>(is_member.then(|| Kept(members.without(member))))
         };
         let members = super::members(&self.group.store, &self.group.name);
         members.transact(decide).await
     }
 
-    async fn run(&self, orders: Orders) -> Result<End> {
-        let partition = Partition::new(orders.partition);
+    async fn run(&self, context: RunContext) -> Result<RunOutcome> {
+        let partition = Partition::new(context.partition);
         let consumer = self.group.partition(partition);
         let (consumed, end) = match self.works {
-            Works::AtLeastOnce(handler) => consumer.deliver(handler, orders).await?,
-            Works::ExactlyOnce(view) => (consumer.project(view, orders).await?, End::Done),
+            Works::AtLeastOnce(handler) => consumer.deliver(handler, context).await?,
+            Works::ExactlyOnce(view) => (
+                consumer.project(view, context).await?,
+                RunOutcome::Completed,
+            ),
         };
         lock(&self.worked).add(partition, consumed);
         Ok(end)
@@ -396,10 +402,10 @@ impl Group for Sharing<'_> {
 
     fn noticed(&self, notice: LeaseNotice) {
         self.group.options.tell(&match notice {
-            LeaseNotice::Taken(number) => Notice::Taken(Partition::new(number)),
-            LeaseNotice::GivenBack(number) => Notice::GivenBack(Partition::new(number)),
-            LeaseNotice::Lost(number) => Notice::Lost(Partition::new(number)),
-            LeaseNotice::Waits => return,
+            LeaseNotice::Acquired(number) => WorkerNotice::Taken(Partition::new(number)),
+            LeaseNotice::Released(number) => WorkerNotice::GivenBack(Partition::new(number)),
+            LeaseNotice::Lost(number) => WorkerNotice::Lost(Partition::new(number)),
+            LeaseNotice::Waiting => return,
         });
     }
 

@@ -22,7 +22,7 @@ impl State for Members {
                 (number.to_string(), json)
             })
             .collect();
-        json!({ "members": self.beats, "leases": leases })
+        json!({ "members": self.heartbeats, "leases": leases })
     }
 
     fn read(json: &Value) -> Option<Self> {
@@ -37,7 +37,7 @@ impl State for Members {
             Some((number.parse().ok()?, Lease { holder, term }))
         };
         Some(Self {
-            beats: beats
+            heartbeats: beats
                 .map(|(member, beats)| Some((member.clone(), beats.as_u64()?)))
                 .collect::<Option<_>>()?,
             leases: leases.map(lease).collect::<Option<_>>()?,
@@ -48,18 +48,18 @@ impl State for Members {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delivery::Beat;
+    use crate::delivery::Heartbeat;
     use crate::events::Event;
     use crate::events::feed::kept::Kept;
 
     const SHARED: &str = Members::EVENT_TYPE;
 
     fn beaten(members: &Members, member: &str, partitions: u32) -> Members {
-        let beat = Beat {
+        let beat = Heartbeat {
             member: member.to_owned(),
-            ..Beat::default()
+            ..Heartbeat::default()
         };
-        members.after(&beat, Some(partitions))
+        members.after_heartbeat(&beat, Some(partitions))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How events are consumed, and how a consumer tells what happens meanwhile.
 
-use super::Parked;
+use super::ParkedStream;
 use crate::delivery::{self, Callback};
 use crate::error::Error;
 use crate::events::feed::limits::{HANDLED_AT_ONCE, STREAMS_AT_ONCE, TRIES_MAX};
@@ -14,7 +14,7 @@ pub(super) struct Options {
     pub(super) delivery: delivery::Options,
     pub(super) filter: Filter,
     pub(super) events_max: usize,
-    pub(super) on_notice: Callback<dyn Fn(&Notice) + Send + Sync>,
+    pub(super) on_notice: Callback<dyn Fn(&WorkerNotice) + Send + Sync>,
 }
 
 impl Default for Options {
@@ -29,7 +29,7 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(super) fn tell(&self, notice: &Notice) {
+    pub(super) fn tell(&self, notice: &WorkerNotice) {
         if let Some(on_notice) = &self.on_notice.0 {
             on_notice(notice);
         }
@@ -39,7 +39,7 @@ impl Options {
 /// What happens while a consumer runs: see [`ConsumerGroup::on_notice`](super::ConsumerGroup::on_notice).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Notice {
+pub enum WorkerNotice {
     /// The worker has taken a partition, and begins with it.
     Taken(Partition),
     /// The worker has given a partition back, with its progress stored: it stops, or others have less than their share.
@@ -48,7 +48,7 @@ pub enum Notice {
     /// Or somebody has moved its checkpoint, and the worker begins anew itself.
     Lost(Partition),
     /// A stream was parked. The others go on.
-    Parked(Partition, Parked),
+    Parked(Partition, ParkedStream),
     /// The store could not answer. The same is tried again after a pause.
     Failed {
         /// What could not be gone on with; nothing if it was the work of a worker on its leases.

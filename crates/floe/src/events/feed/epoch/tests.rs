@@ -1,4 +1,4 @@
-//! What an epoch takes, drops and leaves for the next one; and over all of them each event once.
+//! What an epoch accepts, drops and leaves for the next one; and that all epochs together contain each event once.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn stream(id: u64) -> StreamName {
     StreamName::new("Cart", &id).unwrap()
 }
 
-/// Events `from..to` of a stream. The type of an event tells its index.
+/// Events `from..to` of a stream. The type of an event contains its index.
 fn span(id: u64, from: u64, to: u64) -> Span {
     Span::new(
         stream(id),
@@ -38,19 +38,19 @@ fn ingested(add: Vec<Span>, app: Vec<Span>) -> EpochEvent {
     EpochEvent::Ingested(Ingested { add, app })
 }
 
-fn decide(state: &EpochState, spans: Vec<Span>) -> Decided {
+fn decide(state: &EpochState, spans: Vec<Span>) -> EpochDecision {
     ingest(state, nothing_earlier, spans, &EpochLimits::default()).unwrap()
 }
 
 #[test]
-fn an_epoch_is_named_by_partition_and_number() {
+fn epoch_name_has_partition_and_number() {
     let name = epoch_stream(Partition::new(3), 12).unwrap();
     assert_eq!(name.as_str(), "$AppendsEpoch-3_12");
     assert!(name.is_system());
 }
 
 #[test]
-fn events_are_written_as_others_read_them() {
+fn event_json_is_compatible() {
     let event = ingested(vec![span(1, 0, 2)], vec![span(2, 7, 8)]);
     let encoded = event.encode().unwrap();
     assert_eq!(encoded.event_type, "Ingested");
@@ -69,7 +69,7 @@ fn events_are_written_as_others_read_them() {
 }
 
 #[test]
-fn lists_may_be_missing() {
+fn missing_lists_are_empty() {
     for data in ["{}", r#"{"add":null,"app":[]}"#] {
         let event = EventData::new("Ingested", data.as_bytes());
         assert_eq!(
@@ -80,7 +80,7 @@ fn lists_may_be_missing() {
 }
 
 #[test]
-fn what_is_no_event_of_an_epoch_is_refused() {
+fn invalid_epoch_events_are_rejected() {
     for (event_type, data) in [
         ("Ingested", ""),
         ("Ingested", r#"{"add":7}"#),
@@ -95,19 +95,19 @@ fn what_is_no_event_of_an_epoch_is_refused() {
     let error = closed.apply(&EpochEvent::Closed, Timestamp::default());
     assert_eq!(
         error.unwrap_err().to_string(),
-        "an epoch has events after its end: version=1"
+        "an epoch has events after it was closed: version=1"
     );
 }
 
 #[test]
-fn a_state_is_folded_from_events() {
+fn state_is_folded_from_events() {
     let first = ingested(vec![span(1, 0, 2), span(2, 5, 6)], vec![]);
     let second = ingested(vec![], vec![span(1, 2, 5)]);
     let weight = first.bytes() + second.bytes();
     let state = state_of(&[first, second]);
-    assert_eq!(state.mark(&stream(1)), Some(5));
-    assert_eq!(state.mark(&stream(2)), Some(6));
-    assert_eq!(state.mark(&stream(3)), None);
+    assert_eq!(state.next_index(&stream(1)), Some(5));
+    assert_eq!(state.next_index(&stream(2)), Some(6));
+    assert_eq!(state.next_index(&stream(3)), None);
     assert_eq!(
         (state.version(), state.streams(), state.bytes()),
         (2, 2, weight as u64)
@@ -117,31 +117,31 @@ fn a_state_is_folded_from_events() {
 }
 
 #[test]
-fn new_streams_are_added_and_known_ones_go_on() {
+fn new_and_known_streams_are_listed_separately() {
     let state = state_of(&[ingested(vec![span(1, 0, 2)], vec![])]);
-    let decided = decide(&state, vec![span(2, 0, 1), span(1, 2, 3), span(2, 1, 2)]);
+    let decision = decide(&state, vec![span(2, 0, 1), span(1, 2, 3), span(2, 1, 2)]);
     let expected = ingested(vec![span(2, 0, 2)], vec![span(1, 2, 3)]);
-    assert_eq!(decided.events(), [expected]);
-    assert_eq!(decided.residual, []);
+    assert_eq!(decision.events(), [expected]);
+    assert_eq!(decision.residual, []);
 }
 
 #[test]
-fn overlap_is_trimmed_and_what_is_known_is_dropped() {
+fn overlaps_are_trimmed_and_duplicates_dropped() {
     let state = state_of(&[ingested(vec![span(1, 0, 3)], vec![])]);
-    let decided = decide(&state, vec![span(1, 1, 5), span(1, 0, 2), span(1, 4, 6)]);
-    assert_eq!(decided.events(), [ingested(vec![], vec![span(1, 3, 6)])]);
+    let decision = decide(&state, vec![span(1, 1, 5), span(1, 0, 2), span(1, 4, 6)]);
+    assert_eq!(decision.events(), [ingested(vec![], vec![span(1, 3, 6)])]);
     let nothing = decide(&state, vec![span(1, 0, 3), span(1, 1, 2), span(9, 4, 4)]);
-    assert_eq!(nothing, Decided::default());
+    assert_eq!(nothing, EpochDecision::default());
 }
 
 #[test]
-fn what_earlier_epochs_have_is_not_taken_again() {
+fn events_of_earlier_epochs_are_dropped() {
     let limits = EpochLimits::default();
     let earlier = |of: &StreamName| (*of == stream(1)).then_some(4);
     let state = EpochState::default();
-    let decided = ingest(&state, earlier, vec![span(1, 2, 6), span(2, 8, 9)], &limits).unwrap();
+    let decision = ingest(&state, earlier, vec![span(1, 2, 6), span(2, 8, 9)], &limits).unwrap();
     assert_eq!(
-        decided.events(),
+        decision.events(),
         [ingested(vec![span(1, 4, 6), span(2, 8, 9)], vec![])]
     );
     let gap = ingest(&state, earlier, vec![span(1, 5, 6)], &limits).unwrap_err();
@@ -149,7 +149,7 @@ fn what_earlier_epochs_have_is_not_taken_again() {
 }
 
 #[test]
-fn a_gap_is_told_with_the_stream_and_both_indexes() {
+fn gap_is_reported_with_stream_and_indexes() {
     let state = state_of(&[ingested(vec![span(1, 0, 3)], vec![])]);
     for spans in [
         vec![span(1, 5, 6)],
@@ -170,25 +170,25 @@ fn a_gap_is_told_with_the_stream_and_both_indexes() {
 }
 
 #[test]
-fn a_closed_epoch_takes_nothing_and_passes_on_what_is_new() {
+fn closed_epoch_passes_new_spans_on() {
     let state = state_of(&[ingested(vec![span(1, 0, 3)], vec![]), EpochEvent::Closed]);
-    let decided = decide(&state, vec![span(1, 0, 5), span(1, 2, 3), span(1, 8, 9)]);
-    assert_eq!(decided.events(), []);
-    assert_eq!(decided.residual, [span(1, 3, 5), span(1, 8, 9)]);
+    let decision = decide(&state, vec![span(1, 0, 5), span(1, 2, 3), span(1, 8, 9)]);
+    assert_eq!(decision.events(), []);
+    assert_eq!(decision.residual, [span(1, 3, 5), span(1, 8, 9)]);
 }
 
 #[test]
-fn an_epoch_closes_at_each_of_its_limits() {
+fn epoch_closes_at_each_limit() {
     let state = state_of(&[ingested(vec![span(1, 0, 3)], vec![])]);
     let event = ingested(vec![span(2, 0, 1)], vec![]);
     let bytes = state.bytes() + event.bytes() as u64;
     let check = |change: fn(&mut EpochLimits, u64), value: u64, closes: bool| {
         let mut limits = EpochLimits::default();
         change(&mut limits, value);
-        let decided = ingest(&state, nothing_earlier, vec![span(2, 0, 1)], &limits).unwrap();
+        let decision = ingest(&state, nothing_earlier, vec![span(2, 0, 1)], &limits).unwrap();
         let closed = closes.then_some(EpochEvent::Closed);
         let expected: Vec<_> = [event.clone()].into_iter().chain(closed).collect();
-        assert_eq!(decided.events(), expected, "{limits:?}");
+        assert_eq!(decision.events(), expected, "{limits:?}");
     };
     check(|limits, bytes| limits.bytes_max = bytes, bytes, false);
     check(|limits, bytes| limits.bytes_max = bytes, bytes - 1, true);
@@ -199,46 +199,46 @@ fn an_epoch_closes_at_each_of_its_limits() {
 }
 
 #[test]
-fn an_event_that_would_not_fit_into_an_item_is_split() {
+fn large_event_is_split() {
     let mut limits = EpochLimits {
         event_bytes_max: 100,
         ..EpochLimits::default()
     };
     let mut state = EpochState::default();
     let mut spans = vec![span(1, 0, 40), span(2, 0, 3)];
-    let mut taken: BTreeMap<String, Vec<Text>> = BTreeMap::new();
+    let mut ingested_types: BTreeMap<String, Vec<Text>> = BTreeMap::new();
     while !spans.is_empty() {
-        let decided = ingest(&state, nothing_earlier, spans, &limits).unwrap();
-        let event = decided.ingested.clone().unwrap();
+        let decision = ingest(&state, nothing_earlier, spans, &limits).unwrap();
+        let event = decision.ingested.clone().unwrap();
         assert!(event.bytes() <= 100);
         state
             .apply(&EpochEvent::Ingested(event.clone()), Timestamp::default())
             .unwrap();
         for span in event.into_spans() {
-            let types = taken.entry(span.stream.to_string()).or_default();
+            let types = ingested_types.entry(span.stream.to_string()).or_default();
             assert_eq!(span.start, types.len() as u64);
             types.extend(span.types);
         }
-        spans = decided.residual;
+        spans = decision.residual;
     }
-    assert_eq!(taken["Cart-1"].len(), 40);
-    assert_eq!(taken["Cart-2"].len(), 3);
+    assert_eq!(ingested_types["Cart-1"].len(), 40);
+    assert_eq!(ingested_types["Cart-2"].len(), 3);
 
     limits.event_bytes_max = 1;
-    let decided = ingest(
+    let decision = ingest(
         &EpochState::default(),
         nothing_earlier,
         vec![span(1, 0, 2)],
         &limits,
     );
-    assert_eq!(decided.unwrap().residual, [span(1, 1, 2)]);
+    assert_eq!(decision.unwrap().residual, [span(1, 1, 2)]);
 }
 
 #[test]
-fn no_epoch_takes_more_streams_than_the_cap() {
+fn epoch_accepts_no_more_streams_than_the_cap() {
     let known = (0..EPOCH_STREAMS_CAP as u64).map(|id| (stream(id), 1));
     let state = EpochState {
-        marks: known.collect(),
+        next_indexes: known.collect(),
         ..EpochState::default()
     };
     let new = EPOCH_STREAMS_CAP as u64;
@@ -247,23 +247,23 @@ fn no_epoch_takes_more_streams_than_the_cap() {
         ..EpochLimits::default()
     };
     let spans = vec![span(0, 1, 2), span(new, 0, 1)];
-    let decided = ingest(&state, nothing_earlier, spans, &limits).unwrap();
-    assert!(decided.closes);
-    assert_eq!(decided.residual, [span(new, 0, 1)]);
-    let decided = ingest(&state, nothing_earlier, vec![span(new, 0, 1)], &limits).unwrap();
-    assert_eq!(decided.events(), [EpochEvent::Closed]);
-    assert_eq!(decided.residual, [span(new, 0, 1)]);
+    let decision = ingest(&state, nothing_earlier, spans, &limits).unwrap();
+    assert!(decision.closes);
+    assert_eq!(decision.residual, [span(new, 0, 1)]);
+    let decision = ingest(&state, nothing_earlier, vec![span(new, 0, 1)], &limits).unwrap();
+    assert_eq!(decision.events(), [EpochEvent::Closed]);
+    assert_eq!(decision.residual, [span(new, 0, 1)]);
 }
 
 #[test]
-fn limits_are_within_what_there_can_be() {
+fn excessive_limits_are_rejected() {
     EpochLimits::default().check().unwrap();
     let message = |change: fn(&mut EpochLimits)| {
         let mut limits = EpochLimits::default();
         change(&mut limits);
         limits.check().unwrap_err().to_string()
     };
-    let large = "an epoch cannot be that large";
+    let large = "an epoch limit is too large";
     assert_eq!(
         message(|limits| limits.streams_max = 1_000_001),
         format!("{large}: streams_max=1000001 max=1000000")
@@ -278,7 +278,7 @@ fn limits_are_within_what_there_can_be() {
     );
 }
 
-/// Epochs in memory, and what was ever written to them.
+/// Epochs in memory, and everything written to them.
 struct Epochs {
     states: Vec<EpochState>,
     events: Vec<Vec<EpochEvent>>,
@@ -300,14 +300,15 @@ impl Epochs {
         }
     }
 
-    /// Brings spans to this epoch, and what it does not take to those after it.
-    fn bring(&mut self, mut epoch: usize, mut spans: Vec<Span>) {
+    /// Offers spans to this epoch, and what it does not accept to the following ones.
+    fn offer(&mut self, mut epoch: usize, mut spans: Vec<Span>) {
         loop {
             let (before, rest) = self.states.split_at_mut(epoch);
-            let earlier = |of: &StreamName| before.iter().rev().find_map(|state| state.mark(of));
+            let earlier =
+                |of: &StreamName| before.iter().rev().find_map(|state| state.next_index(of));
             let state = &mut rest[0];
-            let decided = ingest(state, earlier, spans, &self.limits).unwrap();
-            for event in decided.events() {
+            let decision = ingest(state, earlier, spans, &self.limits).unwrap();
+            for event in decision.events() {
                 state.apply(&event, Timestamp::default()).unwrap();
                 self.events[epoch].push(event);
             }
@@ -318,7 +319,7 @@ impl Epochs {
                 self.states.push(EpochState::default());
                 self.events.push(Vec::new());
             }
-            spans = decided.residual;
+            spans = decision.residual;
             if spans.is_empty() {
                 break;
             }
@@ -326,8 +327,8 @@ impl Epochs {
     }
 }
 
-/// Checks that each stream stands in the epochs from its beginning to its end, each event once, and that `add` and
-/// `app` tell new streams from known ones.
+/// Checks that the epochs contain each event of every stream once and in order, and that `add` and `app` separate new
+/// streams from known ones.
 fn check_complete(epochs: &[Vec<EpochEvent>], ends: &[u64]) {
     let mut next: BTreeMap<StreamName, u64> = BTreeMap::new();
     for events in epochs {
@@ -361,7 +362,7 @@ fn check_complete(epochs: &[Vec<EpochEvent>], ends: &[u64]) {
 }
 
 #[test]
-fn whatever_is_brought_stands_in_the_epochs_once_and_in_order() {
+fn epochs_contain_each_event_once_and_in_order() {
     for seed in 0..400 {
         let random = SeededRandom::new(seed);
         let mut epochs = Epochs::new(&random);
@@ -376,19 +377,19 @@ fn whatever_is_brought_stands_in_the_epochs_once_and_in_order() {
         }
         let mut done = 0;
         while done < appends.len() {
-            // Some of what was brought before is brought again, together with what comes next.
+            // Some earlier spans are offered again, together with new ones.
             let from = done - random.below(done as u64 + 1).min(random.below(20)) as usize;
             let to = (done + random.below(12) as usize).min(appends.len());
             let mut spans = appends[from..to].to_vec();
             for _ in 0..random.below(4) {
-                let place = random.below(spans.len() as u64) as usize;
-                if let Some(again) = spans.get(place).cloned() {
+                let position = random.below(spans.len() as u64) as usize;
+                if let Some(again) = spans.get(position).cloned() {
                     spans.insert(random.below(spans.len() as u64 + 1) as usize, again);
                 }
             }
             let epoch = epochs.states.len() as u64 - 1;
             let behind = random.below(epoch + 1).min(random.below(4));
-            epochs.bring((epoch - behind) as usize, spans);
+            epochs.offer((epoch - behind) as usize, spans);
             done = to;
         }
         check_complete(&epochs.events, &ends);

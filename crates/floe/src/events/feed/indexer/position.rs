@@ -1,14 +1,14 @@
-//! How far an indexer has come in each shard of a change stream, as it is stored.
+//! The stored position of an indexer in each shard of a change stream.
 //!
-//! One small item, `$IndexerPosition-<name>`, is replaced by each step, after what was read is in the epochs. Who dies
-//! between the two reads some records again, and the epochs know them.
+//! One small item, `$IndexerPosition-<name>`, is replaced by each step after its records are in the epochs. After a
+//! crash between the two, some records are read again, and the epochs drop the duplicates.
 
 use serde_json::{Value, json};
 
-use crate::delivery::Positions;
+use crate::delivery::ShardPositions;
 use crate::events::feed::kept::State;
 
-impl State for Positions {
+impl State for ShardPositions {
     const CATEGORY: &'static str = "$IndexerPosition";
     /// The name of the indexer.
     type Id = str;
@@ -27,37 +27,40 @@ impl State for Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delivery::Place;
+    use crate::delivery::ShardPosition;
     use crate::error::ErrorKind;
     use crate::events::Event;
     use crate::events::feed::kept::Kept;
 
-    fn of<const N: usize>(places: [(&str, Place); N]) -> Positions {
-        Positions(
-            places
-                .map(|(shard, place)| (shard.to_owned(), place))
+    fn of<const N: usize>(positions: [(&str, ShardPosition); N]) -> ShardPositions {
+        ShardPositions(
+            positions
+                .map(|(shard, position)| (shard.to_owned(), position))
                 .into(),
         )
     }
 
     #[test]
-    fn positions_are_read_as_they_were_written() {
-        let begun = Place::Begun(Some("7".to_owned()));
+    fn positions_round_trip() {
+        let begun = ShardPosition::Begun(Some("7".to_owned()));
         let positions = Kept(of([
-            ("a", Place::After("007".to_owned())),
-            ("b", Place::End),
+            ("a", ShardPosition::After("007".to_owned())),
+            ("b", ShardPosition::End),
             ("c", begun),
-            ("d", Place::Begun(None)),
+            ("d", ShardPosition::Begun(None)),
         ]));
         let data = positions.encode().unwrap();
         let text = r#"{"shards":{"a":{"after":"007"},"b":{"end":true},"c":{"begun":"7"},"d":{"begun":null}}}"#;
         assert_eq!(data, text.as_bytes());
         assert_eq!(
-            Kept::<Positions>::decode(Positions::EVENT_TYPE, &data).unwrap(),
+            Kept::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, &data).unwrap(),
             Some(positions)
         );
-        assert_eq!(Kept::<Positions>::decode("Other", &data).unwrap(), None);
-        let error = Kept::<Positions>::decode(Positions::EVENT_TYPE, b"{}").unwrap_err();
+        assert_eq!(
+            Kept::<ShardPositions>::decode("Other", &data).unwrap(),
+            None
+        );
+        let error = Kept::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, b"{}").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     }
 }

@@ -1,38 +1,38 @@
-//! What an indexer tells while it runs, for those who watch it: a log, a gauge, a command line.
+//! Progress of an indexer, for logs, metrics and the command line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Indexed;
+use super::IndexerSummary;
 use crate::error::Error;
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::partition::Partition;
 
-/// What an indexer tells while it runs: see [`Indexer::watched_by`](super::Indexer::watched_by).
+/// The progress of an indexer: see [`Indexer::on_progress`](super::Indexer::on_progress).
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Progress<'a> {
-    /// A step is done.
-    Stepped(&'a Stepped),
-    /// A step has failed. It is tried again after the pause; nothing is lost by it.
+pub enum IndexerProgress<'a> {
+    /// A step has completed.
+    StepCompleted(&'a IndexerStep),
+    /// A step failed. It is retried after the pause, without loss.
     Failed {
-        /// Why.
+        /// The error.
         error: &'a Error,
-        /// How long it waits.
+        /// The pause before the next attempt.
         pause: Duration,
     },
 }
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stepped {
-    /// What it has read, and what of it was new.
-    pub indexed: Indexed,
-    /// Where the partitions end that it has brought something to.
+pub struct IndexerStep {
+    /// The records read, and the new events.
+    pub indexed: IndexerSummary,
+    /// The ends of the partitions that were written.
     pub checkpoints: BTreeMap<Partition, Checkpoint>,
-    /// How old the last change is that it has read, about to the second: so far the feed is behind. Zero if there was
-    /// nothing to read.
+    /// The age of the last record, to about a second, which is how far the feed is behind. Zero if there were no
+    /// records.
     pub lag: Duration,
     /// Whether there was nothing to do.
     pub is_idle: bool,

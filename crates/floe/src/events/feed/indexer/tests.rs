@@ -1,4 +1,4 @@
-//! An indexer on a real table: what it stores, where it goes on, and what it refuses.
+//! An indexer on a real table: stored positions, restarts and errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use crate::db::{Db, Timer};
 use crate::events::feed::{Checkpoint, Partition, Reader};
 use crate::events::{EventData, EventStoreOptions, Expected, StreamName};
 
-/// Comes back at once, and counts.
+/// A timer that returns at once and counts its calls.
 #[derive(Default)]
 struct Pauses(AtomicU32);
 
@@ -53,21 +53,21 @@ async fn append(store: &EventStore, stream: u64, count: usize) {
     appended.await.unwrap();
 }
 
-/// What the feed tells of each stream. Fails where it tells anything twice, or not in order.
-async fn told(store: &EventStore, partitions: Partitions) -> BTreeMap<StreamName, u64> {
-    let mut told = BTreeMap::new();
+/// Reads the next index of each stream from the feed. Panics on repetitions and gaps.
+async fn fed(store: &EventStore, partitions: Partitions) -> BTreeMap<StreamName, u64> {
+    let mut fed = BTreeMap::new();
     for partition in partitions.all() {
         let mut reader = Reader::new(store.feed_log(), partition, Checkpoint::START);
         while let Some(batch) = reader.next().await.unwrap() {
             for span in batch.spans {
                 assert_eq!(partitions.of(&span.stream), partition);
-                let next: &mut u64 = told.entry(span.stream.clone()).or_default();
+                let next: &mut u64 = fed.entry(span.stream.clone()).or_default();
                 assert_eq!(span.start, *next, "{}", span.stream);
                 *next = span.end();
             }
         }
     }
-    told
+    fed
 }
 
 async fn written(store: &EventStore) -> BTreeMap<StreamName, u64> {
@@ -80,25 +80,25 @@ async fn written(store: &EventStore) -> BTreeMap<StreamName, u64> {
 }
 
 #[tokio::test]
-async fn what_was_appended_is_in_the_feed() {
+async fn feed_contains_all_appended_events() {
     let store = store().await;
     let mut indexer = store.indexer(IndexerOptions::new().batch_max(3)).unwrap();
     assert_eq!(
         indexer.run_until_caught_up().await.unwrap(),
-        Indexed::default()
+        IndexerSummary::default()
     );
     for round in 1..20 {
         append(&store, round % 3, 2).await;
         let indexed = indexer.run_until_caught_up().await.unwrap();
         assert_eq!(indexed.events, 2);
     }
-    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+    assert_eq!(fed(&store, Partitions::ONE).await, written(&store).await);
     let mut another = store.indexer(IndexerOptions::new()).unwrap();
     assert_eq!(
         another.run_until_caught_up().await.unwrap(),
-        Indexed::default()
+        IndexerSummary::default()
     );
-    // Under another name all is read again, and nothing is new.
+    // Another name reads everything again, and nothing is new.
     let other = IndexerOptions::new().name("other");
     let indexed = store.indexer(other).unwrap().run_until_caught_up().await;
     let indexed = indexed.unwrap();
@@ -107,7 +107,7 @@ async fn what_was_appended_is_in_the_feed() {
 }
 
 #[tokio::test]
-async fn the_number_of_partitions_stays() {
+async fn number_of_partitions_is_fixed() {
     let store = store().await;
     assert_eq!(store.feed_partitions().await.unwrap(), None);
     let mut indexer = store
@@ -120,12 +120,12 @@ async fn the_number_of_partitions_stays() {
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     assert_eq!(
         error.to_string(),
-        "the feed was begun with another number of partitions: expected=1 actual=3"
+        "the feed has another number of partitions: expected=1 actual=3"
     );
 }
 
 #[tokio::test]
-async fn a_batch_has_1_to_10000_records() {
+async fn batch_max_is_1_to_10000() {
     let store = store().await;
     for batch_max in [0, 10_001] {
         let options = IndexerOptions::new().batch_max(batch_max);
@@ -134,9 +134,9 @@ async fn a_batch_has_1_to_10000_records() {
     }
 }
 
-/// Shards split and requests fail all the time, several indexers compete, and each is killed again and again.
+/// Shards split and requests fail at random, several indexers compete, and each is killed repeatedly.
 #[tokio::test]
-async fn nothing_is_lost_whatever_happens() {
+async fn concurrent_killed_indexers_lose_nothing() {
     for seed in 0..6 {
         let random = Arc::new(SeededRandom::new(seed));
         let streams = [Operation::DescribeStream, Operation::GetRecords];
@@ -174,14 +174,14 @@ async fn nothing_is_lost_whatever_happens() {
         let mut indexer = store.indexer(options).unwrap();
         indexer.run_until_caught_up().await.unwrap();
         let written = written(&store).await;
-        assert_eq!(told(&store, three()).await, written, "seed {seed}");
+        assert_eq!(fed(&store, three()).await, written, "seed {seed}");
         let partitions: BTreeSet<_> = written.keys().map(|name| three().of(name)).collect();
         assert_eq!(partitions.len(), 3);
     }
 }
 
 #[tokio::test]
-async fn records_are_held_as_far_as_they_are_not_read() {
+async fn unread_records_are_held() {
     let engine = Arc::new(RecordingEngine::new(Arc::new(
         LocalEngine::memory().unwrap(),
     )));
@@ -197,7 +197,7 @@ async fn records_are_held_as_far_as_they_are_not_read() {
     held();
     let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
     indexer.run_until_caught_up().await.unwrap();
-    assert_eq!(held(), 2, "before anything is read, and after");
+    assert_eq!(held(), 2, "before and after reading");
     indexer.run_until_caught_up().await.unwrap();
     assert_eq!(held(), 0);
     append(&store, 1, 1).await;
@@ -207,9 +207,9 @@ async fn records_are_held_as_far_as_they_are_not_read() {
     assert_eq!(held(), 1);
 }
 
-/// What a step costs: the epoch and the position are one write each.
+/// A step writes the epoch and the position once each.
 #[tokio::test]
-async fn a_step_writes_twice_and_an_idle_one_not_at_all() {
+async fn step_writes_twice_and_idle_step_not_at_all() {
     let engine = Arc::new(RecordingEngine::new(Arc::new(
         LocalEngine::memory().unwrap(),
     )));
@@ -245,32 +245,32 @@ async fn a_step_writes_twice_and_an_idle_one_not_at_all() {
 }
 
 #[tokio::test]
-async fn an_indexer_waits_for_what_comes_until_it_is_stopped() {
+async fn indexer_follows_the_stream_until_it_is_stopped() {
     let store = store().await;
     let mut indexer = store.indexer(IndexerOptions::new()).unwrap();
     let stop = async {
         for stream in 0..5 {
             append(&store, stream, 2).await;
-            while told(&store, Partitions::ONE).await.len() as u64 != stream + 1 {
+            while fed(&store, Partitions::ONE).await.len() as u64 != stream + 1 {
                 tokio::task::yield_now().await;
             }
         }
     };
-    // The last step may have been stopped after it had written.
+    // The last step may have been stopped after its write.
     let indexed = indexer.run(stop).await.unwrap();
     assert!((8..=10).contains(&indexed.events), "{indexed:?}");
-    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+    assert_eq!(fed(&store, Partitions::ONE).await, written(&store).await);
 }
 
-/// The change records of a table, as somebody else would have read them.
+/// The change records of a table, as read by another service.
 async fn records(store: &EventStore) -> Vec<floe_store::op::ChangeRecord> {
     let mut shards = Shards::new(store.db().clone(), "shop", false);
-    shards.find(&Positions::default()).await.unwrap();
+    shards.find(&ShardPositions::default()).await.unwrap();
     shards.read(1_000).await.unwrap().records
 }
 
 #[tokio::test]
-async fn an_intake_writes_once_for_what_is_new_and_not_for_what_is_known() {
+async fn change_ingester_writes_once_and_skips_duplicates() {
     let engine = Arc::new(RecordingEngine::new(Arc::new(
         LocalEngine::memory().unwrap(),
     )));
@@ -278,24 +278,24 @@ async fn an_intake_writes_once_for_what_is_new_and_not_for_what_is_known() {
     append(&store, 1, 2).await;
     append(&store, 2, 1).await;
     let records = records(&store).await;
-    let mut intake = store.intake(&IndexerOptions::new()).unwrap();
-    let brought = intake.bring(&records[..1]).await.unwrap();
-    assert_eq!(brought.events, 2);
+    let mut change_ingester = store.change_ingester(&IndexerOptions::new()).unwrap();
+    let ingested = change_ingester.ingest(&records[..1]).await.unwrap();
+    assert_eq!(ingested.events, 2);
     engine.take();
-    let brought = intake.bring(&records).await.unwrap();
+    let ingested = change_ingester.ingest(&records).await.unwrap();
     let tail = Checkpoint::of(0, 2).unwrap();
-    assert_eq!(brought.events, 1);
-    assert_eq!(brought.checkpoints, [(Partition::FIRST, tail)].into());
+    assert_eq!(ingested.events, 1);
+    assert_eq!(ingested.checkpoints, [(Partition::FIRST, tail)].into());
     let requests = engine.take();
     assert_eq!(requests.len(), 1, "{requests:#?}");
     assert!(requests[0].contains("$AppendsEpoch-0_0"), "{requests:#?}");
-    assert_eq!(intake.bring(&records).await.unwrap().events, 0);
+    assert_eq!(change_ingester.ingest(&records).await.unwrap().events, 0);
     assert_eq!(engine.take(), [""; 0]);
-    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+    assert_eq!(fed(&store, Partitions::ONE).await, written(&store).await);
 }
 
 #[tokio::test]
-async fn who_watches_is_told_each_step_and_each_failure_that_passes() {
+async fn listener_receives_steps_and_transient_failures() {
     let local = Arc::new(LocalEngine::memory().unwrap());
     let engine = Arc::new(FaultEngine::new(local, Faults::seeded(1)));
     let store = ensured(store_on(engine.clone())).await;
@@ -305,18 +305,14 @@ async fn who_watches_is_told_each_step_and_each_failure_that_passes() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let notes = seen.clone();
     let indexer = store.indexer(IndexerOptions::new()).unwrap();
-    let mut indexer = indexer.watched_by(move |progress| {
+    let mut indexer = indexer.on_progress(move |progress| {
         notes.lock().unwrap().push(match progress {
-            Progress::Failed { pause, .. } => format!("failed, paused={}", !pause.is_zero()),
-            Progress::Stepped(stepped) => format!(
+            IndexerProgress::Failed { pause, .. } => format!("failed, paused={}", !pause.is_zero()),
+            IndexerProgress::StepCompleted(step) => format!(
                 "events={} at={:?} idle={}",
-                stepped.indexed.events,
-                stepped
-                    .checkpoints
-                    .values()
-                    .next()
-                    .map(Checkpoint::to_string),
-                stepped.is_idle
+                step.indexed.events,
+                step.checkpoints.values().next().map(Checkpoint::to_string),
+                step.is_idle
             ),
         });
     });
@@ -335,9 +331,9 @@ async fn who_watches_is_told_each_step_and_each_failure_that_passes() {
     assert_eq!(seen[..3], expected);
 }
 
-/// On the embedded engine itself: each time that the stream is switched on there is another one.
+/// On the embedded engine: enabling the stream again creates another stream.
 #[tokio::test]
-async fn a_stream_that_is_switched_off_and_on_is_read_to_its_end_before_the_next() {
+async fn disabled_stream_is_read_to_its_end_before_the_next() {
     use floe_store::op::UpdateTable;
     use floe_store::table::StreamView;
 
@@ -358,7 +354,7 @@ async fn a_stream_that_is_switched_off_and_on_is_read_to_its_end_before_the_next
     }
     append(&store, 0, 1).await;
     index(&store).await;
-    assert_eq!(told(&store, Partitions::ONE).await, written(&store).await);
+    assert_eq!(fed(&store, Partitions::ONE).await, written(&store).await);
 }
 
 async fn index(store: &EventStore) {

@@ -1,4 +1,4 @@
-//! Ingesters that compete, fail and die: nothing lost, nothing twice, and the order of each stream kept.
+//! Ingesters that compete, fail and die: nothing is lost or duplicated, and the order of each stream is kept.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::events::keys::StreamName;
 
 const PARTITION: Partition = Partition::new(4);
 
-/// Events `from..to` of a stream. The type of an event tells its index.
+/// Events `from..to` of a stream. The type of an event contains its index.
 fn span(id: u64, from: u64, to: u64) -> Span {
     let stream = StreamName::new("Cart", &id).unwrap();
     Span::new(stream, from, (from..to).map(|index| format!("t{index}")))
@@ -23,7 +23,7 @@ fn ingester(log: &MemoryLog, limits: EpochLimits) -> Ingester<MemoryLog> {
     Ingester::new(log.clone(), PARTITION, limits).unwrap()
 }
 
-/// Epochs that close after so many events.
+/// Epochs that close after `version_max` events.
 fn closing_at(version_max: u64) -> EpochLimits {
     EpochLimits {
         version_max,
@@ -31,10 +31,10 @@ fn closing_at(version_max: u64) -> EpochLimits {
     }
 }
 
-/// What stands in the epochs: the version of each stream, after a check that each event is there once and in order.
+/// Returns the version of each stream in the epochs, after checking that each event is there once and in order.
 fn versions(log: &MemoryLog) -> BTreeMap<String, u64> {
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
-    for events in log.kept().epochs.values() {
+    for events in log.state().epochs.values() {
         for (event, _) in events {
             let EpochEvent::Ingested(ingested) = event else {
                 continue;
@@ -53,13 +53,13 @@ fn versions(log: &MemoryLog) -> BTreeMap<String, u64> {
 }
 
 #[tokio::test]
-async fn a_batch_is_one_append_once_the_epoch_is_known() {
+async fn batch_is_one_append_after_the_epoch_is_loaded() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, EpochLimits::default());
     let now = log.clock.now();
-    let taken = ingester.ingest(vec![span(1, 0, 2)], now).await.unwrap();
+    let outcome = ingester.ingest(vec![span(1, 0, 2)], now).await.unwrap();
     assert_eq!(
-        (taken.events, taken.checkpoint.to_string().as_str()),
+        (outcome.events, outcome.checkpoint.to_string().as_str()),
         (2, "0@1")
     );
     let requests = log.take_requests();
@@ -74,19 +74,19 @@ async fn a_batch_is_one_append_once_the_epoch_is_known() {
         ]
     );
     let spans = vec![span(1, 1, 4), span(2, 0, 1)];
-    let taken = ingester.ingest(spans, now).await.unwrap();
+    let outcome = ingester.ingest(spans, now).await.unwrap();
     assert_eq!(
-        (taken.events, taken.checkpoint.to_string().as_str()),
+        (outcome.events, outcome.checkpoint.to_string().as_str()),
         (3, "0@2")
     );
     assert_eq!(log.take_requests(), ["append_epoch"]);
     let known = ingester.ingest(vec![span(1, 1, 4)], now).await.unwrap();
-    assert_eq!((known.events, known.checkpoint), (0, taken.checkpoint));
+    assert_eq!((known.events, known.checkpoint), (0, outcome.checkpoint));
     assert_eq!(log.take_requests(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_full_epoch_is_closed_and_the_next_is_announced() {
+async fn full_epoch_is_closed_and_the_next_is_recorded() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, closing_at(2));
     for index in 0..4 {
@@ -94,20 +94,20 @@ async fn a_full_epoch_is_closed_and_the_next_is_announced() {
         ingester.ingest(spans, log.clock.now()).await.unwrap();
     }
     assert_eq!(versions(&log)["Cart-1"], 4);
-    let kept = log.kept();
+    let state = log.state();
     for epoch in [0, 1] {
-        assert_eq!(kept.epoch(PARTITION, epoch).len(), 3);
+        assert_eq!(state.epoch(PARTITION, epoch).len(), 3);
     }
-    assert_eq!(kept.epoch(PARTITION, 2), []);
+    assert_eq!(state.epoch(PARTITION, 2), []);
     let started = [0, 1, 2].map(|epoch| IndexEvent::Started {
         partition: PARTITION,
         epoch,
     });
-    assert_eq!(kept.index, started);
+    assert_eq!(state.index, started);
 }
 
 #[tokio::test]
-async fn who_is_behind_finds_what_others_wrote() {
+async fn stale_ingester_finds_what_others_wrote() {
     let log = MemoryLog::new();
     let (mut one, mut other) = (ingester(&log, closing_at(2)), ingester(&log, closing_at(2)));
     let now = log.clock.now();
@@ -116,16 +116,16 @@ async fn who_is_behind_finds_what_others_wrote() {
         let spans = vec![span(1, index, index + 1), span(2, index, index + 1)];
         other.ingest(spans, now).await.unwrap();
     }
-    // One is where the first epoch was open, and is brought what comes after all that the other has written.
-    let taken = one.ingest(vec![span(1, 5, 6)], now).await.unwrap();
-    assert_eq!(taken.events, 1);
+    // The first ingester still has the open first epoch, and receives spans after those that the other one wrote.
+    let outcome = one.ingest(vec![span(1, 5, 6)], now).await.unwrap();
+    assert_eq!(outcome.events, 1);
     let again = vec![span(2, 0, 3), span(1, 0, 6)];
     assert_eq!(one.ingest(again, now).await.unwrap().events, 0);
     assert_eq!(versions(&log).into_values().collect::<Vec<_>>(), [6, 5]);
 }
 
 #[tokio::test]
-async fn a_gap_is_an_error_and_nothing_is_written() {
+async fn gap_is_an_error_and_nothing_is_written() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, EpochLimits::default());
     let now = log.clock.now();
@@ -141,41 +141,42 @@ async fn a_gap_is_an_error_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_closed_epoch_that_the_index_does_not_tell_of_is_passed() {
+async fn closed_epoch_missing_in_the_index_is_passed() {
     let log = MemoryLog::new();
     let mut first = ingester(&log, closing_at(1));
     first
         .ingest(vec![span(1, 0, 1)], log.clock.now())
         .await
         .unwrap();
-    // It died before it could say so.
+    // It died before it could update the index.
     {
-        let mut kept = log.kept();
-        kept.index.pop();
+        let mut state = log.state();
+        state.index.pop();
         let mut before = IndexState::default();
-        kept.index
+        state
+            .index
             .iter()
             .for_each(|event| before.apply(event.clone()));
-        kept.snapshot = before;
-        assert_eq!(kept.snapshot.active(PARTITION), 0);
+        state.snapshot = before;
+        assert_eq!(state.snapshot.active(PARTITION), 0);
     }
     let mut second = ingester(&log, closing_at(1));
     let spans = vec![span(1, 0, 3)];
-    let taken = second.ingest(spans, log.clock.now()).await.unwrap();
+    let outcome = second.ingest(spans, log.clock.now()).await.unwrap();
     assert_eq!(
-        (taken.events, taken.checkpoint.to_string().as_str()),
+        (outcome.events, outcome.checkpoint.to_string().as_str()),
         (2, "2@0")
     );
-    assert_eq!(log.kept().snapshot.active(PARTITION), 2);
+    assert_eq!(log.state().snapshot.active(PARTITION), 2);
 }
 
 #[tokio::test]
-async fn a_new_ingester_looks_back_as_far_as_its_changes_reach() {
+async fn new_ingester_loads_epochs_back_to_its_oldest_change() {
     let log = MemoryLog::new();
     let mut first = ingester(&log, closing_at(1));
-    let mut moments = Vec::new();
+    let mut times = Vec::new();
     for index in 0..6 {
-        moments.push(log.clock.now());
+        times.push(log.clock.now());
         let spans = vec![span(1, index, index + 1)];
         first.ingest(spans, log.clock.now()).await.unwrap();
         log.clock.advance(Duration::from_secs(60));
@@ -184,21 +185,21 @@ async fn a_new_ingester_looks_back_as_far_as_its_changes_reach() {
     for (since, loads) in [(5, 3), (3, 5), (0, 7)] {
         let mut second = ingester(&log, closing_at(1)).clock_skew_max(Duration::from_secs(1));
         let again = vec![span(1, since, 6)];
-        let moment = moments[since as usize];
-        assert_eq!(second.ingest(again, moment).await.unwrap().events, 0);
+        let time = times[since as usize];
+        assert_eq!(second.ingest(again, time).await.unwrap().events, 0);
         let requests = log.take_requests();
         let loaded = requests.iter().filter(|name| **name == "load_epoch");
         assert_eq!(loaded.count(), loads, "{since}");
     }
-    // What lies before is forgotten in time.
-    let moment = *moments.last().unwrap();
+    // Earlier epochs are dropped later.
+    let time = *times.last().unwrap();
     first = first.clock_skew_max(Duration::ZERO);
-    first.ingest(vec![span(1, 5, 6)], moment).await.unwrap();
+    first.ingest(vec![span(1, 5, 6)], time).await.unwrap();
     assert!(first.chain.len() <= 3, "{}", first.chain.len());
 }
 
 #[tokio::test]
-async fn ingesters_that_are_in_each_others_way_all_the_time_give_up() {
+async fn ingester_gives_up_after_too_many_conflicts() {
     #[derive(Debug)]
     struct Busy(MemoryLog);
 
@@ -244,23 +245,23 @@ async fn ingesters_that_are_in_each_others_way_all_the_time_give_up() {
     assert_eq!(error.kind(), ErrorKind::MaxResyncsExhausted);
     assert_eq!(
         error.to_string(),
-        "others wrote to the feed again and again: category=$AppendsEpoch partition=4 conflicts=100"
+        "gave up after conflicts in the feed: category=$AppendsEpoch partition=4 conflicts=100"
     );
 }
 
-/// The changes of a table, in order, and when they were made.
+/// The changes of a table in order, with their times.
 type Changes = Rc<RefCell<Vec<(Span, Timestamp)>>>;
 
-/// A worker that reads changes and brings them to its ingester.
+/// A worker that reads changes and passes them to its ingester.
 #[derive(Clone)]
 struct Worker {
     log: MemoryLog,
     limits: EpochLimits,
     skew: Duration,
     changes: Changes,
-    /// How many changes there will be.
+    /// Total number of changes.
     total: usize,
-    /// How many changes are dealt with, as far as it has written down.
+    /// Number of processed changes, as last saved.
     saved: Rc<Cell<usize>>,
     random: Rc<SeededRandom>,
 }
@@ -268,7 +269,7 @@ struct Worker {
 impl Worker {
     fn start(self) -> Task {
         Box::pin(async move {
-            // Who begins anew knows nothing but what was saved.
+            // A restarted worker knows only what was saved.
             let mut ingester = ingester(&self.log, self.limits).clock_skew_max(self.skew);
             let mut done = self.saved.get();
             while done < self.total {
@@ -282,7 +283,7 @@ impl Worker {
                     pause().await;
                     continue;
                 };
-                // Change records tell the second alone.
+                // Change records have a resolution of one second.
                 let since = Timestamp::from_millis(made.as_secs() * 1000);
                 let spans = batch.iter().map(|(span, _)| span.clone()).collect();
                 match ingester.ingest(spans, since).await {
@@ -298,7 +299,7 @@ impl Worker {
     }
 }
 
-/// Several workers that read the same changes, are in each other's way, fail and die.
+/// Runs several workers that read the same changes, conflict, fail and die.
 fn check_workers(seed: u64) {
     let random = Rc::new(SeededRandom::new(seed));
     let limits = EpochLimits {
@@ -309,7 +310,7 @@ fn check_workers(seed: u64) {
     };
     let skews = [Duration::ZERO, CLOCK_SKEW_MAX];
     let worker = Worker {
-        log: MemoryLog::with_trouble(seed ^ 0xfeed),
+        log: MemoryLog::with_faults(seed ^ 0xfeed),
         limits,
         skew: skews[random.below(2) as usize],
         changes: Changes::default(),
@@ -349,35 +350,35 @@ fn check_workers(seed: u64) {
         }
         is_done[chosen] = run_on(&mut tasks[chosen]);
     }
-    check_told(&worker.log, &ends);
+    check_log(&worker.log, &ends);
 }
 
-/// Everything was told, once and in order, and nothing was written where it must not be.
-fn check_told(log: &MemoryLog, ends: &[u64]) {
-    let told = versions(log);
+/// Checks that everything was written once and in order, and that only the last epoch is open.
+fn check_log(log: &MemoryLog, ends: &[u64]) {
+    let versions = versions(log);
     for (id, end) in ends.iter().enumerate() {
-        let version = told.get(&format!("Cart-{id}")).copied();
+        let version = versions.get(&format!("Cart-{id}")).copied();
         assert_eq!(version.unwrap_or_default(), *end);
     }
-    let kept = log.kept();
-    let written: Vec<_> = kept
+    let state = log.state();
+    let written: Vec<_> = state
         .epochs
         .values()
         .filter(|events| !events.is_empty())
         .collect();
-    for (place, events) in written.iter().enumerate() {
+    for (position, events) in written.iter().enumerate() {
         let closed = events
             .iter()
             .position(|(event, _)| *event == EpochEvent::Closed);
         match closed {
             Some(closed) => assert_eq!(closed, events.len() - 1),
-            None => assert_eq!(place, written.len() - 1),
+            None => assert_eq!(position, written.len() - 1),
         }
     }
 }
 
 #[test]
-fn nothing_is_lost_or_doubled_whoever_competes_or_dies() {
+fn competing_dying_ingesters_lose_and_duplicate_nothing() {
     for seed in 0..300 {
         check_workers(seed);
     }

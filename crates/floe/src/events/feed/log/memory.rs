@@ -1,4 +1,4 @@
-//! Epochs and an index in memory, for tests: with others who come in between, failures, and a clock of its own.
+//! Epochs and an index in memory, for tests: with concurrent writers, failures, and a manual clock.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -11,25 +11,25 @@ use floe_store::env::{Clock, ManualClock, SeededRandom};
 use super::*;
 use crate::error::{Error, ErrorKind};
 
-/// A log that all its clones share.
+/// A log shared by its clones.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryLog {
-    kept: Arc<Mutex<Kept>>,
+    state: Arc<Mutex<MemoryState>>,
     pub(crate) clock: Arc<ManualClock>,
-    /// What goes wrong, if anything does.
-    trouble: Option<Arc<SeededRandom>>,
+    /// The random source of faults, if any.
+    faults: Option<Arc<SeededRandom>>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct MemoryState {
     pub(crate) epochs: BTreeMap<(Partition, u32), Vec<(EpochEvent, Timestamp)>>,
     pub(crate) index: Vec<IndexEvent>,
     pub(crate) snapshot: IndexState,
-    /// The requests that were made, by name.
+    /// The names of the requests.
     pub(crate) requests: Vec<&'static str>,
 }
 
-impl Kept {
+impl MemoryState {
     pub(crate) fn epoch(&self, partition: Partition, epoch: u32) -> &[(EpochEvent, Timestamp)] {
         let events = self.epochs.get(&(partition, epoch));
         events.map_or(&[], Vec::as_slice)
@@ -39,60 +39,65 @@ impl Kept {
 impl MemoryLog {
     pub(crate) fn new() -> Self {
         Self {
-            kept: Arc::default(),
+            state: Arc::default(),
             clock: ManualClock::at(Timestamp::from_millis(1_000_000_000)),
-            trouble: None,
+            faults: None,
         }
     }
 
-    /// Requests fail now and then, before or after they have done what was asked, and others come in between.
-    pub(crate) fn with_trouble(seed: u64) -> Self {
+    /// Requests sometimes fail, before or after they are applied, and other tasks run in between.
+    pub(crate) fn with_faults(seed: u64) -> Self {
         Self {
-            trouble: Some(Arc::new(SeededRandom::new(seed))),
+            faults: Some(Arc::new(SeededRandom::new(seed))),
             ..Self::new()
         }
     }
 
-    pub(crate) fn without_trouble(&self) -> Self {
+    pub(crate) fn without_faults(&self) -> Self {
         Self {
-            trouble: None,
+            faults: None,
             ..self.clone()
         }
     }
 
-    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap()
+    pub(crate) fn state(&self) -> MutexGuard<'_, MemoryState> {
+        self.state.lock().unwrap()
     }
 
-    /// The requests since this was asked last.
+    /// Returns the requests since the last call.
     pub(crate) fn take_requests(&self) -> Vec<&'static str> {
-        std::mem::take(&mut self.kept().requests)
+        std::mem::take(&mut self.state().requests)
     }
 
-    fn is_in_trouble(&self, one_in: u64) -> bool {
-        let random = self.trouble.as_ref();
+    fn fails_once_in(&self, one_in: u64) -> bool {
+        let random = self.faults.as_ref();
         random.is_some_and(|random| random.below(one_in) == 0)
     }
 
-    async fn on_the_way(&self) -> Result<()> {
-        if self.trouble.is_some() {
+    async fn interfere(&self) -> Result<()> {
+        if self.faults.is_some() {
             pause().await;
         }
-        match self.is_in_trouble(60) {
-            true => Err(Error::new(ErrorKind::Store, "lost on the way")),
-            false => Ok(()),
+        if self.fails_once_in(60) {
+            Err(Error::new(ErrorKind::Store, "lost on the way"))
+        } else {
+            Ok(())
         }
     }
 
-    async fn request<T>(&self, name: &'static str, run: impl FnOnce(&mut Kept) -> T) -> Result<T> {
-        self.on_the_way().await?;
-        let answer = {
-            let mut kept = self.kept();
-            kept.requests.push(name);
-            run(&mut kept)
+    async fn request<T>(
+        &self,
+        name: &'static str,
+        run: impl FnOnce(&mut MemoryState) -> T,
+    ) -> Result<T> {
+        self.interfere().await?;
+        let response = {
+            let mut state = self.state();
+            state.requests.push(name);
+            run(&mut state)
         };
-        self.on_the_way().await?;
-        Ok(answer)
+        self.interfere().await?;
+        Ok(response)
     }
 
     fn written(&self, position: usize) -> Appended<usize> {
@@ -109,9 +114,9 @@ impl EpochLog for MemoryLog {
         partition: Partition,
         epoch: u32,
     ) -> Result<Loaded<EpochState, usize>> {
-        self.request("load_epoch", |kept| {
+        self.request("load_epoch", |log| {
             let mut state = EpochState::default();
-            let events = kept.epoch(partition, epoch);
+            let events = log.epoch(partition, epoch);
             for (event, time) in events {
                 state.apply(event, *time)?;
             }
@@ -128,9 +133,9 @@ impl EpochLog for MemoryLog {
         events: &[EpochEvent],
         expected: &usize,
     ) -> Result<Appended<usize>> {
-        self.request("append_epoch", |kept| {
-            let stored = kept.epochs.entry((partition, epoch)).or_default();
-            if stored.len() != *expected || self.is_in_trouble(30) {
+        self.request("append_epoch", |state| {
+            let stored = state.epochs.entry((partition, epoch)).or_default();
+            if stored.len() != *expected || self.fails_once_in(30) {
                 return Appended::Conflict;
             }
             let time = self.clock.now();
@@ -141,9 +146,9 @@ impl EpochLog for MemoryLog {
     }
 
     async fn load_index(&self) -> Result<Loaded<IndexState, usize>> {
-        self.request("load_index", |kept| Loaded {
-            state: kept.snapshot.clone(),
-            position: kept.index.len(),
+        self.request("load_index", |state| Loaded {
+            state: state.snapshot.clone(),
+            position: state.index.len(),
         })
         .await
     }
@@ -154,25 +159,25 @@ impl EpochLog for MemoryLog {
         after: &IndexState,
         expected: &usize,
     ) -> Result<Appended<usize>> {
-        self.request("append_index", |kept| {
-            if kept.index.len() != *expected || self.is_in_trouble(30) {
+        self.request("append_index", |state| {
+            if state.index.len() != *expected || self.fails_once_in(30) {
                 return Appended::Conflict;
             }
-            kept.index.push(event.clone());
-            kept.snapshot = after.clone();
-            self.written(kept.index.len())
+            state.index.push(event.clone());
+            state.snapshot = after.clone();
+            self.written(state.index.len())
         })
         .await
     }
 }
 
-/// How many events a page has.
+/// Number of events per page.
 const PAGE_EVENTS: usize = 3;
 
 impl EpochSource for MemoryLog {
     async fn read_epoch(&self, partition: Partition, epoch: u32, offset: u64) -> Result<EpochPage> {
-        self.request("read_epoch", |kept| {
-            let events = kept.epoch(partition, epoch);
+        self.request("read_epoch", |state| {
+            let events = state.epoch(partition, epoch);
             let offset = (offset as usize).min(events.len());
             let end = (offset + PAGE_EVENTS).min(events.len());
             let is_closed = matches!(events.last(), Some((EpochEvent::Closed, _)));
@@ -186,13 +191,13 @@ impl EpochSource for MemoryLog {
     }
 
     async fn read_index(&self) -> Result<IndexState> {
-        self.request("read_index", |kept| kept.snapshot.clone())
+        self.request("read_index", |state| state.snapshot.clone())
             .await
     }
 
     async fn epoch_version(&self, partition: Partition, epoch: u32) -> Result<EpochVersion> {
-        self.request("epoch_version", |kept| {
-            let events = kept.epoch(partition, epoch);
+        self.request("epoch_version", |state| {
+            let events = state.epoch(partition, epoch);
             EpochVersion {
                 version: events.len() as u64,
                 is_closed: matches!(events.last(), Some((EpochEvent::Closed, _))),
@@ -202,20 +207,23 @@ impl EpochSource for MemoryLog {
     }
 }
 
-/// Lets others run once.
+/// Lets other tasks run once.
 pub(crate) async fn pause() {
     let mut has_paused = false;
-    poll_fn(|_| match std::mem::replace(&mut has_paused, true) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    poll_fn(|_| {
+        if std::mem::replace(&mut has_paused, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
 }
 
-/// Something that runs beside others until it is done or dropped.
+/// A task that runs interleaved with others.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs a task up to its next pause; `true` once it is done.
+/// Runs a task up to its next pause. Returns whether it has completed.
 pub(crate) fn run_on(task: &mut Task) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     task.as_mut().poll(&mut context).is_ready()

@@ -1,6 +1,6 @@
-//! Epochs and the index in a table: streams of events as all others.
+//! Epochs and the index in a table, as ordinary event streams.
 //!
-//! The table is one beside the table whose streams the feed tells of, so that what is written here is no change there.
+//! The table is separate from the table whose streams are indexed, so that writes to the feed are no changes there.
 
 use floe_store::Timestamp;
 
@@ -27,19 +27,19 @@ pub struct TableLog {
     options: EventStoreOptions,
 }
 
-/// Where a stream of the log stands.
+/// The position of a stream of the log.
 #[derive(Clone, Debug)]
 pub struct TablePosition(Option<Position>);
 
 type Loaded<S> = LoadedFrom<S, TablePosition>;
 
 impl TableLog {
-    /// The log in the table of these options. They say how its streams are kept, too.
+    /// Creates a log in the table of these options, which also apply to its streams.
     pub const fn new(db: Db, options: EventStoreOptions) -> Self {
         Self { db, options }
     }
 
-    /// Loads the events of a stream from an index on.
+    /// Loads the events of a stream from an index.
     async fn events_from<E, S: Sift<E>>(
         &self,
         stream: &StreamName,
@@ -56,7 +56,7 @@ impl TableLog {
         load(source, None, since, unfolds, sift).await
     }
 
-    /// Appends events to a stream, and keeps an unfold beside them.
+    /// Appends events to a stream with an unfold.
     async fn append(
         &self,
         stream: &StreamName,
@@ -91,8 +91,8 @@ impl TableLog {
         )
     }
 
-    /// Goes on with an epoch from where it is known.
-    async fn go_on(
+    /// Continues loading an epoch from a known state.
+    async fn continue_epoch(
         &self,
         partition: Partition,
         epoch: u32,
@@ -111,12 +111,12 @@ impl TableLog {
     }
 }
 
-/// Whether a stream is an epoch at its end. The last event is in the Tip always.
+/// Whether the stream is a closed epoch. The last event is always in the Tip.
 fn is_closed(tip: &Events) -> bool {
     tip.last_case() == Some(CLOSED)
 }
 
-/// Takes the events of an epoch, all of them.
+/// Decodes all events of an epoch.
 struct EpochSift;
 
 impl Sift<(EpochEvent, Timestamp)> for EpochSift {
@@ -129,7 +129,7 @@ impl Sift<(EpochEvent, Timestamp)> for EpochSift {
     }
 }
 
-/// Takes the events of the index, back to the last snapshot.
+/// Decodes the events of the index, back to the last snapshot.
 struct IndexSift;
 
 impl Sift<IndexEvent> for IndexSift {
@@ -146,7 +146,8 @@ impl EpochLog for TableLog {
     type Position = TablePosition;
 
     async fn load_epoch(&self, partition: Partition, epoch: u32) -> Result<Loaded<EpochState>> {
-        self.go_on(partition, epoch, EpochState::default()).await
+        self.continue_epoch(partition, epoch, EpochState::default())
+            .await
     }
 
     async fn refresh_epoch(
@@ -155,7 +156,7 @@ impl EpochLog for TableLog {
         epoch: u32,
         known: Loaded<EpochState>,
     ) -> Result<Loaded<EpochState>> {
-        self.go_on(partition, epoch, known.state).await
+        self.continue_epoch(partition, epoch, known.state).await
     }
 
     async fn append_epoch(

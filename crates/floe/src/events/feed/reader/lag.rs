@@ -1,6 +1,6 @@
-//! Counts how far a reader is behind.
+//! Computes how far a reader is behind.
 //!
-//! The epochs alone say how many events there are and when they came to the feed. At the tail that is one read.
+//! Only epochs are read: they contain the number of events and their times. At the tail this is one read.
 
 use floe_store::Timestamp;
 
@@ -14,22 +14,26 @@ use crate::events::feed::partition::Partition;
 use crate::events::feed::span::Span;
 
 impl<S: EpochSource> Reader<S> {
-    /// How far it is behind the tail at this moment.
+    /// Returns how far it is behind the current tail.
     ///
     /// # Errors
     ///
-    /// As the source fails.
+    /// Failures of the source.
     pub async fn lag(&self, now: Timestamp) -> Result<Lag> {
         let count = |_, span: &Span| {
-            let is_told = self.filter.lets_through(&span.stream);
-            if is_told { span.types.len() as u64 } else { 0 }
+            let is_selected = self.filter.matches(&span.stream);
+            if is_selected {
+                span.types.len() as u64
+            } else {
+                0
+            }
         };
         behind(&self.source, self.partition, self.checkpoint, now, count).await
     }
 }
 
-/// What lies between a place and the tail. How many events of a span count is up to who asks; it is told which span of
-/// the first batch it is, and for later batches nothing.
+/// Computes the lag from a checkpoint to the tail. `count` returns how many events of a span count; its first
+/// argument is the number of the span in the first batch, and `None` in later batches.
 pub(in crate::events::feed) async fn behind<S: EpochSource>(
     source: &S,
     partition: Partition,
@@ -37,9 +41,9 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
     now: Timestamp,
     count: impl Fn(Option<u64>, &Span) -> u64,
 ) -> Result<Lag> {
-    let (mut place, mut behind) = (from, Lag::default());
+    let (mut position, mut behind) = (from, Lag::default());
     loop {
-        let page = source.read_epoch(partition, place.epoch(), place.offset());
+        let page = source.read_epoch(partition, position.epoch(), position.offset());
         let EpochPage { events, is_end } = page.await?;
         if events.is_empty() && !is_end {
             return Ok(behind);
@@ -50,7 +54,7 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
                 has_ended = true;
                 break;
             };
-            let is_first = place == from;
+            let is_first = position == from;
             let spans = (0..).zip(ingested.spans());
             let counted = spans.map(|(number, span)| count(is_first.then_some(number), span));
             let counted: u64 = counted.sum();
@@ -58,10 +62,10 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
                 behind.age = now.since(*time);
             }
             behind.events += counted;
-            place = Checkpoint::of(place.epoch(), place.offset() + 1)?;
+            position = Checkpoint::of(position.epoch(), position.offset() + 1)?;
         }
         if has_ended {
-            place = place.next_epoch();
+            position = position.next_epoch();
         }
     }
 }

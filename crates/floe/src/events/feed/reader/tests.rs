@@ -1,4 +1,4 @@
-//! Where a reader begins, what it passes on, and where it ends.
+//! Start, filtering and end of a reader.
 
 use floe_store::Timestamp;
 use floe_store::env::SeededRandom;
@@ -10,7 +10,7 @@ use crate::events::feed::log::memory::{MemoryLog, Task, run_on};
 
 const PARTITION: Partition = Partition::FIRST;
 
-/// One event of a stream. Streams with even numbers are carts, the others orders.
+/// One event of a stream. Even ids are carts, odd ids are orders.
 fn span(id: u64, index: u64) -> Span {
     let category = if id.is_multiple_of(2) {
         "Cart"
@@ -26,12 +26,12 @@ fn ingester(log: &MemoryLog, version_max: u64) -> Ingester<MemoryLog> {
         version_max,
         ..EpochLimits::default()
     };
-    Ingester::new(log.without_trouble(), PARTITION, limits).unwrap()
+    Ingester::new(log.without_faults(), PARTITION, limits).unwrap()
 }
 
 async fn write(ingester: &mut Ingester<MemoryLog>, spans: Vec<Span>) -> Checkpoint {
-    let taken = ingester.ingest(spans, Timestamp::default()).await;
-    taken.unwrap().checkpoint
+    let outcome = ingester.ingest(spans, Timestamp::default()).await;
+    outcome.unwrap().checkpoint
 }
 
 fn reader(log: &MemoryLog, checkpoint: Checkpoint) -> Reader<MemoryLog> {
@@ -47,13 +47,13 @@ async fn rest(reader: &mut Reader<MemoryLog>) -> Vec<FeedBatch> {
     batches
 }
 
-fn places(batches: &[FeedBatch]) -> Vec<String> {
-    let place = |batch: &FeedBatch| batch.checkpoint.to_string();
-    batches.iter().map(place).collect()
+fn checkpoints(batches: &[FeedBatch]) -> Vec<String> {
+    let checkpoint = |batch: &FeedBatch| batch.checkpoint.to_string();
+    batches.iter().map(checkpoint).collect()
 }
 
 #[tokio::test]
-async fn a_reader_goes_through_closed_epochs_to_the_tail() {
+async fn reader_passes_closed_epochs_to_the_tail() {
     let log = MemoryLog::new();
     let mut reader = reader(&log, Checkpoint::START);
     assert_eq!(reader.next().await.unwrap(), None);
@@ -62,25 +62,25 @@ async fn a_reader_goes_through_closed_epochs_to_the_tail() {
         write(&mut ingester, vec![span(1, index), span(2, index)]).await;
     }
     let batches = rest(&mut reader).await;
-    assert_eq!(places(&batches), ["0@1", "0@2", "1@1", "1@2", "2@1"]);
+    assert_eq!(checkpoints(&batches), ["0@1", "0@2", "1@1", "1@2", "2@1"]);
     for (index, batch) in (0..).zip(&batches) {
         assert_eq!(batch.spans, [span(1, index), span(2, index)]);
     }
     assert_eq!(reader.tail().await.unwrap(), reader.checkpoint());
-    // The tail is where others go on to write.
+    // Writers continue at the tail.
     let end = write(&mut ingester, vec![span(1, 5)]).await;
-    assert_eq!(places(&rest(&mut reader).await), ["2@2"]);
+    assert_eq!(checkpoints(&rest(&mut reader).await), ["2@2"]);
     assert_eq!(reader.checkpoint(), end);
 }
 
 #[tokio::test]
-async fn the_tail_is_found_where_the_index_is_behind() {
+async fn tail_is_found_if_the_index_is_behind() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, 1);
     for index in 0..3 {
         write(&mut ingester, vec![span(1, index)]).await;
     }
-    log.kept().snapshot = Default::default();
+    log.state().snapshot = Default::default();
     let mut reader = Reader::at_tail(log.clone(), PARTITION).await.unwrap();
     assert_eq!(reader.checkpoint().to_string(), "3@0");
     assert_eq!(reader.next().await.unwrap(), None);
@@ -89,21 +89,21 @@ async fn the_tail_is_found_where_the_index_is_behind() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_at_or_behind_the_end_of_an_epoch_goes_on() {
+async fn checkpoint_at_the_end_of_an_epoch_continues_in_the_next() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, 2);
     for index in 0..3 {
         write(&mut ingester, vec![span(1, index)]).await;
     }
-    // Epoch 0 has two batches, and its end.
+    // Epoch 0 has two batches and its end.
     for offset in [2, 3, 999_999] {
         let mut reader = reader(&log, Checkpoint::of(0, offset).unwrap());
-        assert_eq!(places(&rest(&mut reader).await), ["1@1"], "{offset}");
+        assert_eq!(checkpoints(&rest(&mut reader).await), ["1@1"], "{offset}");
     }
 }
 
 #[tokio::test]
-async fn batches_that_filter_to_nothing_still_move_on() {
+async fn filtered_batches_advance_the_checkpoint() {
     let log = MemoryLog::new();
     let mut ingester = ingester(&log, 2);
     for id in 0..4 {
@@ -111,14 +111,14 @@ async fn batches_that_filter_to_nothing_still_move_on() {
     }
     let mut carts = reader(&log, Checkpoint::START).filter(Filter::default().category("Cart"));
     let batches = rest(&mut carts).await;
-    assert_eq!(places(&batches), ["0@1", "0@2", "1@1", "1@2"]);
+    assert_eq!(checkpoints(&batches), ["0@1", "0@2", "1@1", "1@2"]);
     let spans: Vec<_> = batches.into_iter().map(|batch| batch.spans).collect();
     assert_eq!(spans, [vec![span(0, 0)], vec![], vec![span(2, 0)], vec![]]);
 }
 
-/// Reads to the tail through a source that fails now and then, and begins anew from the last checkpoint now and then.
-async fn read_with_trouble(log: MemoryLog, random: SeededRandom) -> Vec<FeedBatch> {
-    let tail = Reader::at_tail(log.without_trouble(), PARTITION).await;
+/// Reads to the tail through a source that sometimes fails, and sometimes restarts from the last checkpoint.
+async fn read_with_faults(log: MemoryLog, random: SeededRandom) -> Vec<FeedBatch> {
+    let tail = Reader::at_tail(log.without_faults(), PARTITION).await;
     let tail = tail.unwrap().checkpoint();
     let mut reader = reader(&log, Checkpoint::START);
     let mut batches = Vec::new();
@@ -136,22 +136,22 @@ async fn read_with_trouble(log: MemoryLog, random: SeededRandom) -> Vec<FeedBatc
 }
 
 fn run<T: 'static>(future: impl Future<Output = T> + 'static) -> T {
-    let answer = std::rc::Rc::new(std::cell::RefCell::new(None));
-    let given = answer.clone();
+    let result = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let sender = result.clone();
     let mut task: Task = Box::pin(async move {
-        *given.borrow_mut() = Some(future.await);
+        *sender.borrow_mut() = Some(future.await);
     });
     while !run_on(&mut task) {}
-    answer.take().unwrap()
+    result.take().unwrap()
 }
 
 #[test]
-fn every_batch_is_told_once_from_wherever_one_begins() {
+fn every_batch_is_returned_once_from_any_start() {
     for seed in 0..60 {
-        let log = MemoryLog::with_trouble(seed);
+        let log = MemoryLog::with_faults(seed);
         let random = SeededRandom::new(seed);
         let (log, random, along) = run(async move {
-            let quiet = log.without_trouble();
+            let quiet = log.without_faults();
             let mut ingester = ingester(&quiet, 1 + random.below(7));
             let mut follower = reader(&quiet, Checkpoint::START);
             let (mut along, mut ends) = (Vec::new(), [0; 5]);
@@ -165,20 +165,20 @@ fn every_batch_is_told_once_from_wherever_one_begins() {
                 }
             }
             along.extend(rest(&mut follower).await);
-            let mut told = [0; 5];
+            let mut read = [0; 5];
             for span in along.iter().flat_map(|batch| &batch.spans) {
                 let id: usize = span.stream.id().parse().unwrap();
-                assert_eq!(span.start, told[id]);
-                told[id] = span.end();
+                assert_eq!(span.start, read[id]);
+                read[id] = span.end();
             }
-            assert_eq!(told, ends);
-            for (place, batch) in along.iter().enumerate() {
+            assert_eq!(read, ends);
+            for (position, batch) in along.iter().enumerate() {
                 let mut reader = reader(&quiet, batch.checkpoint);
-                assert_eq!(rest(&mut reader).await, along[place + 1..]);
+                assert_eq!(rest(&mut reader).await, along[position + 1..]);
             }
             (log, random, along)
         });
-        let troubled = run(read_with_trouble(log, random));
-        assert_eq!(troubled, along);
+        let with_faults = run(read_with_faults(log, random));
+        assert_eq!(with_faults, along);
     }
 }

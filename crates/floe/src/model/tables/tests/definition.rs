@@ -178,7 +178,7 @@ fn different_types_of_an_attribute_are_told_also_where_only_one_model_has_the_in
     };
     refused(
         &[&order, &other],
-        "models of one table give an attribute of an index different types: table=Order \
+        "models of one table declare different types for an index attribute: table=Order \
          attribute=price Order=(N) Other=(S)",
     );
     assert!(
@@ -195,7 +195,7 @@ fn different_expiry_is_told() {
     };
     refused(
         &[&FULL, &other],
-        "models of one table expire by different attributes: table=Order Order=(until) Other=(expires)",
+        "models of one table have different expiry attributes: table=Order Order=(until) Other=(expires)",
     );
     let silent = model("Silent", &[ID, UNTIL]);
     refused(

@@ -28,14 +28,14 @@ fn index_added(index: &str) -> TableChange {
 }
 
 fn expiry_switched_on() -> TableChange {
-    TableChange::ExpirySwitchedOn {
+    TableChange::ExpiryEnabled {
         table: "Order".to_owned(),
         attribute: "until".to_owned(),
     }
 }
 
 fn stream_switched_on() -> TableChange {
-    TableChange::StreamSwitchedOn {
+    TableChange::StreamEnabled {
         table: "Order".to_owned(),
     }
 }
@@ -372,19 +372,19 @@ async fn the_deadline_tells_what_is_missing() {
     assert_told(
         db.ensure_tables_within(&[&PLAIN], deadline).await,
         ErrorKind::Deadline,
-        "tables are not ready in time: deadline_ms=30000 Order=(the table is UPDATING)",
+        "the tables were not ready before the deadline: deadline_ms=30000 Order=(the table is UPDATING)",
     );
     assert!(timer.pauses().iter().sum::<Duration>() <= deadline);
     assert_told(
         db.ensure_tables_within(&[&FULL], deadline).await,
         ErrorKind::Deadline,
-        "tables are not ready in time: deadline_ms=30000 \
+        "the tables were not ready before the deadline: deadline_ms=30000 \
          Order=(the table is UPDATING, index by_product, index by_price, expiry)",
     );
     assert_told(
         db.ensure_tables_within(&[&STREAMED], deadline).await,
         ErrorKind::Deadline,
-        "tables are not ready in time: deadline_ms=30000 Order=(the table is UPDATING, stream)",
+        "the tables were not ready before the deadline: deadline_ms=30000 Order=(the table is UPDATING, stream)",
     );
 }
 
@@ -402,7 +402,7 @@ async fn a_store_that_stays_out_of_reach_is_told() {
     assert_told(
         result,
         ErrorKind::Deadline,
-        "tables are not ready in time: deadline_ms=1000 Order=(the table) store_error=(too fast)",
+        "the tables were not ready before the deadline: deadline_ms=1000 Order=(the table) store_error=(too fast)",
     );
     assert_eq!(
         engine.changes(),
@@ -492,7 +492,7 @@ async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
     assert_told(
         db.ensure_tables(&[&FULL]).await,
         ErrorKind::Unsupported,
-        "the engine cannot let items expire: table=Order attribute=until",
+        "the engine cannot expire items: table=Order attribute=until",
     );
     assert_eq!(engine.changes(), 0);
     let engine = SlowEngine::new(0).with_capabilities(|c| c.multi_attribute_keys = false);
@@ -560,8 +560,8 @@ fn changes_read_as_lines() {
         [
             "created: table=Order",
             "index added: table=Order index=by_price",
-            "expiry switched on: table=Order attribute=until",
-            "stream switched on: table=Order",
+            "expiry enabled: table=Order attribute=until",
+            "stream enabled: table=Order",
             "unchanged: table=Order",
         ]
     );

@@ -280,7 +280,7 @@ fn two_tables_never_share_a_resource() {
     assert_eq!(error.kind(), ErrorKind::Table);
     assert_eq!(
         error.to_string(),
-        "two tables come to the same name of a resource: resource=same tables=Order,Orders"
+        "two tables have the same resource name: resource=same tables=Order,Orders"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The feed on a real table, from appends to what a reader gets.
+//! The feed on a real table, from appends to the output of a reader.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -48,12 +48,12 @@ async fn append(log: &TableLog, events: &[EpochEvent], expected: &TablePosition)
     let appended = log.append_epoch(Partition::FIRST, 0, events, expected);
     match appended.await.unwrap() {
         Appended::Written { position, .. } => position,
-        Appended::Conflict => panic!("nobody else writes here"),
+        Appended::Conflict => panic!("there is no other writer"),
     }
 }
 
 #[tokio::test]
-async fn an_epoch_is_loaded_as_it_was_written() {
+async fn epoch_is_loaded_as_written() {
     let db = database().await;
     let log = log(&db);
     let partition = Partition::FIRST;
@@ -80,8 +80,8 @@ async fn an_epoch_is_loaded_as_it_was_written() {
     for offset in 0..9 {
         let page = log.read_epoch(partition, 0, offset).await.unwrap();
         let rest = events.get(offset as usize..).unwrap_or_default();
-        let told: Vec<EpochEvent> = page.events.into_iter().map(|(event, _)| event).collect();
-        assert_eq!((told.as_slice(), page.is_end), (rest, true));
+        let read: Vec<EpochEvent> = page.events.into_iter().map(|(event, _)| event).collect();
+        assert_eq!((read.as_slice(), page.is_end), (rest, true));
     }
     let version = log.epoch_version(partition, 0).await.unwrap();
     assert_eq!((version.version, version.is_closed), (7, true));
@@ -90,7 +90,7 @@ async fn an_epoch_is_loaded_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn the_index_is_loaded_from_its_snapshot() {
+async fn index_is_loaded_from_its_snapshot() {
     let db = database().await;
     let log = log(&db);
     for epoch in 0..7 {
@@ -145,7 +145,7 @@ async fn changes(db: &Db) -> Vec<ChangeRecord> {
     changes
 }
 
-/// Appends to some streams of the events table, which calve often, and tells the types in each.
+/// Appends to streams of the events table that calve often, and returns the event types of each.
 async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Vec<String>> {
     let limits = EventStoreOptions::new(EVENTS).tip_events_max(4).tip;
     let mut types: BTreeMap<StreamName, Vec<String>> = BTreeMap::new();
@@ -153,7 +153,7 @@ async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Ve
     for write in 0..60 {
         let stream = StreamName::new("Cart", &random.below(6)).unwrap();
         let new: Vec<String> = (0..random.below(4))
-            .map(|place| format!("t{write}_{place}"))
+            .map(|number| format!("t{write}_{number}"))
             .collect();
         let stored = |case: &String| {
             let event = EventData::new(case.as_str(), *b"{}");
@@ -168,7 +168,7 @@ async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Ve
         let sync = Sync::new(EVENTS, &stream, position, &change, &limits, etag).unwrap();
         let Synced::Written(position) = sync.send(db, &stream, Budget::for_write()).await.unwrap()
         else {
-            panic!("nobody else writes here");
+            panic!("there is no other writer");
         };
         positions.insert(stream.clone(), position);
         types.entry(stream).or_default().extend(new);
@@ -176,8 +176,8 @@ async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Ve
     types
 }
 
-/// Brings changes to a new ingester of each partition, some at a time.
-async fn bring(db: &Db, partitions: Partitions, changes: &[ChangeRecord], random: &SeededRandom) {
+/// Ingests changes in batches, with a new ingester for each partition.
+async fn ingest(db: &Db, partitions: Partitions, changes: &[ChangeRecord], random: &SeededRandom) {
     let limits = EpochLimits {
         version_max: 1 + random.below(5),
         ..EpochLimits::default()
@@ -196,7 +196,7 @@ async fn bring(db: &Db, partitions: Partitions, changes: &[ChangeRecord], random
 }
 
 #[tokio::test]
-async fn what_is_appended_to_a_table_is_told_by_its_feed() {
+async fn feed_contains_what_was_appended_to_the_table() {
     for seed in 0..5 {
         let random = SeededRandom::new(seed);
         let db = database().await;
@@ -204,17 +204,17 @@ async fn what_is_appended_to_a_table_is_told_by_its_feed() {
         let partitions = Partitions::new(NonZeroU32::new(1 + random.below(3) as u32).unwrap());
         let changes = changes(&db).await;
         let half = &changes[..changes.len() / 2];
-        for brought in [half, &changes, half] {
-            bring(&db, partitions, brought, &random).await;
+        for part in [half, &changes, half] {
+            ingest(&db, partitions, part, &random).await;
         }
 
-        let mut told: BTreeMap<StreamName, Vec<String>> = BTreeMap::new();
+        let mut read: BTreeMap<StreamName, Vec<String>> = BTreeMap::new();
         for partition in partitions.all() {
             let mut reader = Reader::new(log(&db), partition, Checkpoint::START);
             while let Some(batch) = reader.next().await.unwrap() {
                 for span in batch.spans {
                     assert_eq!(partitions.of(&span.stream), partition);
-                    let types = told.entry(span.stream).or_default();
+                    let types = read.entry(span.stream).or_default();
                     assert_eq!(types.len() as u64, span.start);
                     types.extend(span.types.iter().map(ToString::to_string));
                 }
@@ -222,6 +222,6 @@ async fn what_is_appended_to_a_table_is_told_by_its_feed() {
             assert_eq!(reader.checkpoint(), reader.tail().await.unwrap());
         }
         let with_events = written.into_iter().filter(|(_, types)| !types.is_empty());
-        assert_eq!(told, with_events.collect());
+        assert_eq!(read, with_events.collect());
     }
 }
