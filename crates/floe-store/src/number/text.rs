@@ -4,7 +4,6 @@ use std::fmt::{self, Write};
 use std::str::FromStr;
 
 use super::{Number, NumberError, power_of_ten};
-use crate::error::ensure;
 
 /// Parses DynamoDB's syntax: an optional sign, digits with at most one decimal point before, between or after them, and
 /// an optional exponent; no spaces. Leading and trailing zeros are not significant.
@@ -28,9 +27,9 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
         [b'.', rest @ ..] => split_digits(rest),
         rest => (&[][..], rest),
     };
-    ensure(!whole.is_empty() || !fraction.is_empty(), || {
-        NumberError::Malformed
-    })?;
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(NumberError::Malformed);
+    }
     let exponent = match rest {
         [] => Some(0),
         [b'e' | b'E', exponent @ ..] => parse_exponent(exponent)?,
@@ -45,9 +44,9 @@ fn parse(text: &[u8]) -> Result<Number, NumberError> {
         return Number::new(false, 1, last_digit).map(|_| Number::ZERO);
     }
     let digits = significand.digits - significand.zeros;
-    ensure(digits <= Number::DIGITS_MAX as u64, || {
-        NumberError::TooManyDigits
-    })?;
+    if digits > Number::DIGITS_MAX as u64 {
+        return Err(NumberError::TooManyDigits);
+    }
     let exponent = last_digit.saturating_add_unsigned(significand.zeros);
     Number::new(negative, significand.coefficient, exponent)
 }
