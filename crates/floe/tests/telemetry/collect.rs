@@ -149,9 +149,10 @@ impl Subscriber for Collector {
         attributes.record(&mut Fill(&mut fields));
         let mut state = self.state();
         let index = state.spans.len();
-        let parent = match attributes.is_contextual() {
-            true => state.entered.last().copied(),
-            false => None,
+        let parent = if attributes.is_contextual() {
+            state.entered.last().copied()
+        } else {
+            None
         };
         let metadata = attributes.metadata();
         state.spans.push(CollectedSpan {

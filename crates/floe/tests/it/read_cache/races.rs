@@ -224,18 +224,15 @@ async fn deletion_of_a_table_discards_reads_and_writes_in_flight() {
         world.write_elsewhere(put("b", 1)).await;
         let (read, reading) = slow_read(&world, "b").await;
         let (write, writing) = slow_write(&world, put("a", 2), Side::After).await;
-        match is_cancelled {
-            true => {
-                let request: Request<()> = Box::new(|cache| {
-                    let name = "Plain".to_owned();
-                    Box::pin(async move { drop(cache.delete_table(name).await) })
-                });
-                cancelled(&world, "delete_table", Side::After, request).await;
-            }
-            false => {
+        if is_cancelled {
+            let request: Request<()> = Box::new(|cache| {
                 let name = "Plain".to_owned();
-                world.cache.delete_table(name).await.unwrap();
-            }
+                Box::pin(async move { drop(cache.delete_table(name).await) })
+            });
+            cancelled(&world, "delete_table", Side::After, request).await;
+        } else {
+            let name = "Plain".to_owned();
+            world.cache.delete_table(name).await.unwrap();
         }
         read.open();
         write.open();
@@ -269,15 +266,14 @@ async fn put_with_unknown_key_blocks_older_reads() {
         let world = world_with(Faults::seeded(1), CacheOptions::new(), secretive).await;
         world.write_elsewhere(put("a", 1)).await;
         let (before, reading_before) = slow_read(&world, "a").await;
-        match is_cancelled {
-            true => cancelled(&world, "write_item", Side::After, writes(put("a", 2))).await,
-            false => {
-                let (write, writing) = slow_write(&world, put("a", 2), Side::Before).await;
-                // Another request reveals the key, too late for the put.
-                assert_eq!(world.sees("a").await, 1);
-                write.open();
-                writing.await.unwrap();
-            }
+        if is_cancelled {
+            cancelled(&world, "write_item", Side::After, writes(put("a", 2))).await;
+        } else {
+            let (write, writing) = slow_write(&world, put("a", 2), Side::Before).await;
+            // Another request reveals the key, too late for the put.
+            assert_eq!(world.sees("a").await, 1);
+            write.open();
+            writing.await.unwrap();
         }
         before.open();
         assert_eq!(reading_before.await.unwrap(), 1);
