@@ -81,7 +81,10 @@ fn requests_are_unchanged_without_a_subscriber() {
     // The subscriber is enabled for requests.
     let all = Collector::default();
     let output = listen(&all, async { traced.get_item(get()).await }).unwrap();
-    assert_eq!(output.consumed, None, "the caller did not request the capacity");
+    assert_eq!(
+        output.consumed, None,
+        "the caller did not request the capacity"
+    );
     assert_eq!(all.requests(), ["GetItem"]);
     assert_eq!(
         engine.details.lock().unwrap()[2],

@@ -91,7 +91,9 @@ fn other_forms_are_rejected() {
     assert!(read_error::<Vec<u8>>(vec![1_u8]).contains("expected=L actual=B"));
     assert!(read_error::<Bytes>("x").contains("expected=B actual=S"));
     assert!(read_error::<BTreeSet<u8>>(texts(["x"])).contains("expected=NS actual=SS"));
-    assert!(read_error::<BTreeSet<String>>(vec![Value::from("x")]).contains("expected=SS actual=L"));
+    assert!(
+        read_error::<BTreeSet<String>>(vec![Value::from("x")]).contains("expected=SS actual=L")
+    );
     assert!(read_error::<Option<u8>>(Value::Null).contains("expected=N actual=NULL"));
     assert_eq!(read_error::<Uuid>("x"), "the text is not a uuid");
     assert_eq!(read_error::<Timestamp>(-1), "the number is not a timestamp");

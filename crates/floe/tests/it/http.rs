@@ -576,7 +576,11 @@ async fn row_kept_by_a_task_fails_the_request() {
     while held.count() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.level("ada").await, Some(1), "the change comes too late");
+    assert_eq!(
+        world.level("ada").await,
+        Some(1),
+        "the change comes too late"
+    );
 }
 
 /// Checks that a transaction cannot be used any more.
@@ -712,13 +716,13 @@ async fn nested_layer_is_rejected() {
 #[tokio::test]
 async fn options_can_depend_on_the_request() {
     let world = world().await;
-    let layer = world
-        .layer()
-        .options(|tx, request| if request.headers.contains_key("x-look") {
+    let layer = world.layer().options(|tx, request| {
+        if request.headers.contains_key("x-look") {
             tx.read_only()
         } else {
             tx
-        });
+        }
+    });
     let app = Router::new()
         .route("/{name}/{status}", post(create))
         .layer(layer);

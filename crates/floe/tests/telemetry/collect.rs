@@ -89,7 +89,8 @@ impl Collector {
     pub(crate) fn events(&self, message: &str) -> Vec<CollectedEvent> {
         let state = self.state();
         let events = state.events.iter();
-        let events = events.filter(|event| event.fields.get("message").is_some_and(|m| m == message));
+        let events =
+            events.filter(|event| event.fields.get("message").is_some_and(|m| m == message));
         events.cloned().collect()
     }
 

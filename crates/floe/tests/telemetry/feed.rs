@@ -115,7 +115,10 @@ fn group_reports_lag_handlers_and_dead_letters() {
 
     let parked = collector.events("a stream was parked");
     assert_eq!(parked.len(), 1);
-    assert_eq!((parked[0].level, parked[0].target), (Level::WARN, "floe::feed"));
+    assert_eq!(
+        (parked[0].level, parked[0].target),
+        (Level::WARN, "floe::feed")
+    );
     assert_eq!(parked[0].fields["floe.stream.category"], "Order");
     assert_eq!(
         collector

@@ -72,5 +72,8 @@ fn wide_deletions_and_rebuilds_have_spans() {
             .iter()
             .all(|span| span.fields["floe.transaction.label"] == "graph")
     );
-    assert!(!collector.text().contains("shelf-secret"), "a key is in the telemetry");
+    assert!(
+        !collector.text().contains("shelf-secret"),
+        "a key is in the telemetry"
+    );
 }

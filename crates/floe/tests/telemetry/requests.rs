@@ -14,7 +14,7 @@ use floe_store::{Engine, Item, TableDef, Value};
 use floe_testkit::fault::{FaultEngine, Faults};
 use tracing::Level;
 
-use crate::collect::{Collector, CollectedSpan, block_on, listen};
+use crate::collect::{CollectedSpan, Collector, block_on, listen};
 
 fn table(name: &str) -> CreateTable {
     let table = TableDef::builder(name, "id", KeyKind::S);

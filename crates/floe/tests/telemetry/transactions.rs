@@ -102,7 +102,10 @@ fn conflict_is_recorded_with_the_field_and_without_the_key() {
         assert_eq!(take(&event.fields, "floe.model"), Some("Player"));
         assert_eq!(take(&event.fields, "floe.fields"), Some("level"));
         let attempt: u32 = attempt;
-        assert_eq!(event.fields["floe.transaction.attempt"], attempt.to_string());
+        assert_eq!(
+            event.fields["floe.transaction.attempt"],
+            attempt.to_string()
+        );
         let span = &collector.state().spans[event.span.unwrap()];
         assert_eq!(take(&span.fields, "floe.transaction.label"), Some("train"));
     }
@@ -113,7 +116,10 @@ fn conflict_is_recorded_with_the_field_and_without_the_key() {
     let trained = &trained.unwrap().fields;
     assert_eq!(take(trained, "floe.transaction.attempts"), Some("3"));
     assert_eq!(take(trained, "floe.transaction.outcome"), Some("committed"));
-    assert!(!collector.text().contains("ada-secret"), "a key is in the telemetry");
+    assert!(
+        !collector.text().contains("ada-secret"),
+        "a key is in the telemetry"
+    );
 
     let conflicts = collector.measured("monotonic_counter.floe.conflicts");
     assert_eq!(conflicts.len(), 2);

@@ -355,7 +355,11 @@ fn shutdown_waits_for_running_handlers() {
     assert_eq!(levels.all().len(), 8);
     drop(stop);
     world.settle();
-    assert_eq!(*ended.lock().unwrap(), None, "the shutdown waits for handlers");
+    assert_eq!(
+        *ended.lock().unwrap(),
+        None,
+        "the shutdown waits for handlers"
+    );
     gate.add_permits(100);
     world.settle();
     let ran = ended.lock().unwrap().unwrap();

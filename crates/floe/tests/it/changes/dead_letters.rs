@@ -21,9 +21,9 @@ fn breakable(levels: &Levels, broken: &'static str, is_broken: &Arc<AtomicBool>)
         let is_broken = is_broken.load(Ordering::SeqCst);
         async move {
             if name == broken && is_broken {
-                    Err(Failure::new(format!("broken at {level}")))
-                } else {
-                    Ok(())
+                Err(Failure::new(format!("broken at {level}")))
+            } else {
+                Ok(())
             }
         }
     })

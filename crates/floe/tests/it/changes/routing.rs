@@ -362,9 +362,9 @@ async fn receiver_does_not_repeat_successful_handlers() {
             let is_down = is_down.clone();
             async move {
                 if inserted.value.name == "bob" && is_down.swap(0, Ordering::SeqCst) == 1 {
-                        Err(Failure::new("down"))
-                    } else {
-                        Ok(())
+                    Err(Failure::new("down"))
+                } else {
+                    Ok(())
                 }
             }
         }

@@ -169,7 +169,7 @@ impl Race {
 
 struct World {
     db: Db,
-`    /// The other writers.
+    /// The other writers.
     other: Db,
     engine: Arc<dyn Engine>,
     recording: Arc<RecordingEngine>,
@@ -802,7 +802,13 @@ async fn deleted_by_row() {
 type OtherWriter = for<'t> fn(&'t Tx) -> BoxFuture<'t, Result<(), Error>>;
 
 /// Runs a body that conflicts every time. The error must contain the facts, and nothing about items without conflict.
-async fn check_error(retries: u32, body: Body, other_writer: OtherWriter, facts: &[&str], absent: &[&str]) {
+async fn check_error(
+    retries: u32,
+    body: Body,
+    other_writer: OtherWriter,
+    facts: &[&str],
+    absent: &[&str],
+) {
     for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
         let world = World::new(capabilities, Some(&card())).await;
         for id in ["y", "z"] {

@@ -154,7 +154,10 @@ async fn check(world: World, case: Case) -> (i64, i64) {
             (is_unknown, times) => panic!("{case:?} is_unknown={is_unknown} applied={times}"),
         }
     }
-    assert!(applied.is_empty(), "{case:?} commits of no call: {applied:?}");
+    assert!(
+        applied.is_empty(),
+        "{case:?} commits of no call: {applied:?}"
+    );
     let expected = done + unknown_applied;
     let expected = (expected, if case.both { expected } else { 0 });
     assert_eq!(levels(&world.honest).await, expected, "{case:?}");

@@ -267,7 +267,11 @@ async fn unstorable_messages_are_rejected_with_their_path() {
     };
     world.db.transact(body).await.unwrap();
     let record = &world.records().await[0];
-    assert_eq!(topics(record), ["deep"], "the rejected message is not stored");
+    assert_eq!(
+        topics(record),
+        ["deep"],
+        "the rejected message is not stored"
+    );
     assert_eq!(record.messages[0].body, nested(29));
 }
 
@@ -451,7 +455,10 @@ async fn lost_responses_leave_one_record_for_each_commit() {
 #[tokio::test]
 async fn lost_responses_without_tokens_leave_at_most_one_record_for_each_commit() {
     let tally = commits_with_lost_responses(Capabilities::dynamodb(), false).await;
-    assert!(tally.found.is_sorted_by(|a, b| a < b), "a record is stored twice");
+    assert!(
+        tally.found.is_sorted_by(|a, b| a < b),
+        "a record is stored twice"
+    );
     assert!(tally.done.iter().all(|n| tally.found.contains(n)));
     let known = |n: &u32| tally.done.contains(n) || tally.unknown.contains(n);
     assert!(tally.found.iter().all(known));

@@ -57,7 +57,11 @@ impl SlowEngine {
 
     /// Sets the errors of the next `DescribeTable` requests.
     pub(super) fn fail_describes(&self, describe_errors: impl IntoIterator<Item = Option<Error>>) {
-        self.state.lock().unwrap().describe_errors.extend(describe_errors);
+        self.state
+            .lock()
+            .unwrap()
+            .describe_errors
+            .extend(describe_errors);
     }
 
     /// Number of requested changes.
