@@ -12,7 +12,7 @@ use crate::value::Value;
 /// use floe_store::Item;
 /// use floe_store::item::{Container, ItemVisitor, Scalar};
 ///
-/// Sums the lengths of all strings.
+/// /// Sums the lengths of all strings.
 /// struct Letters(usize);
 ///
 /// impl ItemVisitor for Letters {
