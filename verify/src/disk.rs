@@ -4,8 +4,7 @@
 //!
 //! - A write or truncation is durable after a later successful fsync or fdatasync of the file. Until then it may be
 //!   present, missing or torn: each sector of 512 bytes is written completely or not at all, in any order. Two writes
-//!   to
-//!   one sector may have different outcomes, which is stricter than real disks.
+//!   to one sector may have different outcomes, which is stricter than real disks.
 //! - If data beyond the old end is missing, the file is either shorter or contains zeros there.
 //! - When a created, renamed or removed name becomes durable depends on [`DirModel`]. A rename is atomic.
 //! - Changes before a failed sync never become durable, because Linux then marks them clean; later syncs only cover

@@ -17,7 +17,7 @@ const ITEMS_MIN: u64 = 1000;
 /// The flags of the benchmark.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
-    /// Run short rounds with 10,000 items and growth to 100,000, for a first decoding
+    /// Run short rounds with 10,000 items and growth to 100,000, for a first look
     #[arg(long)]
     quick: bool,
 

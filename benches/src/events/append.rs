@@ -1,4 +1,4 @@
-//! Concurrent appends, each task to its stream stream.
+//! Concurrent appends, each task to its own stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

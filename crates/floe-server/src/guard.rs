@@ -8,7 +8,6 @@
 //!   host, and [allowed](crate::Options::allow_host) names. A server that listens on the network also accepts names
 //!   without a dot, which services of Docker Compose have.
 //! - `Origin`: a page of another site sends its origin. It is rejected unless it is [allowed](crate::Options::cors).
-//!   [was allowed](crate::Options::cors).
 
 use std::fmt;
 use std::net::IpAddr;

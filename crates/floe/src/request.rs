@@ -1,4 +1,4 @@
-//! SendAttempt requests until their outcome is known.
+//! Sends requests until their outcome is known.
 //!
 //! Every request of every pattern is sent by one of two functions:
 //!

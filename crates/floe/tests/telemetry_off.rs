@@ -1,5 +1,5 @@
-//! While nobody listens to requests, nothing is asked of the engine besides what the caller asks. These tests are alone in
-//! their process: whoever listens in it is heard by all.
+//! Without a subscriber for requests, the engine receives exactly the caller's requests. A separate binary, because a
+//! subscriber affects its whole process.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,21 +23,21 @@ use tracing::Level;
 
 use collect::{Collector, block_on, listen};
 
-/// Notes what is asked about capacity, and where the futures are that it gives out.
-struct Asked {
+/// Records the requested capacity details, and the addresses of the returned futures.
+struct RecordingEngine {
     inner: LocalEngine,
     details: Mutex<Vec<ReturnConsumedCapacity>>,
-    given: Mutex<Vec<usize>>,
+    futures: Mutex<Vec<usize>>,
 }
 
-impl Engine for Asked {
+impl Engine for RecordingEngine {
     forward_to!(self.inner; basics, tables, streams, batch_get_item, transact_get_items);
     forward_to!(self.inner; write_item, batch_write_item, transact_write_items, query, scan);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
         self.details.lock().unwrap().push(input.return_capacity);
         let future = self.inner.get_item(input);
-        self.given.lock().unwrap().push(address(&future));
+        self.futures.lock().unwrap().push(address(&future));
         future
     }
 }
@@ -48,13 +48,13 @@ fn address<T>(future: &BoxFuture<'_, T>) -> usize {
 }
 
 #[test]
-fn nothing_is_asked_besides_while_nobody_listens() {
-    let asked = Arc::new(Asked {
+fn requests_are_unchanged_without_a_subscriber() {
+    let engine = Arc::new(RecordingEngine {
         inner: LocalEngine::memory().unwrap(),
         details: Mutex::default(),
-        given: Mutex::default(),
+        futures: Mutex::default(),
     });
-    let traced = TracedEngine::client(asked.clone());
+    let traced = TracedEngine::client(engine.clone());
     let table = TableDef::builder("Orders", "id", KeyKind::S)
         .build()
         .unwrap();
@@ -64,27 +64,30 @@ fn nothing_is_asked_besides_while_nobody_listens() {
     let future = traced.get_item(get());
     assert_eq!(
         address(&future),
-        asked.given.lock().unwrap()[0],
-        "the future of the engine is handed through"
+        engine.futures.lock().unwrap()[0],
+        "the future of the engine is returned as it is"
     );
     block_on(future).unwrap();
 
-    // Somebody listens, but not to this.
+    // The subscriber is not enabled for requests.
     let quiet = Collector::up_to(Level::INFO);
     listen(&quiet, traced.get_item(get())).unwrap();
     assert!(quiet.state().spans.is_empty());
     assert_eq!(
-        *asked.details.lock().unwrap(),
+        *engine.details.lock().unwrap(),
         [ReturnConsumedCapacity::None; 2]
     );
 
-    // Somebody listens.
+    // The subscriber is enabled for requests.
     let all = Collector::default();
     let output = listen(&all, async { traced.get_item(get()).await }).unwrap();
-    assert_eq!(output.consumed, None, "who did not ask is not told");
+    assert_eq!(
+        output.consumed, None,
+        "the caller did not request the capacity"
+    );
     assert_eq!(all.requests(), ["GetItem"]);
     assert_eq!(
-        asked.details.lock().unwrap()[2],
+        engine.details.lock().unwrap()[2],
         ReturnConsumedCapacity::Total
     );
 }

@@ -12,7 +12,7 @@ fn check<T: Attribute + PartialEq + fmt::Debug>(value: T, stored: impl Into<Valu
     assert_eq!(T::from_value(Some(&stored)), Ok(value));
 }
 
-fn refused<T: Attribute + fmt::Debug>(stored: impl Into<Value>) -> String {
+fn read_error<T: Attribute + fmt::Debug>(stored: impl Into<Value>) -> String {
     T::from_value(Some(&stored.into())).unwrap_err().to_string()
 }
 
@@ -49,19 +49,19 @@ fn integers_are_exact_up_to_their_bounds() {
     assert!(i128::MAX.to_value().is_err());
     assert!(u128::MAX.to_value().is_err());
     assert_eq!(
-        refused::<i8>(128),
+        read_error::<i8>(128),
         "the number is not a valid i8: value=128"
     );
     assert_eq!(
-        refused::<u64>(-1),
+        read_error::<u64>(-1),
         "the number is not a valid u64: value=-1"
     );
     assert_eq!(
-        refused::<u128>(-1),
+        read_error::<u128>(-1),
         "the number is not a valid u128: value=-1"
     );
     assert_eq!(
-        refused::<usize>(number("1.5")),
+        read_error::<usize>(number("1.5")),
         "the number is not a valid usize: value=1.5"
     );
     assert!(i128::from_value(Some(&number("3e38").into())).is_err());
@@ -73,7 +73,7 @@ fn floats_are_their_shortest_decimal() {
     check(0.1_f32, number("0.1"));
     check(f32::MAX, number("3.4028235e38"));
     check(-1e125_f64, number("-1e125"));
-    assert!(refused::<f32>(number("1e39")).starts_with("the number is not a valid f32"));
+    assert!(read_error::<f32>(number("1e39")).starts_with("the number is not a valid f32"));
     for float in [f64::NAN, f64::INFINITY, 1e126, 1e-131] {
         assert!(float.to_value().is_err(), "{float}");
     }
@@ -81,20 +81,22 @@ fn floats_are_their_shortest_decimal() {
 }
 
 #[test]
-fn other_forms_are_refused() {
+fn other_forms_are_rejected() {
     assert_eq!(
-        refused::<String>(1),
+        read_error::<String>(1),
         "the stored attribute has another type: expected=S actual=N"
     );
-    assert!(refused::<u8>("1").contains("expected=N actual=S"));
-    assert!(refused::<bool>(Value::Null).contains("expected=BOOL actual=NULL"));
-    assert!(refused::<Vec<u8>>(vec![1_u8]).contains("expected=L actual=B"));
-    assert!(refused::<Bytes>("x").contains("expected=B actual=S"));
-    assert!(refused::<BTreeSet<u8>>(texts(["x"])).contains("expected=NS actual=SS"));
-    assert!(refused::<BTreeSet<String>>(vec![Value::from("x")]).contains("expected=SS actual=L"));
-    assert!(refused::<Option<u8>>(Value::Null).contains("expected=N actual=NULL"));
-    assert_eq!(refused::<Uuid>("x"), "the text is not a uuid");
-    assert_eq!(refused::<Timestamp>(-1), "the number is not a timestamp");
+    assert!(read_error::<u8>("1").contains("expected=N actual=S"));
+    assert!(read_error::<bool>(Value::Null).contains("expected=BOOL actual=NULL"));
+    assert!(read_error::<Vec<u8>>(vec![1_u8]).contains("expected=L actual=B"));
+    assert!(read_error::<Bytes>("x").contains("expected=B actual=S"));
+    assert!(read_error::<BTreeSet<u8>>(texts(["x"])).contains("expected=NS actual=SS"));
+    assert!(
+        read_error::<BTreeSet<String>>(vec![Value::from("x")]).contains("expected=SS actual=L")
+    );
+    assert!(read_error::<Option<u8>>(Value::Null).contains("expected=N actual=NULL"));
+    assert_eq!(read_error::<Uuid>("x"), "the text is not a uuid");
+    assert_eq!(read_error::<Timestamp>(-1), "the number is not a timestamp");
     assert_eq!(u8::from_value(None), Err(missing()));
 }
 
@@ -137,13 +139,13 @@ fn sets_are_sets() {
         texts([text]),
     );
     assert_eq!(
-        refused::<BTreeSet<Uuid>>(texts(["x"])),
+        read_error::<BTreeSet<Uuid>>(texts(["x"])),
         "the text is not a uuid"
     );
 }
 
 #[test]
-fn containers_nest_and_errors_tell_where() {
+fn containers_nest_and_errors_contain_the_path() {
     check(vec![vec![1_u8]], vec![Value::L(vec![Value::from(1)])]);
     let map = HashMap::from([("a".to_owned(), vec![1.5_f64])]);
     check(map, Item::new().with("a", vec![Value::N(number("1.5"))]));
@@ -153,13 +155,13 @@ fn containers_nest_and_errors_tell_where() {
     assert_eq!(invalid.path(), ".a[1]");
     let stored = Item::new().with("a", vec![Value::from(1), Value::from("x")]);
     assert_eq!(
-        refused::<BTreeMap<String, Vec<u8>>>(stored),
+        read_error::<BTreeMap<String, Vec<u8>>>(stored),
         "the stored attribute has another type: expected=N actual=S: at=.a[1]"
     );
 }
 
 #[test]
-fn types_tell_what_they_are_in_keys_and_whether_they_may_be_absent() {
+fn types_have_a_key_kind_and_may_be_optional() {
     assert_eq!([String::KIND, Text::KIND, Uuid::KIND], [FieldKind::Text; 3]);
     assert_eq!(
         [u8::KIND, u128::KIND, Number::KIND, Timestamp::KIND],
@@ -184,7 +186,7 @@ fn types_tell_what_they_are_in_keys_and_whether_they_may_be_absent() {
 }
 
 #[test]
-fn types_tell_their_json_schema() {
+fn types_have_a_json_schema() {
     let integer = json!({"type": "integer", "minimum": 0, "maximum": 255});
     assert_eq!(Option::<u8>::json_schema(), integer);
     assert_eq!(
@@ -200,7 +202,7 @@ fn types_tell_their_json_schema() {
 }
 
 #[test]
-fn names_in_maps_are_not_empty() {
+fn empty_map_keys_are_rejected() {
     let map = BTreeMap::from([(String::new(), 1_u8)]);
     let invalid = BTreeMap::from([("a".to_owned(), map.clone())])
         .to_value()

@@ -33,13 +33,16 @@ async fn killed_after(polls: u64, future: impl Future<Output = Result<()>>) {
 }
 
 /// Does not poll a future while it is stalled.
-async fn stalling(is_stalled: Arc<AtomicBool>, goes_on: Arc<Notify>, work: BoxFuture<'_, ()>) {
+async fn stalling(is_stalled: Arc<AtomicBool>, resumed: Arc<Notify>, work: BoxFuture<'_, ()>) {
     let mut work = work;
     loop {
-        let notified = goes_on.notified();
-        let ended = poll_fn(|context| match is_stalled.load(Ordering::SeqCst) {
-            true => Poll::Ready(false),
-            false => Pin::new(&mut work).poll(context).map(|()| true),
+        let notified = resumed.notified();
+        let ended = poll_fn(|context| {
+            if is_stalled.load(Ordering::SeqCst) {
+                Poll::Ready(false)
+            } else {
+                Pin::new(&mut work).poll(context).map(|()| true)
+            }
         });
         if ended.await {
             return;
@@ -96,11 +99,11 @@ async fn stalled_worker_is_fenced() {
     for seed in 0..40 {
         let world = World::with(seed, Faults::seeded(seed), true).await;
         world.append(0, (0..40).map(|_| world.random.below(4)));
-        let (is_stalled, goes_on) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+        let (is_stalled, resumed) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
         let (stalled, other) = (world.clone(), world.clone());
         let first = tokio::spawn(stalling(
             is_stalled.clone(),
-            goes_on.clone(),
+            resumed.clone(),
             Box::pin(async move { stalled.work(true, pending()).await.unwrap() }),
         ));
         for _ in 0..seed * 2 {
@@ -112,7 +115,7 @@ async fn stalled_worker_is_fenced() {
         world.append(0, (0..20).map(|_| world.random.below(4)));
         world.sleep(LEASE).await;
         is_stalled.store(false, Ordering::SeqCst);
-        goes_on.notify_one();
+        resumed.notify_one();
         world.sleep(3 * LEASE).await;
         first.abort();
         second.abort();

@@ -1,4 +1,4 @@
-//! BlindWrite writes: an update or put without a read, from a patch of expected and a patch of new values.
+//! Blind writes: an update or put without a read, from a patch of expected and a patch of new values.
 
 use super::changes::BlindWrite;
 use super::patch::PatchField;

@@ -150,7 +150,7 @@ impl<S, M, Kind> fmt::Debug for Select<S, M, Kind> {
 
 impl Db {
     /// Finds the items under a key, or under a key of an index, as plain values: see
-    /// [`query`](self). Nothing is tracked, so there is no end to kind many.
+    /// [`query`](self). Nothing is tracked, so the number of items is not limited.
     pub fn query<M: Model>(&self, key: impl FnOnce(&M::Fields) -> Predicate<M>) -> Query<Self, M> {
         Query::by_key(self.clone(), key)
     }

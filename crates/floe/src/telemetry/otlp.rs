@@ -50,7 +50,7 @@ use self::post::Poster;
 /// Default timeout of a request to the collector.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// How long a shutdown request_timeout until all spans are exported; the SDK request_timeout equally long for metrics.
+/// How long a shutdown waits until all spans are exported; the SDK waits equally long for metrics.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bucket boundaries of durations, in seconds, as the semantic conventions recommend.

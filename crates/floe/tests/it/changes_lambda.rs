@@ -1,5 +1,5 @@
-//! A router as a function of AWS Lambda, on an interface of Lambda that the test plays: recorded events go in, and what is
-//! answered comes out.
+//! A router as an AWS Lambda function, on a simulated runtime API: it receives recorded events, and the test checks its
+//! responses.
 
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 const EVENT: &str = include_str!("changes/fixtures/lambda_event.json");
 
-/// The numbers of the changes in the event.
+/// The sequence numbers of the changes in the event.
 const SEQUENCES: [&str; 4] = [
     "300000000012345678901",
     "300000000012345678902",
@@ -21,10 +21,10 @@ const SEQUENCES: [&str; 4] = [
     "300000000012345678904",
 ];
 
-/// The interface between Lambda and a runtime.
+/// A simulated Lambda runtime API.
 struct Lambda(TcpListener);
 
-/// What a runtime has asked or told.
+/// A request of the runtime.
 #[derive(Debug)]
 struct Request {
     head: Vec<String>,
@@ -68,29 +68,30 @@ impl Lambda {
         }
     }
 
-    /// Hands out an event, and gives the path and the body of what is said of it.
+    /// Answers the request for the next event. Returns path and body of the response to it.
     async fn invoke(&self, event: &str) -> (String, Value) {
-        let asked = self.request().await;
+        let next = self.request().await;
         assert_eq!(
-            asked.head[0],
+            next.head[0],
             "get /2018-06-01/runtime/invocation/next http/1.1"
         );
         let id = "Lambda-Runtime-Aws-Request-Id: id-7\r\n";
-        asked.answer("200 OK", id, event).await;
-        self.told().await
+        next.answer("200 OK", id, event).await;
+        self.report().await
     }
 
-    async fn told(&self) -> (String, Value) {
-        let told = self.request().await;
-        let path = told.head[0].strip_prefix("post /2018-06-01/runtime/");
+    /// Receives a response or an error. Returns its path and body.
+    async fn report(&self) -> (String, Value) {
+        let report = self.request().await;
+        let path = report.head[0].strip_prefix("post /2018-06-01/runtime/");
         let path = path.unwrap().strip_suffix(" http/1.1").unwrap().to_owned();
-        let body: Value = serde_json::from_str(&told.body).unwrap();
+        let body: Value = serde_json::from_str(&report.body).unwrap();
         if path.ends_with("/error") {
             let name = body["errorType"].as_str().unwrap().to_lowercase();
             let named = format!("lambda-runtime-function-error-type: {name}");
-            assert!(told.head.contains(&named), "{told:?}");
+            assert!(report.head.contains(&named), "{report:?}");
         }
-        told.answer("202 Accepted", "", "").await;
+        report.answer("202 Accepted", "", "").await;
         (path, body)
     }
 }
@@ -103,7 +104,8 @@ impl Request {
     }
 }
 
-fn answered(failed: &[&str]) -> (String, Value) {
+/// The response to an event with these failed changes.
+fn response(failed: &[&str]) -> (String, Value) {
     let failed: Vec<Value> = failed
         .iter()
         .map(|sequence| json!({ "itemIdentifier": sequence }))
@@ -112,7 +114,7 @@ fn answered(failed: &[&str]) -> (String, Value) {
     ("invocation/id-7/response".to_owned(), answer)
 }
 
-/// A router that notes what it was called for, and fails for the changes that it is told to.
+/// A router that records its calls, and fails for the changes in `failing`.
 fn router(calls: &Arc<Mutex<Vec<String>>>, failing: &Arc<Mutex<Vec<&'static str>>>) -> Router {
     let (calls, failing) = (Arc::clone(calls), Arc::clone(failing));
     let all = Pattern::any();
@@ -120,37 +122,38 @@ fn router(calls: &Arc<Mutex<Vec<String>>>, failing: &Arc<Mutex<Vec<&'static str>
         let fails = failing.lock().unwrap().contains(&change.event_id());
         calls.lock().unwrap().push(change.event_id().to_owned());
         async move {
-            match fails {
-                true => Err(Failure::new("no room")),
-                false => Ok(()),
+            if fails {
+                Err(Failure::new("no room"))
+            } else {
+                Ok(())
             }
         }
     })
 }
 
 #[tokio::test]
-async fn recorded_events_are_answered() {
+async fn recorded_events_are_handled() {
     let (lambda, runtime) = Lambda::new().await;
     let (calls, failing) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
     let receiver = Receiver::new(router(&calls, &failing));
     let played = async {
         failing.lock().unwrap().push("a2");
-        // The third is of the same item as the second that fails; the fourth is of another.
-        let held = answered(&[SEQUENCES[1], SEQUENCES[2]]);
+        // The third change is of the same item as the second, which fails; the fourth is of another item.
+        let held = response(&[SEQUENCES[1], SEQUENCES[2]]);
         assert_eq!(lambda.invoke(EVENT).await, held);
         assert_eq!(*calls.lock().unwrap(), ["a1", "a2", "a4"]);
         failing.lock().unwrap().clear();
-        // Sent again, only what was not done is done.
-        assert_eq!(lambda.invoke(EVENT).await, answered(&[]));
+        // When the event is sent again, only unfinished changes are handled.
+        assert_eq!(lambda.invoke(EVENT).await, response(&[]));
         assert_eq!(*calls.lock().unwrap(), ["a1", "a2", "a4", "a2", "a3"]);
-        assert_eq!(lambda.invoke(r#"{"Records":[]}"#).await, answered(&[]));
+        assert_eq!(lambda.invoke(r#"{"Records":[]}"#).await, response(&[]));
         let (path, error) = lambda.invoke("{").await;
         assert_eq!(path, "invocation/id-7/error");
         assert_eq!(error["errorType"], "Floe.EventFailed");
         let message = error["errorMessage"].as_str().unwrap();
         assert!(message.starts_with("the event is not JSON: "), "{message}");
-        // A failure is none of the runtime: it goes on.
-        assert_eq!(lambda.invoke(EVENT).await, answered(&[]));
+        // The failed event does not stop the runtime.
+        assert_eq!(lambda.invoke(EVENT).await, response(&[]));
         assert_eq!(calls.lock().unwrap().len(), 5);
     };
     tokio::select! {
@@ -159,7 +162,7 @@ async fn recorded_events_are_answered() {
     }
 }
 
-/// The answer that a runtime gives up after.
+/// Returns the error with which the runtime stops after this response.
 async fn ended_by(status: &str, headers: &str) -> Error {
     let (lambda, runtime) = Lambda::new().await;
     let receiver = Receiver::new(Router::new());
@@ -169,7 +172,7 @@ async fn ended_by(status: &str, headers: &str) -> Error {
 }
 
 #[tokio::test]
-async fn a_runtime_that_cannot_be_asked_ends() {
+async fn runtime_stops_when_the_api_fails() {
     let error = ended_by("403 Forbidden", "").await;
     assert_eq!(error.kind(), ErrorKind::Store);
     let message = error.to_string();
@@ -191,20 +194,20 @@ async fn a_runtime_that_cannot_be_asked_ends() {
 }
 
 #[tokio::test]
-async fn a_function_that_cannot_begin_says_so() {
+async fn failed_initialization_is_reported() {
     let (lambda, runtime) = Lambda::new().await;
     let runtime = runtime.error_name("Shop.NoTable");
-    let (told, (path, error)) = tokio::join!(runtime.fail_init("no table"), lambda.told());
-    told.unwrap();
+    let (sent, (path, error)) = tokio::join!(runtime.fail_init("no table"), lambda.report());
+    sent.unwrap();
     assert_eq!(path, "init/error");
     let expected =
         json!({"errorMessage": "no table", "errorType": "Shop.NoTable", "stackTrace": []});
     assert_eq!(error, expected);
 }
 
-/// The function of the test below, in a process of its own; by itself it has nothing to do.
+/// The function that `address_comes_from_the_environment` starts in a child process. In the test process, it fails.
 #[tokio::test]
-async fn the_function() {
+async fn function_process() {
     let failing = Router::new().matching(Pattern::any(), async |_| Err(Failure::new("no room")));
     let ended = run(failing).await.unwrap_err();
     if !Runtime::is_lambda() {
@@ -216,31 +219,31 @@ async fn the_function() {
 }
 
 #[tokio::test]
-async fn a_process_asks_where_its_environment_says() {
+async fn address_comes_from_the_environment() {
     let (lambda, _) = Lambda::new().await;
     let function = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "changes_lambda::the_function", "--nocapture"])
+        .args(["--exact", "changes_lambda::function_process", "--nocapture"])
         .env("AWS_LAMBDA_RUNTIME_API", lambda.address())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    assert_eq!(lambda.invoke(EVENT).await, answered(&SEQUENCES));
+    assert_eq!(lambda.invoke(EVENT).await, response(&SEQUENCES));
     drop(lambda);
     let log = function.wait_with_output().unwrap().stderr;
     let log = String::from_utf8(log).unwrap();
-    let told: Vec<&str> = log
+    let lines: Vec<&str> = log
         .lines()
         .filter(|line| line.starts_with("floe: "))
         .collect();
-    assert_eq!(told.len(), 3, "{log}");
+    assert_eq!(lines.len(), 3, "{log}");
     assert!(
-        told[0].starts_with("floe: change failed, no room: handlers="),
+        lines[0].starts_with("floe: change failed, no room: handlers="),
         "{log}"
     );
     assert!(
-        told[0].ends_with(" sequence=300000000012345678901 event_id=a1"),
+        lines[0].ends_with(" sequence=300000000012345678901 event_id=a1"),
         "{log}"
     );
-    assert_eq!(told[2], "floe: further changes must be resent: changes=2");
+    assert_eq!(lines[2], "floe: further changes must be resent: changes=2");
 }

@@ -1,4 +1,4 @@
-//! Webhooks, to a real server on this machine that fails now and then.
+//! Webhooks, sent to a local server that fails now and then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use floe_store::{BoxFuture, Item, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server got.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 struct Post {
     head: String,
@@ -30,7 +30,7 @@ impl Post {
     }
 }
 
-/// A server that answers what it was told to, and 204 after that. An empty answer closes the connection.
+/// A server with scripted responses, and 204 after the last. An empty response closes the connection.
 #[derive(Clone, Default)]
 struct Server {
     posts: Arc<Mutex<Vec<Post>>>,
@@ -114,7 +114,7 @@ fn change() -> Change {
 }
 
 #[tokio::test]
-async fn a_change_is_posted_with_its_id_and_signed() {
+async fn change_is_posted_with_its_id_and_signature() {
     let (server, url) = Server::start(&[]).await;
     let webhook = Webhook::new(&url).unwrap().secret("s3cret");
     let webhook = webhook.header("Authorization", "Bearer 7").unwrap();
@@ -152,9 +152,9 @@ fn hmac_of(secret: &[u8], body: &[u8]) -> String {
     format!("sha256={hex}")
 }
 
-/// What each answer means.
+/// How each response is classified.
 #[tokio::test]
-async fn what_passes_is_told_from_what_does_not() {
+async fn transient_and_permanent_failures_are_distinguished() {
     for (answer, is_permanent, pause, reason) in [
         (
             "500 Oops",
@@ -216,7 +216,7 @@ async fn what_passes_is_told_from_what_does_not() {
     assert!(!failure.is_permanent() && failure.to_string().contains("Connection refused"));
 }
 
-/// Its pauses are over at once.
+/// A timer whose sleeps return at once.
 struct NoTime;
 
 impl floe::db::Timer for NoTime {
@@ -226,7 +226,7 @@ impl floe::db::Timer for NoTime {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_given_up() {
+async fn unresponsive_server_times_out() {
     let (_server, url) = Server::start(&["never"]).await;
     let webhook = Webhook::new(&url).unwrap().timer(Arc::new(NoTime));
     let webhook = webhook.timeout(Duration::from_secs(3));
@@ -246,9 +246,9 @@ struct Player {
     level: i64,
 }
 
-/// The whole way: from commits to a server that fails now and then, with a consumer in between.
+/// End to end: from commits through a consumer to a server that fails now and then.
 #[tokio::test]
-async fn everything_arrives_in_order_at_a_server_that_fails_now_and_then() {
+async fn changes_arrive_in_order_at_an_unreliable_server() {
     let answers = [
         "500 a", "204 b", "", "429 c", "204 d", "503 e", "", "204 f", "500 g",
     ];

@@ -1,5 +1,5 @@
-//! Where the body of a transaction can stand and what it can be made of. That this file compiles is most of
-//! the test; that everything in it also does what it says is the rest.
+//! Where a transaction body can be written, and what it can contain. The main check is that this file compiles; the
+//! tests also check the results.
 
 use std::fmt;
 use std::future::Future;
@@ -46,12 +46,12 @@ async fn level(db: &Db, id: &str) -> i64 {
     db.transact(level).await.unwrap()
 }
 
-/// Refuses to compile for a future that stays on its thread.
+/// Compiles only for futures that are `Send`.
 fn send<F: Future + Send>(future: F) -> F {
     future
 }
 
-// Helpers: the same function runs alone or as a part of another.
+// Helpers: a function can be a body itself, or be called by one.
 
 async fn add(tx: &Tx, id: &str, levels: i64) -> Result<i64, Error> {
     let mut player = tx.get::<Player>(id).await?.unwrap();
@@ -59,7 +59,7 @@ async fn add(tx: &Tx, id: &str, levels: i64) -> Result<i64, Error> {
     Ok(*player.level)
 }
 
-/// Calls another helper, and is called by others.
+/// Calls another helper, and is called by bodies and helpers.
 async fn add_to_both(tx: &Tx, levels: i64) -> Result<i64, Error> {
     let a = add(tx, "a", levels).await?;
     let b = add(tx, "b", levels).await?;
@@ -71,7 +71,7 @@ async fn exists<M: Model>(tx: &Tx, key: impl floe::model::IntoKey<M>) -> Result<
     Ok(tx.get::<M>(key).await?.is_some())
 }
 
-/// Hands out a row, which lives as long as the transaction and no longer.
+/// Returns a row, which borrows the transaction.
 async fn found<'tx, M: Model>(
     tx: &'tx Tx,
     key: floe::Key<M>,
@@ -168,7 +168,7 @@ impl Levels for Service {
     }
 }
 
-/// A generic caller knows of the future only that it is `Send`.
+/// A generic caller knows only that the future is `Send`.
 async fn add_in_a_task<L: Levels + Send + Sync + 'static>(levels: L) -> i64 {
     let task = tokio::spawn(async move { levels.add("a", 2).await });
     task.await.unwrap().unwrap()
@@ -204,7 +204,7 @@ async fn in_a_method_of_a_trait_object() {
 }
 
 #[tokio::test]
-async fn in_a_closure_that_is_kept() {
+async fn in_a_stored_closure() {
     let db = db().await;
     let handler: Box<dyn Fn(i64) -> Boxed<'static, Result<i64, Error>> + Send + Sync> = {
         let db = db.clone();
@@ -218,7 +218,7 @@ async fn in_a_closure_that_is_kept() {
 }
 
 #[tokio::test]
-async fn with_reads_that_are_waited_for_together() {
+async fn with_concurrent_reads() {
     let db = db().await;
     let body = async |tx: &Tx| {
         let (a, b, bears) = tokio::try_join!(
@@ -259,7 +259,7 @@ async fn with_an_error_of_the_application() {
 }
 
 #[tokio::test]
-async fn with_any_error_there_is() {
+async fn with_a_boxed_error() {
     type AnyError = Box<dyn std::error::Error + Send + Sync>;
     let db = db().await;
     let body = async |tx: &Tx| {
@@ -275,7 +275,7 @@ async fn with_helpers() {
     assert_eq!(db.transact(async |tx| add(tx, "a", 1).await).await, Ok(2));
     let nested = db.transact(async |tx| add_to_both(tx, 1).await);
     assert_eq!(send(nested).await, Ok(6));
-    // A function is a body as it is, where it borrows nothing else.
+    // A function that borrows nothing but the transaction is a body.
     async fn reset(tx: &Tx) -> Result<(), Error> {
         tx.get::<Player>("a").await?.unwrap().level.overwrite(0)
     }
@@ -291,7 +291,7 @@ async fn with_helpers_for_every_model() {
         Ok::<_, Error>((found, exists::<Guild>(tx, "wolves").await?))
     };
     assert_eq!(send(db.transact(body)).await, Ok((true, false)));
-    // Generic all the way: the model is the caller's.
+    // Generic functions: the caller chooses the model.
     async fn put<M: Model + Clone>(db: &Db, value: &M) -> Result<(), Error> {
         db.transact(async |tx| tx.create(value.clone()).map(drop))
             .await
@@ -301,12 +301,12 @@ async fn with_helpers_for_every_model() {
 }
 
 #[tokio::test]
-async fn with_rows_that_helpers_hand_out_and_take() {
+async fn with_rows_passed_to_and_from_helpers() {
     let db = db().await;
     let body = async |tx: &Tx| {
         let mut player = found(tx, Player::key("a")?).await?.unwrap();
         promote(&mut player)?;
-        // Held across an await, and still to be changed.
+        // The row is held across an await and changed afterwards.
         let other = found(tx, Player::key("b")?).await?.unwrap();
         player.level.increment_by(*other.level)?;
         Ok::<_, AppError>(())
@@ -331,7 +331,7 @@ async fn with_values_returned() {
 async fn with_a_clone_that_moves_into_a_task() {
     let db = db().await;
     let names = Arc::new(vec!["a".to_owned(), "b".to_owned()]);
-    // The block around the transaction owns the clone; the body borrows it in every run.
+    // The block around the transaction owns the clone; the body borrows it in every attempt.
     let task = tokio::spawn({
         let names = Arc::clone(&names);
         async move {
@@ -362,7 +362,7 @@ async fn with_a_clone_that_moves_into_a_block_of_the_body() {
 }
 
 #[tokio::test]
-async fn with_a_clone_for_each_run() {
+async fn with_a_clone_for_each_attempt() {
     let db = db().await;
     let value = player("c", 3);
     let create = db.transact(async |tx| tx.create(value.clone()).map(drop));
@@ -371,19 +371,19 @@ async fn with_a_clone_for_each_run() {
 }
 
 #[tokio::test]
-async fn with_a_hook_that_moves_what_it_needs() {
+async fn with_a_hook_that_moves_its_captures() {
     let db = db().await;
-    let (told, mut outcomes) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut outcomes) = tokio::sync::mpsc::unbounded_channel();
     let body = async |tx: &Tx| {
-        let told = told.clone();
-        tx.on_post_commit(async move |outcome| told.send(outcome).unwrap());
+        let sender = sender.clone();
+        tx.on_post_commit(async move |outcome| sender.send(outcome).unwrap());
         add(tx, "a", 1).await
     };
     send(db.transact(body)).await.unwrap();
     assert_eq!(outcomes.recv().await, Some(floe::Outcome::Committed));
 }
 
-/// Works for every type of field, and holds the field while it waits.
+/// Works for every field type, and borrows the field across an await.
 async fn peeked<T: Attribute + Clone + Send + Sync + 'static>(field: &floe::Field<T>) -> T {
     tokio::task::yield_now().await;
     field.peek().clone()

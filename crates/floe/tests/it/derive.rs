@@ -1,4 +1,4 @@
-//! Models as the derive makes them: keys, items, constraints, schemas and rows.
+//! Derived models: keys, items, constraints, schemas and rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -128,7 +128,7 @@ struct Named {
     at: Timestamp,
     #[model(sort_key)]
     flag: bool,
-    /// The names of variables in generated code, and a type that can do nothing.
+    /// Names of variables in generated code, and a type without traits.
     core: Option<bool>,
     item: Option<bool>,
     value: Option<bool>,
@@ -140,11 +140,11 @@ struct Named {
 struct Silent;
 
 #[test]
-fn an_item_has_the_key_and_every_field_that_is_there() {
+fn item_contains_its_key_and_present_fields() {
     let item = order().to_item().unwrap();
     let id = Value::from(Uuid::from_u128(7).to_string());
     assert_eq!(item.get("_id"), Some(&id));
-    assert_eq!(item.get("id"), Some(&id), "an index needs it");
+    assert_eq!(item.get("id"), Some(&id), "the index needs the attribute");
     assert_eq!(item.get("qty"), Some(&Value::from(2)));
     for absent in ["_sk", "quantity", "note", "price", "tags", "type"] {
         assert!(!item.contains(absent), "{absent}");
@@ -153,7 +153,7 @@ fn an_item_has_the_key_and_every_field_that_is_there() {
 }
 
 #[test]
-fn a_stored_item_that_lacks_attributes_has_defaults_and_its_key() {
+fn missing_attributes_are_read_as_defaults() {
     let mut item = order().to_item().unwrap();
     for name in ["batch", "colour", "id"] {
         item.remove(name);
@@ -169,7 +169,7 @@ fn a_stored_item_that_lacks_attributes_has_defaults_and_its_key() {
 }
 
 #[test]
-fn a_default_does_not_replace_what_was_set_to_none() {
+fn default_does_not_replace_none() {
     let visit = Visit {
         stars: None,
         ..Visit::from_key(1).unwrap()
@@ -179,7 +179,7 @@ fn a_default_does_not_replace_what_was_set_to_none() {
 }
 
 #[track_caller]
-fn check_refused(change: impl FnOnce(&mut Order), field: &str) {
+fn check_rejected(change: impl FnOnce(&mut Order), field: &str) {
     let mut order = order();
     change(&mut order);
     let error = order.to_item().unwrap_err().to_string();
@@ -190,24 +190,24 @@ fn check_refused(change: impl FnOnce(&mut Order), field: &str) {
 }
 
 #[test]
-fn constraints_refuse_values() {
-    check_refused(|order| order.quantity = 0, "quantity");
-    check_refused(|order| order.quantity = 101, "quantity");
-    check_refused(|order| order.product = String::new(), "product");
-    check_refused(|order| order.product = "Tea".to_owned(), "product");
-    check_refused(|order| order.price = Some(-0.5), "price");
-    check_refused(|order| order.weight = Number::from(11), "weight");
-    check_refused(|order| order.colour = "green".to_owned(), "colour");
-    check_refused(|order| order.size = Some(2), "size");
-    check_refused(|order| order.size = Some(5), "size");
-    check_refused(
+fn constraints_reject_invalid_values() {
+    check_rejected(|order| order.quantity = 0, "quantity");
+    check_rejected(|order| order.quantity = 101, "quantity");
+    check_rejected(|order| order.product = String::new(), "product");
+    check_rejected(|order| order.product = "Tea".to_owned(), "product");
+    check_rejected(|order| order.price = Some(-0.5), "price");
+    check_rejected(|order| order.weight = Number::from(11), "weight");
+    check_rejected(|order| order.colour = "green".to_owned(), "colour");
+    check_rejected(|order| order.size = Some(2), "size");
+    check_rejected(|order| order.size = Some(5), "size");
+    check_rejected(
         |order| order.tags = ["a", "b", "c"].map(String::from).into(),
         "tags",
     );
 }
 
 #[test]
-fn a_compound_key_is_given_in_the_order_of_the_struct_or_by_name() {
+fn compound_keys_take_components_in_order_or_by_name() {
     let key = RaceResult::key(("Bo", 99)).unwrap();
     assert_eq!(key.encoded().id(), &Value::from("99\0Bo"));
     assert_eq!(RaceResult::key((String::from("Bo"), 99)).unwrap(), key);
@@ -228,7 +228,7 @@ fn a_compound_key_is_given_in_the_order_of_the_struct_or_by_name() {
 }
 
 #[test]
-fn a_single_component_is_given_as_such_or_by_reference() {
+fn single_component_is_a_key_by_value_or_reference() {
     let id = Uuid::from_u128(7);
     assert_eq!(Order::key(id).unwrap(), order().key_of().unwrap());
     assert_eq!((&id).into_key(), Order::key(id));
@@ -240,7 +240,7 @@ fn a_single_component_is_given_as_such_or_by_reference() {
 }
 
 #[test]
-fn components_at_the_end_that_have_defaults_can_be_left_out() {
+fn trailing_components_with_defaults_can_be_omitted() {
     let key = Visit::key((5, "home", -7)).unwrap();
     assert_eq!(Visit::key((5, "home")).unwrap(), key);
     assert_eq!(Visit::key(5).unwrap(), key);
@@ -260,7 +260,7 @@ fn components_at_the_end_that_have_defaults_can_be_left_out() {
 }
 
 #[test]
-fn a_value_is_made_of_its_key() {
+fn value_is_created_from_its_key() {
     let currency = Currency::from_key("joe").unwrap();
     let expected = Currency {
         user_id: "joe".to_owned(),
@@ -271,7 +271,7 @@ fn a_value_is_made_of_its_key() {
 }
 
 #[test]
-fn keys_of_any_type_come_back() {
+fn keys_of_every_type_round_trip() {
     for text in ["a", "1", "true", "\"a\"", "{}"] {
         let key = (Name(text.to_owned()), Timestamp::from_millis(5), true);
         let item = Named::from_key(key).unwrap().to_item().unwrap();
@@ -282,7 +282,7 @@ fn keys_of_any_type_come_back() {
 }
 
 #[test]
-fn the_schema_tells_everything() {
+fn schema_describes_the_model() {
     let schema = Order::SCHEMA;
     assert_eq!((schema.model, schema.table), ("Order", "Orders"));
     assert_eq!(
@@ -320,7 +320,7 @@ fn the_schema_tells_everything() {
 }
 
 #[test]
-fn the_json_schema_tells_the_constraints() {
+fn json_schema_contains_the_constraints() {
     let schema = Order::json_schema();
     let check = |attribute: &str, keyword: &str, expected: serde_json::Value| {
         assert_eq!(
@@ -356,7 +356,7 @@ impl OrderRow<'_> {
 }
 
 #[tokio::test]
-async fn a_row_is_committed_when_it_is_dropped() {
+async fn dropped_row_is_committed() {
     let (db, engine) = db().await;
     let id = order().id;
     db.transact(async |tx| {
@@ -391,7 +391,7 @@ async fn a_row_is_committed_when_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_new_item_has_the_components_that_an_index_needs() {
+async fn new_item_contains_the_attributes_of_its_indexes() {
     let (db, engine) = db().await;
     db.transact(async |tx| tx.create(order()).map(drop))
         .await
@@ -403,7 +403,7 @@ async fn a_new_item_has_the_components_that_an_index_needs() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_without_reading() {
+async fn patch_writes_without_reading() {
     let (db, _) = db().await;
     let id = order().id;
     db.transact(async |tx| tx.create(order()).map(drop))

@@ -1,4 +1,4 @@
-//! A transaction for each HTTP request: what is committed, what is run again, and what a client is told.
+//! A transaction for each HTTP request: which are committed, which run again, and the responses to clients.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -28,9 +28,9 @@ use support::{Player, player};
 use tower::{Layer, Service, ServiceExt};
 
 struct World {
-    /// What the requests use.
+    /// The database that the requests use.
     db: Db,
-    /// The same tables, for the others who change what a handler has read.
+    /// The same tables, for another writer that changes what a handler has read.
     other: Db,
     recording: Arc<RecordingEngine>,
     faults: Arc<FaultEngine>,
@@ -71,7 +71,7 @@ impl World {
     }
 }
 
-/// Adds to a level on a task of its own, which is not inside of any transaction.
+/// Adds to a level on a separate task, outside of any transaction.
 async fn add_meanwhile(db: Db, id: &'static str, n: i64) {
     let add = async move {
         let body = async |tx: &Tx| {
@@ -109,7 +109,7 @@ async fn json(response: Response) -> serde_json::Value {
 struct Runs(Arc<AtomicU32>);
 
 impl Runs {
-    /// Which run this is, from 0.
+    /// The number of this run, from 0.
     fn next(&self) -> u32 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
@@ -119,7 +119,7 @@ impl Runs {
     }
 }
 
-/// Creates a player and answers with the status.
+/// Creates a player and responds with this status.
 async fn create(
     tx: RequestTx,
     Path((name, status)): Path<(String, u16)>,
@@ -129,7 +129,7 @@ async fn create(
 }
 
 #[tokio::test]
-async fn what_is_answered_below_400_is_committed_and_nothing_else() {
+async fn only_responses_below_400_are_committed() {
     let world = world().await;
     let app = Router::new()
         .route("/{name}/{status}", post(create))
@@ -147,7 +147,7 @@ async fn what_is_answered_below_400_is_committed_and_nothing_else() {
         let name = format!("p{status}");
         let response = send(&app, Method::POST, &format!("/{name}/{status}"), "").await;
         assert_eq!(response.status().as_u16(), status);
-        assert_eq!(text(response).await, name, "the handler's own answer");
+        assert_eq!(text(response).await, name, "the handler's own response");
         assert_eq!(world.recording.take().len(), usize::from(is_committed));
         assert_eq!(world.level(&name).await.is_some(), is_committed, "{status}");
     }
@@ -183,7 +183,7 @@ async fn safe_methods_cannot_write() {
 }
 
 #[tokio::test]
-async fn a_read_is_one_request() {
+async fn read_is_one_request() {
     let world = world().await;
     let read = async |tx: RequestTx| {
         let ada = tx.get::<Player>("ada").await?.unwrap();
@@ -195,7 +195,7 @@ async fn a_read_is_one_request() {
     assert_eq!(world.recording.take(), [r#"GetItem Player {"_id": "ada"}"#]);
 }
 
-/// Adds what the body says, while somebody else is faster in the first run.
+/// Adds the number in the body, while another writer causes a conflict in the first run.
 async fn add_contended(
     tx: RequestTx,
     Extension((runs, other)): Extension<(Runs, Db)>,
@@ -210,7 +210,7 @@ async fn add_contended(
 }
 
 #[tokio::test]
-async fn contention_is_run_again_with_the_same_body() {
+async fn conflict_repeats_the_handler_with_the_same_body() {
     let world = world().await;
     let runs = Runs::default();
     let app = Router::new()
@@ -219,13 +219,13 @@ async fn contention_is_run_again_with_the_same_body() {
         .layer(world.layer());
     let response = send(&app, Method::POST, "/", "100").await;
     assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(text(response).await, "111", "the answer of the last run");
+    assert_eq!(text(response).await, "111", "the response of the last run");
     assert_eq!(runs.count(), 2);
     assert_eq!(world.level("ada").await, Some(111));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_from_many_tasks_are_all_counted() {
+async fn concurrent_requests_are_all_counted() {
     let world = world().await;
     let add = async |tx: RequestTx, Json(n): Json<i64>| {
         tx.get::<Player>("ada").await?.unwrap().level += n;
@@ -251,7 +251,7 @@ async fn requests_from_many_tasks_are_all_counted() {
 }
 
 #[tokio::test]
-async fn each_run_gets_the_request_as_it_was_sent() {
+async fn each_run_receives_the_original_request() {
     #[derive(Clone, Debug, PartialEq)]
     struct Client(u32);
     type Seen = (Method, Uri, Version, HeaderMap, Option<Client>, String);
@@ -259,7 +259,7 @@ async fn each_run_gets_the_request_as_it_was_sent() {
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let (runs, other, notes) = (Runs::default(), world.other.clone(), seen.clone());
     let handler = async move |tx: RequestTx, mut request: Request| {
-        // What a run does to its request is not seen by the next.
+        // Changes that a run makes to its request are not visible to the next.
         let client = request.extensions_mut().remove::<Client>();
         let headers = std::mem::take(request.headers_mut());
         let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -291,7 +291,7 @@ async fn each_run_gets_the_request_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_before_the_handler_runs() {
+async fn body_over_the_limit_is_rejected_before_the_handler_runs() {
     let world = world().await;
     let runs = Runs::default();
     let counted = runs.clone();
@@ -320,7 +320,7 @@ async fn a_body_beyond_the_limit_is_refused_before_the_handler_runs() {
     assert_eq!(BODY_BYTES_MAX, 2 * 1024 * 1024);
 }
 
-/// A body whose client has gone.
+/// A body whose client has disconnected.
 struct Broken;
 
 impl http_body::Body for Broken {
@@ -336,7 +336,7 @@ impl http_body::Body for Broken {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_refused_before_the_handler_runs() {
+async fn incomplete_body_is_rejected_before_the_handler_runs() {
     let world = world().await;
     let app = Router::new()
         .route("/{name}/{status}", post(create))
@@ -348,7 +348,7 @@ async fn a_body_that_breaks_off_is_refused_before_the_handler_runs() {
 }
 
 #[tokio::test]
-async fn hooks_are_told_once_how_the_request_ended() {
+async fn hooks_receive_the_outcome_once() {
     let world = world().await;
     let outcomes: Arc<Mutex<Vec<Outcome>>> = Arc::default();
     let (runs, other, notes) = (Runs::default(), world.other.clone(), outcomes.clone());
@@ -384,7 +384,7 @@ fn kind_of(outcome: &Outcome) -> Option<ErrorKind> {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_told() {
+async fn errors_of_the_request_are_reported_to_the_client() {
     let world = world().await;
     let set = async |tx: RequestTx, Path(level): Path<i64>| {
         tx.get::<Player>("ada").await?.unwrap().level.set(level)
@@ -403,7 +403,7 @@ async fn what_is_wrong_with_a_request_is_told() {
         .route("/leave/{level}", post(leave))
         .route("/grow", post(grow))
         .layer(world.layer());
-    // By the handler, and by the commit.
+    // Errors of the handler, and of the commit.
     for uri in ["/set/-5", "/leave/-5"] {
         let response = send(&app, Method::POST, uri, "").await;
         assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
@@ -426,17 +426,17 @@ async fn what_is_wrong_with_a_request_is_told() {
     assert_eq!(json(response).await["error"], "too_large");
 }
 
-/// Loses its race in every run.
-async fn lose(tx: RequestTx, Extension(other): Extension<Db>) -> Result<(), Error> {
+/// Conflicts in every run.
+async fn conflict(tx: RequestTx, Extension(other): Extension<Db>) -> Result<(), Error> {
     tx.get::<Player>("ada").await?.unwrap().level += 1;
     add_meanwhile(other, "ada", 1).await;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_client_is_asked_to_come_back_when_retries_are_used_up() {
+async fn exhausted_retries_return_a_retryable_status() {
     let world = world().await;
-    let app = Router::new().route("/", post(lose));
+    let app = Router::new().route("/", post(conflict));
     let app = app.layer(Extension(world.other.clone()));
     let label = |request: &axum::http::request::Parts| request.uri.path().to_owned();
     let layer = world.layer();
@@ -462,13 +462,13 @@ async fn a_client_is_asked_to_come_back_when_retries_are_used_up() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_is_unknown_is_not_invited_to_be_sent_again() {
+async fn unknown_outcome_is_not_reported_as_retryable() {
     let world = world_claiming(Capabilities::dynamodb()).await;
-    // The answer to the write is lost, and there is no time to find out whether it was applied.
-    let lose = world
+    // The response to the write is lost, and there is no time to reconcile it.
+    let written = world
         .faults
         .script(Operation::WriteItem, FaultKind::LostAfter);
-    lose.unwrap();
+    written.unwrap();
     let add = async move |tx: RequestTx| {
         tx.get::<Player>("ada").await?.unwrap().level += 1;
         Ok::<_, Error>(())
@@ -483,7 +483,7 @@ async fn an_outcome_that_is_unknown_is_not_invited_to_be_sent_again() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_server_is_not_told_to_clients() {
+async fn internal_errors_are_not_revealed_to_clients() {
     let world = world().await;
     let twice = async |tx: RequestTx| {
         let _first = tx.get::<Player>("ada").await?;
@@ -502,11 +502,11 @@ async fn what_is_wrong_with_the_server_is_not_told_to_clients() {
 }
 
 #[tokio::test]
-async fn a_read_that_failed_for_a_while_is_run_again() {
+async fn transient_read_failure_repeats_the_handler() {
     let world = world().await;
     let runs = Runs::default();
     let counted = runs.clone();
-    // The handler makes an answer of its own from the error.
+    // The handler turns the error into its own response.
     let handler = async move |tx: RequestTx| {
         counted.next();
         match tx.get::<Player>("ada").await {
@@ -532,7 +532,7 @@ async fn a_read_that_failed_for_a_while_is_run_again() {
 }
 
 #[tokio::test]
-async fn a_busy_store_is_told_with_when_to_come_back() {
+async fn busy_store_returns_retry_after() {
     let world = world().await;
     let read = async |tx: RequestTx| tx.get::<Player>("ada").await.map(drop);
     let app = Router::new().route("/", get(read));
@@ -546,7 +546,7 @@ async fn a_busy_store_is_told_with_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_row_that_a_task_keeps_makes_the_request_fail() {
+async fn row_kept_by_a_task_fails_the_request() {
     let world = world().await;
     let (hold, held) = (Arc::new(tokio::sync::Notify::new()), Runs::default());
     let (released, counted) = (hold.clone(), held.clone());
@@ -576,10 +576,14 @@ async fn a_row_that_a_task_keeps_makes_the_request_fail() {
     while held.count() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.level("ada").await, Some(1), "it comes too late");
+    assert_eq!(
+        world.level("ada").await,
+        Some(1),
+        "the change comes too late"
+    );
 }
 
-/// Checks that nothing can be done with a transaction.
+/// Checks that a transaction cannot be used any more.
 async fn assert_ended(tx: &Tx) {
     let refused = [
         tx.get::<Player>("ada").await.map(drop),
@@ -593,7 +597,7 @@ async fn assert_ended(tx: &Tx) {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_kept_can_do_nothing_any_more() {
+async fn kept_transaction_cannot_be_used_after_the_request() {
     let world = world().await;
     let (keep, mut kept) = tokio::sync::mpsc::unbounded_channel();
     let handler = async move |tx: RequestTx, Path(status): Path<u16>| {
@@ -614,7 +618,7 @@ async fn a_transaction_that_is_kept_can_do_nothing_any_more() {
 }
 
 #[tokio::test]
-async fn a_read_that_ends_after_the_request_gives_no_row() {
+async fn read_that_ends_after_the_request_returns_no_row() {
     type Read = Pin<Box<dyn Future<Output = ErrorKind> + Send>>;
     let world = world().await;
     let (keep, mut kept) = tokio::sync::mpsc::unbounded_channel::<Read>();
@@ -623,7 +627,7 @@ async fn a_read_that_ends_after_the_request_gives_no_row() {
             let row = tx.get::<Player>("ada").await;
             row.map(drop).unwrap_err().kind()
         });
-        // The read has begun, and gives way to others before it is sent.
+        // The read has started, and yields before it is sent.
         let begun = poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await;
         assert!(begun.is_pending());
         keep.send(read).map_err(drop).unwrap();
@@ -636,7 +640,7 @@ async fn a_read_that_ends_after_the_request_gives_no_row() {
 }
 
 #[tokio::test]
-async fn without_the_layer_the_handler_is_not_run() {
+async fn handler_is_not_called_without_the_layer() {
     let read = async |tx: RequestTx| tx.get::<Player>("ada").await.map(drop);
     let maybe = async |tx: Option<RequestTx>| tx.is_some().to_string();
     let app: Router = Router::new().route("/", get(read));
@@ -656,7 +660,7 @@ async fn without_the_layer_the_handler_is_not_run() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_commits_nothing_and_harms_nobody() {
+async fn panicking_handler_commits_nothing_and_affects_no_other_request() {
     let world = world().await;
     let handler = async |tx: RequestTx, Path(panics): Path<bool>| {
         tx.get::<Player>("ada").await?.unwrap().level += 1;
@@ -675,7 +679,7 @@ async fn a_handler_that_panics_commits_nothing_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn everything_inside_the_layer_shares_the_transaction() {
+async fn middleware_inside_the_layer_shares_the_transaction() {
     let world = world().await;
     let audit = async |tx: RequestTx, request: Request, next: Next| {
         let response = next.run(request).await;
@@ -697,7 +701,7 @@ async fn everything_inside_the_layer_shares_the_transaction() {
 }
 
 #[tokio::test]
-async fn a_layer_inside_a_layer_is_refused() {
+async fn nested_layer_is_rejected() {
     let world = world().await;
     let app = Router::new()
         .route("/{name}/{status}", post(create))
@@ -710,14 +714,15 @@ async fn a_layer_inside_a_layer_is_refused() {
 }
 
 #[tokio::test]
-async fn options_are_chosen_by_the_request() {
+async fn options_can_depend_on_the_request() {
     let world = world().await;
-    let layer = world
-        .layer()
-        .options(|tx, request| match request.headers.contains_key("x-look") {
-            true => tx.read_only(),
-            false => tx,
-        });
+    let layer = world.layer().options(|tx, request| {
+        if request.headers.contains_key("x-look") {
+            tx.read_only()
+        } else {
+            tx
+        }
+    });
     let app = Router::new()
         .route("/{name}/{status}", post(create))
         .layer(layer);
@@ -729,7 +734,7 @@ async fn options_are_chosen_by_the_request() {
     assert_eq!(response.status(), StatusCode::OK);
 }
 
-/// A service that is not axum's: each clone wants to be asked whether it is ready, and it may fail.
+/// A service not from axum: each clone must be polled for readiness, and it can fail.
 struct Plain {
     runs: Runs,
     other: Db,
@@ -778,7 +783,7 @@ impl Service<Request> for Plain {
 }
 
 #[tokio::test]
-async fn any_service_of_such_requests_can_be_inside() {
+async fn any_service_can_be_inside_the_layer() {
     let world = world().await;
     let plain = Plain {
         runs: Runs::default(),
@@ -796,7 +801,7 @@ async fn any_service_of_such_requests_can_be_inside() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_nothing() {
+async fn disconnected_client_commits_nothing() {
     let world = world().await;
     let (keep, mut kept) = tokio::sync::mpsc::unbounded_channel();
     let handler = async move |tx: RequestTx| -> Result<(), Infallible> {

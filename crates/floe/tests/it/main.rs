@@ -1,7 +1,7 @@
-//! The tests of the library from outside, in one program, so that it is linked once.
+//! Integration tests of the library, in one binary that is linked once.
 //!
-//! In programs of their own are: `telemetry`, because whoever listens in a process is heard by all of it; `telemetry_off`,
-//! because nobody may listen in its process. What must not compile is in `floe-derive`.
+//! Separate binaries: `telemetry`, because a subscriber affects its whole process; `telemetry_off`, because its process
+//! must have no subscriber. Compile-fail tests are in `floe-derive`.
 
 #![expect(
     clippy::indexing_slicing,

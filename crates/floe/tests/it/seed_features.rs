@@ -1,4 +1,4 @@
-//! The examples of the documents that models come from which need a feature.
+//! Examples from the documents on which models are based, for optional cargo features.
 
 use floe::{Db, Error, Model};
 
@@ -29,7 +29,7 @@ mod per_request {
         }
     }
 
-    /// Each request runs in a transaction: committed if the handler succeeds, not at all if it does not.
+    /// Each request runs in a transaction, which commits only if the handler succeeds.
     #[tokio::test]
     async fn per_request_transaction() {
         use axum::http::{Request, StatusCode};
@@ -98,7 +98,7 @@ mod schemas {
             let mut model = tx.get::<SchemaModel>("mymodel").await?.unwrap();
             assert!(model.text.set("123".to_owned()).is_err());
             assert!(model.obj.set(json!({"arr": [1]})).is_err());
-            // Inside of a value nothing is checked before the transaction commits.
+            // A change inside a value is validated when the transaction commits.
             model.obj["str"] = json!([]);
             Ok::<_, Error>(())
         };

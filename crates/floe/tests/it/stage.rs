@@ -1,4 +1,4 @@
-//! Makes the engines for the suites.
+//! Creates the engines for the suites.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use floe::Db;
 use floe_local::{LocalEngine, Options};
 use floe_store::{Engine, Env};
 
-/// How many increments a suite makes where more show more.
+/// Number of increments in suites with many.
 pub(crate) const INCREMENTS: i64 = 100_000;
 
-/// An empty engine.
+/// Returns an empty engine.
 pub(crate) fn engine() -> Arc<dyn Engine> {
     Arc::new(LocalEngine::memory().unwrap())
 }
 
-/// An empty engine whose time and ids belong to the test, and which does nothing on its own.
+/// Returns an empty engine with the test's clock and ids, and without background work.
 pub(crate) fn engine_at(env: Env) -> Arc<dyn Engine> {
     let options = Options::new().env(env).background(false);
     Arc::new(LocalEngine::memory_with(options).unwrap())
 }
 
-/// A database on an empty engine.
+/// Returns a database on an empty engine.
 pub(crate) fn db() -> Db {
     Db::with_engine(engine())
 }

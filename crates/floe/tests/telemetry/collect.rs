@@ -1,4 +1,4 @@
-//! A subscriber that collects what it is told: spans with their parents, events, and measurements.
+//! A subscriber that collects spans with their parents, events, and measurements.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,19 +14,19 @@ pub(crate) type Fields = BTreeMap<String, String>;
 
 /// A span.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CollectedSpan {
     pub(crate) name: &'static str,
     pub(crate) target: &'static str,
     pub(crate) level: Level,
     pub(crate) fields: Fields,
-    /// The span around it, by its place.
+    /// Index of the parent span.
     pub(crate) parent: Option<usize>,
     pub(crate) is_closed: bool,
 }
 
-/// An event, and the span that it is in.
+/// An event, and the index of its span.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct CollectedEvent {
     pub(crate) target: &'static str,
     pub(crate) level: Level,
     pub(crate) fields: Fields,
@@ -35,13 +35,13 @@ pub(crate) struct Told {
 
 #[derive(Default)]
 pub(crate) struct Collected {
-    pub(crate) spans: Vec<Seen>,
-    pub(crate) events: Vec<Told>,
+    pub(crate) spans: Vec<CollectedSpan>,
+    pub(crate) events: Vec<CollectedEvent>,
     handles: Vec<usize>,
     entered: Vec<usize>,
 }
 
-/// What was collected.
+/// Collects spans and events.
 #[derive(Clone, Default)]
 pub(crate) struct Collector {
     state: Arc<Mutex<Collected>>,
@@ -50,7 +50,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// One that listens to events up to this level.
+    /// Returns a collector that is enabled up to this level.
     pub(crate) fn up_to(level: Level) -> Self {
         Self {
             most: Some(level),
@@ -58,7 +58,7 @@ impl Collector {
         }
     }
 
-    /// The same, that listens to this target alone.
+    /// Returns a handle to this collector that is enabled for one target only.
     pub(crate) fn only(&self, target: &'static str) -> Self {
         Self {
             only: Some(target),
@@ -70,14 +70,14 @@ impl Collector {
         self.state.lock().unwrap()
     }
 
-    /// All spans of this name.
-    pub(crate) fn spans(&self, name: &str) -> Vec<Seen> {
+    /// Returns all spans with this name.
+    pub(crate) fn spans(&self, name: &str) -> Vec<CollectedSpan> {
         let state = self.state();
         let named = state.spans.iter().filter(|span| span.name == name);
         named.cloned().collect()
     }
 
-    /// The requests, by their operation.
+    /// Returns the operations of all requests, in order.
     pub(crate) fn requests(&self) -> Vec<String> {
         let requests = self.spans("request").into_iter();
         requests
@@ -85,33 +85,34 @@ impl Collector {
             .collect()
     }
 
-    /// All events with this message.
-    pub(crate) fn told(&self, message: &str) -> Vec<Told> {
+    /// Returns all events with this message.
+    pub(crate) fn events(&self, message: &str) -> Vec<CollectedEvent> {
         let state = self.state();
-        let told = state.events.iter();
-        let told = told.filter(|told| told.fields.get("message").is_some_and(|m| m == message));
-        told.cloned().collect()
+        let events = state.events.iter();
+        let events =
+            events.filter(|event| event.fields.get("message").is_some_and(|m| m == message));
+        events.cloned().collect()
     }
 
-    /// All measurements of this name: the field with it, and the attributes beside it.
+    /// Returns all measurements with this name: values and attributes.
     pub(crate) fn measured(&self, name: &str) -> Vec<(f64, Fields)> {
         let state = self.state();
         let all = state.events.iter();
-        let all = all.filter(|told| told.target == "floe::metrics");
-        all.filter_map(|told| {
-            let value = told.fields.get(name)?.parse().unwrap();
+        let all = all.filter(|event| event.target == "floe::metrics");
+        all.filter_map(|event| {
+            let value = event.fields.get(name)?.parse().unwrap();
             let is_attribute = |name: &str| {
                 let kinds = ["monotonic_counter.", "histogram.", "gauge."];
                 !kinds.iter().any(|kind| name.starts_with(kind))
             };
-            let attributes = told.fields.iter().filter(|(name, _)| is_attribute(name));
+            let attributes = event.fields.iter().filter(|(name, _)| is_attribute(name));
             let attributes = attributes.map(|(name, value)| (name.clone(), value.clone()));
             Some((value, attributes.collect()))
         })
         .collect()
     }
 
-    /// Everything that was told, as one text.
+    /// Returns everything collected, as text.
     pub(crate) fn text(&self) -> String {
         let state = self.state();
         format!("{:?} {:?}", state.spans, state.events)
@@ -133,7 +134,7 @@ impl Visit for Fill<'_> {
 impl Subscriber for Collector {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         match self.enabled(metadata) {
-            // Others may listen in the same process, to other levels.
+            // Other tests of the process may have subscribers with other levels.
             true => Interest::sometimes(),
             false => Interest::never(),
         }
@@ -148,13 +149,14 @@ impl Subscriber for Collector {
         let mut fields = Fields::new();
         attributes.record(&mut Fill(&mut fields));
         let mut state = self.state();
-        let place = state.spans.len();
-        let parent = match attributes.is_contextual() {
-            true => state.entered.last().copied(),
-            false => None,
+        let index = state.spans.len();
+        let parent = if attributes.is_contextual() {
+            state.entered.last().copied()
+        } else {
+            None
         };
         let metadata = attributes.metadata();
-        state.spans.push(Seen {
+        state.spans.push(CollectedSpan {
             name: metadata.name(),
             target: metadata.target(),
             level: *metadata.level(),
@@ -163,12 +165,12 @@ impl Subscriber for Collector {
             is_closed: false,
         });
         state.handles.push(1);
-        Id::from_u64(place as u64 + 1)
+        Id::from_u64(index as u64 + 1)
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
         let mut state = self.state();
-        values.record(&mut Fill(&mut state.spans[place(span)].fields));
+        values.record(&mut Fill(&mut state.spans[index(span)].fields));
     }
 
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
@@ -178,7 +180,7 @@ impl Subscriber for Collector {
         event.record(&mut Fill(&mut fields));
         let mut state = self.state();
         let span = state.entered.last().copied();
-        state.events.push(Told {
+        state.events.push(CollectedEvent {
             target: event.metadata().target(),
             level: *event.metadata().level(),
             fields,
@@ -187,7 +189,7 @@ impl Subscriber for Collector {
     }
 
     fn enter(&self, span: &Id) {
-        self.state().entered.push(place(span));
+        self.state().entered.push(index(span));
     }
 
     fn exit(&self, span: &Id) {
@@ -195,35 +197,35 @@ impl Subscriber for Collector {
         let at = state
             .entered
             .iter()
-            .rposition(|entered| *entered == place(span));
+            .rposition(|entered| *entered == index(span));
         state.entered.remove(at.unwrap());
     }
 
     fn clone_span(&self, span: &Id) -> Id {
-        self.state().handles[place(span)] += 1;
+        self.state().handles[index(span)] += 1;
         span.clone()
     }
 
     fn try_close(&self, span: Id) -> bool {
         let mut state = self.state();
-        let handles = &mut state.handles[place(&span)];
+        let handles = &mut state.handles[index(&span)];
         *handles -= 1;
         let is_last = *handles == 0;
-        state.spans[place(&span)].is_closed |= is_last;
+        state.spans[index(&span)].is_closed |= is_last;
         is_last
     }
 }
 
-fn place(span: &Id) -> usize {
+fn index(span: &Id) -> usize {
     usize::try_from(span.into_u64()).unwrap() - 1
 }
 
-/// Runs this on one thread while the collector listens.
+/// Runs a future on one thread with the collector as its subscriber.
 pub(crate) fn listen<T>(collector: &Collector, future: impl Future<Output = T>) -> T {
     tracing::subscriber::with_default(collector.clone(), || block_on(future))
 }
 
-/// Runs this on one thread.
+/// Runs a future on one thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).build().unwrap();

@@ -1,10 +1,10 @@
-//! A collector of OpenTelemetry that a test plays: it takes what is posted, and answers as it is told.
+//! A simulated OpenTelemetry collector: records requests and responds with a given status.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What was posted.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Posted {
     pub(crate) path: String,
@@ -18,7 +18,7 @@ pub(crate) struct CollectorServer {
 }
 
 impl CollectorServer {
-    /// One that answers with this status.
+    /// Starts a collector that responds with this status.
     pub(crate) fn start(status: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ impl CollectorServer {
         format!("http://{}", self.address)
     }
 
-    /// What was posted to this path until now.
+    /// Returns the requests to this path so far.
     pub(crate) fn posted(&self, path: &str) -> Vec<Posted> {
         let posted = self.posted.lock().unwrap();
         let posted = posted.iter().filter(|posted| posted.path == path);
@@ -51,7 +51,7 @@ pub(crate) fn contains(bytes: &[u8], text: &str) -> bool {
         .any(|part| part == text.as_bytes())
 }
 
-/// Takes the one request of a connection.
+/// Reads the only request of a connection, and responds.
 fn take(mut connection: &TcpStream, status: u16) -> Option<Posted> {
     let mut reader = BufReader::new(connection);
     let mut lines = Vec::new();

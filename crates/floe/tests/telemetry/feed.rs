@@ -1,4 +1,4 @@
-//! The feed and the router of changes: spans of steps, handlers and turns, how far they are behind, and what they park.
+//! Telemetry of the feed and of change consumers: spans of steps, handlers and turns, lag, and dead letters.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use tracing::Level;
 use crate::collect::Collector;
 use crate::world::World;
 
-/// Does something in a world whose time the test owns, while the collector listens: leases must not run out because a thread
-/// of an engine takes its time.
+/// Runs work in a simulation with the collector as subscriber. On simulated time, leases do not expire because a thread
+/// of the engine is slow.
 fn listen<T>(collector: &Collector, work: impl FnOnce(&mut World) -> T) -> T {
     let mut world = World::new(1);
     tracing::subscriber::with_default(collector.clone(), || work(&mut world))
 }
 
-/// A store with a feed, and three events in two streams.
+/// Returns a store with a feed, and three events in two streams.
 fn store(world: &mut World) -> EventStore {
     let db = world.db.clone();
     world.wait(async move { filled(&db).await })
@@ -46,7 +46,7 @@ async fn handle(stream: StreamName, _: Vec<Recorded>) -> Result<Handled, Error> 
 }
 
 #[test]
-fn an_indexer_tells_what_it_has_brought() {
+fn indexer_reports_its_progress() {
     let collector = Collector::default();
     listen(&collector, store);
     let steps = collector.spans("index");
@@ -63,7 +63,7 @@ fn an_indexer_tells_what_it_has_brought() {
 }
 
 #[test]
-fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
+fn group_reports_lag_handlers_and_dead_letters() {
     let collector = Collector::default();
     listen(&collector, |world| {
         let group = store(world).consumers("mail").tries_max(1);
@@ -75,7 +75,7 @@ fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
         assert_eq!(lag[0].1["floe.feed.group"], "mail");
         assert_eq!(lag[0].1["floe.feed.partition"], "0");
 
-        // A worker measures by itself while it runs.
+        // A running worker measures its lag itself.
         let worker = world.spawn(async move {
             group.run(std::future::pending(), handle).await.unwrap();
         });
@@ -113,10 +113,13 @@ fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
         .collect();
     assert!(categories.contains(&("Cart", "2")) && categories.contains(&("Order", "1")));
 
-    let told = collector.told("a stream was parked");
-    assert_eq!(told.len(), 1);
-    assert_eq!((told[0].level, told[0].target), (Level::WARN, "floe::feed"));
-    assert_eq!(told[0].fields["floe.stream.category"], "Order");
+    let parked = collector.events("a stream was parked");
+    assert_eq!(parked.len(), 1);
+    assert_eq!(
+        (parked[0].level, parked[0].target),
+        (Level::WARN, "floe::feed")
+    );
+    assert_eq!(parked[0].fields["floe.stream.category"], "Order");
     assert_eq!(
         collector
             .measured("monotonic_counter.floe.feed.parked_streams")
@@ -138,7 +141,7 @@ struct Session {
     user: String,
 }
 
-/// Two sessions begin, of which one is not welcome.
+/// Creates two sessions; the handler of one fails.
 async fn consumed(db: &Db) -> ConsumerSummary {
     db.ensure_tables(&[Session::SCHEMA]).await.unwrap();
     db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
@@ -163,7 +166,7 @@ async fn consumed(db: &Db) -> ConsumerSummary {
 }
 
 #[test]
-fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
+fn change_consumer_reports_lag_turns_and_dead_letters() {
     let collector = Collector::default();
     let ran = listen(&collector, |world| {
         let db = world.db.clone();
@@ -176,7 +179,7 @@ fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
         assert_eq!(turn.fields["floe.changes.consumer"], "greeter");
         assert_eq!(turn.fields["floe.changes.changes"], "1");
     }
-    let parked = collector.told("a change became a dead letter");
+    let parked = collector.events("a change became a dead letter");
     assert_eq!((parked.len(), parked[0].level), (1, Level::WARN));
     let counted = collector.measured("monotonic_counter.floe.changes.parked");
     assert_eq!(counted.len(), 1);
@@ -191,7 +194,7 @@ fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
 }
 
 #[test]
-fn at_the_level_of_information_only_what_wants_attention_is_told() {
+fn info_level_contains_warnings_only() {
     let collector = Collector::up_to(Level::INFO);
     listen(&collector, |world| {
         let group = store(world).consumers("mail").tries_max(1);
@@ -199,10 +202,10 @@ fn at_the_level_of_information_only_what_wants_attention_is_told() {
     });
     let state = collector.state();
     assert!(state.spans.is_empty(), "{:?}", state.spans);
-    let told: Vec<_> = state
+    let messages: Vec<_> = state
         .events
         .iter()
-        .map(|told| told.fields["message"].as_str())
+        .map(|event| event.fields["message"].as_str())
         .collect();
-    assert_eq!(told, ["a stream was parked"]);
+    assert_eq!(messages, ["a stream was parked"]);
 }

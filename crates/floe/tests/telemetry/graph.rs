@@ -1,4 +1,4 @@
-//! The spans of what the graph does in steps; its other calls are transactions with a label.
+//! Spans of graph changes made in steps; other calls of the graph are transactions with a label.
 
 use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
 use floe::{Db, Entity};
@@ -72,5 +72,8 @@ fn wide_deletions_and_rebuilds_have_spans() {
             .iter()
             .all(|span| span.fields["floe.transaction.label"] == "graph")
     );
-    assert!(!collector.text().contains("shelf-secret"), "a key was told");
+    assert!(
+        !collector.text().contains("shelf-secret"),
+        "a key is in the telemetry"
+    );
 }

@@ -1,6 +1,6 @@
-//! Spans, events and measurements, as a subscriber gets them.
+//! Spans, events and measurements, as a subscriber receives them.
 //!
-//! In a program of its own: whoever listens in a process is heard by all of it, and others count the requests that are made.
+//! A separate binary: a subscriber affects its whole process, and other tests count requests.
 
 #![expect(
     clippy::unwrap_used,

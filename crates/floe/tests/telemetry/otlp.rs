@@ -1,4 +1,4 @@
-//! The export by OTLP, to a collector that the test plays.
+//! Export by OTLP, to a simulated collector.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::collector::{CollectorServer, contains};
 use crate::protobuf::Message;
 use crate::support::{Player, player};
 
-/// Runs this with an export to there.
+/// Runs a closure with this export as the subscriber.
 fn with_export<T>(otlp: Otlp, run: impl FnOnce(Exporter) -> T) -> T {
     let (layers, exporter) = otlp.layers().unwrap();
     let subscriber = tracing_subscriber::registry().with(layers);
     tracing::subscriber::with_default(subscriber, || run(exporter))
 }
 
-/// A transaction that creates a player, and one that reads it.
+/// Runs a transaction that creates a player, and one that reads it.
 fn play() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
@@ -42,16 +42,16 @@ fn spans<'b>(traces: &Message<'b>) -> Vec<Message<'b>> {
     scopes.flat_map(|scope| scope.all(2)).collect()
 }
 
-/// The metrics lie as the spans do: `Metric { name = 1, unit = 3, gauge = 5, sum = 7, histogram = 9 }`.
+/// Metrics have the structure of spans: `Metric { name = 1, unit = 3, gauge = 5, sum = 7, histogram = 9 }`.
 fn metric<'b>(metrics: &Message<'b>, name: &str) -> Message<'b> {
     let found = spans(metrics)
         .into_iter()
         .find(|metric| metric.text(1) == name);
-    found.unwrap_or_else(|| panic!("no metric {name}"))
+    found.unwrap_or_else(|| panic!("no metric: name={name}"))
 }
 
 #[test]
-fn spans_and_measurements_arrive_as_the_protocol_says() {
+fn spans_and_measurements_are_exported_in_otlp() {
     let server = CollectorServer::start(200);
     let otlp = Otlp::new()
         .endpoint(format!("{}/", server.url()))
@@ -136,7 +136,7 @@ fn spans_and_measurements_arrive_as_the_protocol_says() {
 }
 
 #[test]
-fn spans_of_others_are_exported_up_to_their_level_and_their_measurements_too() {
+fn application_spans_and_measurements_are_exported() {
     let server = CollectorServer::start(200);
     with_export(Otlp::new().endpoint(server.url()), |exporter| {
         tracing::info_span!("checkout", order = 7).in_scope(|| {
@@ -157,21 +157,21 @@ fn spans_of_others_are_exported_up_to_their_level_and_their_measurements_too() {
     assert!(!spans.iter().any(|span| span.text(5) == "too fine"));
     let id = checkout.pieces(2).next();
     let inside = spans.iter().filter(|span| span.pieces(4).next() == id);
-    assert!(inside.count() > 1, "what Floe does is inside of it");
+    assert!(inside.count() > 1, "Floe's spans are children of it");
     let posted = server.posted("/v1/metrics");
     metric(&Message::parse(&posted[0].body), "orders");
 }
 
 #[test]
-fn a_collector_that_is_down_or_fails_holds_nobody() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let down = format!("http://{}", nobody.local_addr().unwrap());
-    drop(nobody);
+fn failing_collector_does_not_block_the_program() {
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let down = format!("http://{}", unused.local_addr().unwrap());
+    drop(unused);
     let fails = CollectorServer::start(500);
-    // It takes connections, and says nothing.
+    // It accepts connections and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let says_nothing = format!("http://{}", silent.local_addr().unwrap());
-    for url in [down, fails.url(), says_nothing] {
+    let unresponsive = format!("http://{}", silent.local_addr().unwrap());
+    for url in [down, fails.url(), unresponsive] {
         let watch = Stopwatch::start();
         let otlp = Otlp::new()
             .endpoint(url.clone())
@@ -186,7 +186,7 @@ fn a_collector_that_is_down_or_fails_holds_nobody() {
 }
 
 #[test]
-fn an_export_ends_inside_of_a_runtime_too() {
+fn export_can_be_shut_down_inside_a_runtime() {
     let server = CollectorServer::start(200);
     let (layers, exporter) = Otlp::new().endpoint(server.url()).layers().unwrap();
     let subscriber = tracing_subscriber::registry().with(layers);
@@ -200,7 +200,7 @@ fn an_export_ends_inside_of_a_runtime_too() {
 }
 
 #[test]
-fn what_is_no_address_is_refused_and_a_second_subscriber_too() {
+fn invalid_endpoint_and_second_subscriber_are_rejected() {
     let error = Otlp::new()
         .endpoint("not an address")
         .install()

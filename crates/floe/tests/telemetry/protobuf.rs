@@ -1,5 +1,5 @@
-//! As much of protobuf as it takes to look into what is exported, written down from its specification: a message is a list
-//! of numbered fields, each a number, bytes of fixed length, or a piece that is text, bytes or a message.
+//! The part of protobuf needed to read exported messages, implemented from its specification: a message is a list of
+//! numbered fields, each a varint, bytes of fixed length, or length-delimited text, bytes or message.
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl<'b> Message<'b> {
                     let four = cut(&mut bytes, 4).try_into().unwrap();
                     Value::Number(u64::from(u32::from_le_bytes(four)))
                 }
-                wire => panic!("no such type: {wire}"),
+                wire => panic!("unknown wire type: {wire}"),
             };
             fields.push((tag >> 3, value));
         }
@@ -43,7 +43,7 @@ impl<'b> Message<'b> {
         })
     }
 
-    /// The messages in this field.
+    /// Returns the messages in this field.
     pub(crate) fn all(&self, number: u64) -> Vec<Message<'b>> {
         self.pieces(number).map(Message::parse).collect()
     }
@@ -60,7 +60,8 @@ impl<'b> Message<'b> {
         })
     }
 
-    /// The attributes in this field, as text: `KeyValue { key = 1, value = 2 }`, `AnyValue { string = 1, bool = 2, int = 3, .. }`.
+    /// Returns an attribute in this field, as text: `KeyValue { key = 1, value = 2 }`, `AnyValue { string = 1, bool =
+    /// 2, int = 3, .. }`.
     pub(crate) fn attribute(&self, number: u64, name: &str) -> Option<String> {
         let attribute = self
             .all(number)

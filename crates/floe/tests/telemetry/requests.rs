@@ -1,4 +1,4 @@
-//! The span of each request, and what is measured of it.
+//! Spans and measurements of requests.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use floe_store::{Engine, Item, TableDef, Value};
 use floe_testkit::fault::{FaultEngine, Faults};
 use tracing::Level;
 
-use crate::collect::{Collector, Seen, block_on, listen};
+use crate::collect::{CollectedSpan, Collector, block_on, listen};
 
 fn table(name: &str) -> CreateTable {
     let table = TableDef::builder(name, "id", KeyKind::S);
@@ -42,12 +42,12 @@ fn put(id: &str) -> WriteItem {
     PutItem::new("Orders", key(id).with("secret", "swordfish")).into()
 }
 
-fn field<'a>(span: &'a Seen, name: &str) -> Option<&'a str> {
+fn field<'a>(span: &'a CollectedSpan, name: &str) -> Option<&'a str> {
     span.fields.get(name).map(String::as_str)
 }
 
 #[test]
-fn a_request_has_a_span_with_the_names_of_the_conventions() {
+fn request_span_follows_the_semantic_conventions() {
     let traced = TracedEngine::client(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -83,7 +83,7 @@ fn a_request_has_a_span_with_the_names_of_the_conventions() {
 }
 
 #[test]
-fn queries_and_batches_tell_what_they_read_and_from_where() {
+fn query_and_batch_spans_contain_tables_and_item_counts() {
     let traced = TracedEngine::server(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -136,13 +136,13 @@ fn queries_and_batches_tell_what_they_read_and_from_where() {
     assert_eq!(all("db.collection.name"), only);
     assert_eq!(all("error.type")[2], Some("ValidationException"));
     assert_eq!(all("otel.status_code")[2], Some("ERROR"));
-    let told = |name: &str| collector.measured(name).len();
-    assert_eq!(told("histogram.floe.server.operation.duration"), 5);
-    assert_eq!(told("histogram.db.client.operation.duration"), 0);
+    let count = |name: &str| collector.measured(name).len();
+    assert_eq!(count("histogram.floe.server.operation.duration"), 5);
+    assert_eq!(count("histogram.db.client.operation.duration"), 0);
 }
 
 #[test]
-fn a_condition_that_does_not_hold_is_told_and_is_no_failure() {
+fn failed_condition_is_recorded_and_is_not_an_error() {
     let traced = TracedEngine::client(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -158,7 +158,7 @@ fn a_condition_that_does_not_hold_is_told_and_is_no_failure() {
 }
 
 #[test]
-fn no_key_and_no_value_is_told() {
+fn keys_and_values_are_not_recorded() {
     let traced = TracedEngine::client(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -185,7 +185,7 @@ fn no_key_and_no_value_is_told() {
 }
 
 #[test]
-fn who_asks_for_the_capacity_gets_it_and_who_does_not_does_not() {
+fn capacity_is_returned_only_on_request() {
     let traced = TracedEngine::client(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -248,7 +248,7 @@ fn requests_are_measured_by_operation_table_and_error() {
 }
 
 #[test]
-fn every_database_tells_and_what_its_cache_answers_is_no_request() {
+fn every_database_is_traced_and_cache_hits_are_not_requests() {
     let db = Db::with_engine(engine()).with_read_cache(CacheOptions::new());
     let collector = Collector::default();
     listen(&collector, async {
@@ -262,7 +262,7 @@ fn every_database_tells_and_what_its_cache_answers_is_no_request() {
 }
 
 #[test]
-fn measurements_alone_can_be_listened_to() {
+fn measurements_can_be_collected_alone() {
     let traced = TracedEngine::client(engine());
     let collector = Collector::default();
     listen(&collector.only("floe::metrics"), async {

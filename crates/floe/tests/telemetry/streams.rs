@@ -1,4 +1,4 @@
-//! The spans of streams: of decisions, loads, appends and prunes.
+//! Spans of streams: decisions, loads, appends and prunes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,7 +46,7 @@ fn take<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 }
 
 #[test]
-fn a_decision_has_a_span_with_its_load_and_its_append() {
+fn decision_span_contains_its_load_and_append() {
     let db = Db::memory().unwrap();
     let collector = Collector::default();
     listen(&collector, async {
@@ -82,7 +82,7 @@ fn a_decision_has_a_span_with_its_load_and_its_append() {
 }
 
 #[test]
-fn resyncs_and_calves_and_prunes_are_told() {
+fn resyncs_calves_and_prunes_are_recorded() {
     let db = Db::memory().unwrap();
     let collector = Collector::default();
     listen(&collector, async {
@@ -93,7 +93,7 @@ fn resyncs_and_calves_and_prunes_are_told() {
         store.append(&name, Expected::New, event()).await.unwrap();
         store.append(&name, Expected::Any, event()).await.unwrap();
 
-        // Somebody else appends while this one decides.
+        // Another writer appends during the decision.
         let ran = std::sync::atomic::AtomicBool::new(false);
         let (other, theirs) = (store.clone(), name.clone());
         let decide = |_: &usize| {
@@ -124,7 +124,7 @@ fn resyncs_and_calves_and_prunes_are_told() {
     assert_eq!(take(&conflicts[0].1, "floe.model"), Some("Cart"));
 }
 
-/// Runs a future whose requests are answered at once, as those of the engine in memory are.
+/// Runs a future whose requests complete at once, as those of the in-memory engine do.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let waker = std::task::Waker::noop();
@@ -138,7 +138,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn what_is_appended_in_a_transaction_is_measured_when_it_is_committed() {
+fn append_in_a_transaction_is_measured_at_commit() {
     let db = Db::memory().unwrap();
     let collector = Collector::default();
     listen(&collector, async {
@@ -163,7 +163,7 @@ fn what_is_appended_in_a_transaction_is_measured_when_it_is_committed() {
 }
 
 #[test]
-fn a_stream_that_others_append_to_is_one_conflict_in_a_transaction_too() {
+fn concurrent_append_is_one_conflict_of_a_transaction() {
     for streams in [&["a"][..], &["a", "b"]] {
         let db = Db::memory().unwrap();
         let collector = Collector::default();
@@ -188,12 +188,12 @@ fn a_stream_that_others_append_to_is_one_conflict_in_a_transaction_too() {
         let conflicts = collector.measured("monotonic_counter.floe.conflicts");
         assert_eq!(conflicts.len(), 1, "{streams:?} {conflicts:?}");
         assert_eq!(take(&conflicts[0].1, "floe.model"), Some("Cart"));
-        assert_eq!(collector.told("lost a race").len(), 1);
+        assert_eq!(collector.events("lost a race").len(), 1);
     }
 }
 
 #[test]
-fn a_lost_answer_to_an_append_is_told_once_it_is_settled() {
+fn reconciled_append_is_recorded() {
     let faulty = Arc::new(FaultEngine::new(
         Arc::new(LocalEngine::memory().unwrap()),
         Faults::seeded(3),
@@ -209,7 +209,7 @@ fn a_lost_answer_to_an_append_is_told_once_it_is_settled() {
         let event = EventData::new("Added", r#"{"product":"tea"}"#);
         store.append(&name, Expected::New, [event]).await.unwrap();
     });
-    let settled = collector.told("a lost answer is settled");
+    let settled = collector.events("a lost answer is settled");
     assert_eq!(settled.len(), 1);
     assert_eq!(take(&settled[0].fields, "floe.applied"), Some("true"));
     assert!(

@@ -1,4 +1,4 @@
-//! The spans of transactions, what stood in their way, and what is measured of them.
+//! Spans, conflicts and measurements of transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,7 +32,7 @@ async fn train(db: &Db) -> Result<(), Error> {
     db.transact(body).await
 }
 
-/// Somebody else is faster in the first runs.
+/// Runs a transaction that conflicts in its first attempts.
 async fn outrun(db: &Db, times: u32, retries: u32) -> Result<(), Error> {
     let runs = AtomicU32::new(0);
     let body = async |tx: &Tx| {
@@ -56,7 +56,7 @@ fn take<'f>(fields: &'f Fields, name: &str) -> Option<&'f str> {
 }
 
 #[test]
-fn requests_are_inside_of_the_run_and_the_run_inside_of_the_transaction() {
+fn request_spans_are_children_of_attempt_and_transaction() {
     let db = Db::with_engine(engine());
     let collector = Collector::default();
     listen(&collector, train(&db)).unwrap();
@@ -79,31 +79,34 @@ fn requests_are_inside_of_the_run_and_the_run_inside_of_the_transaction() {
         (transaction.target, transaction.level),
         ("floe::transaction", Level::DEBUG)
     );
-    let told = |name: &str| take(&transaction.fields, name);
-    assert_eq!(told("floe.transaction.attempts"), Some("1"));
-    assert_eq!(told("floe.transaction.outcome"), Some("committed"));
-    assert_eq!(told("floe.transaction.items_written"), Some("1"));
-    assert_eq!(told("floe.transaction.read_only"), Some("false"));
-    assert_eq!(told("floe.transaction.label"), None);
+    let field = |name: &str| take(&transaction.fields, name);
+    assert_eq!(field("floe.transaction.attempts"), Some("1"));
+    assert_eq!(field("floe.transaction.outcome"), Some("committed"));
+    assert_eq!(field("floe.transaction.items_written"), Some("1"));
+    assert_eq!(field("floe.transaction.read_only"), Some("false"));
+    assert_eq!(field("floe.transaction.label"), None);
 }
 
 #[test]
-fn a_lost_race_is_told_with_the_field_and_without_the_key() {
+fn conflict_is_recorded_with_the_field_and_without_the_key() {
     let db = Db::with_engine(engine());
     let collector = Collector::default();
     listen(&collector, outrun(&db, 2, 3)).unwrap();
-    let lost = collector.told("lost a race");
+    let lost = collector.events("lost a race");
     assert_eq!(lost.len(), 2);
-    for (attempt, told) in (1..).zip(&lost) {
+    for (attempt, event) in (1..).zip(&lost) {
         assert_eq!(
-            (told.target, told.level),
+            (event.target, event.level),
             ("floe::transaction", Level::DEBUG)
         );
-        assert_eq!(take(&told.fields, "floe.model"), Some("Player"));
-        assert_eq!(take(&told.fields, "floe.fields"), Some("level"));
+        assert_eq!(take(&event.fields, "floe.model"), Some("Player"));
+        assert_eq!(take(&event.fields, "floe.fields"), Some("level"));
         let attempt: u32 = attempt;
-        assert_eq!(told.fields["floe.transaction.attempt"], attempt.to_string());
-        let span = &collector.state().spans[told.span.unwrap()];
+        assert_eq!(
+            event.fields["floe.transaction.attempt"],
+            attempt.to_string()
+        );
+        let span = &collector.state().spans[event.span.unwrap()];
         assert_eq!(take(&span.fields, "floe.transaction.label"), Some("train"));
     }
     let trained = collector.spans("transaction");
@@ -113,7 +116,10 @@ fn a_lost_race_is_told_with_the_field_and_without_the_key() {
     let trained = &trained.unwrap().fields;
     assert_eq!(take(trained, "floe.transaction.attempts"), Some("3"));
     assert_eq!(take(trained, "floe.transaction.outcome"), Some("committed"));
-    assert!(!collector.text().contains("ada-secret"), "a key was told");
+    assert!(
+        !collector.text().contains("ada-secret"),
+        "a key is in the telemetry"
+    );
 
     let conflicts = collector.measured("monotonic_counter.floe.conflicts");
     assert_eq!(conflicts.len(), 2);
@@ -122,7 +128,7 @@ fn a_lost_race_is_told_with_the_field_and_without_the_key() {
 }
 
 #[test]
-fn a_transaction_that_gives_up_has_the_kind_of_its_error() {
+fn exhausted_transaction_records_the_error_kind() {
     let db = Db::with_engine(engine());
     let collector = Collector::default();
     let error = listen(&collector, outrun(&db, 9, 1)).unwrap_err();
@@ -148,7 +154,7 @@ fn a_transaction_that_gives_up_has_the_kind_of_its_error() {
 }
 
 #[test]
-fn an_error_of_the_body_is_no_failure() {
+fn error_of_the_body_is_not_a_failure() {
     #[derive(Debug)]
     struct NotToday;
     impl From<Error> for NotToday {
@@ -161,14 +167,14 @@ fn an_error_of_the_body_is_no_failure() {
     let body = async |_: &Tx| Err::<(), _>(NotToday);
     listen(&collector, async { db.tx().read_only().run(body).await }).unwrap_err();
     let spans = collector.spans("transaction");
-    let told = |name: &str| take(&spans[0].fields, name);
-    assert_eq!(told("floe.transaction.outcome"), Some("aborted"));
-    assert_eq!(told("floe.transaction.read_only"), Some("true"));
-    assert_eq!(told("error.type"), None);
+    let field = |name: &str| take(&spans[0].fields, name);
+    assert_eq!(field("floe.transaction.outcome"), Some("aborted"));
+    assert_eq!(field("floe.transaction.read_only"), Some("true"));
+    assert_eq!(field("error.type"), None);
 }
 
 #[test]
-fn a_transaction_that_is_dropped_has_no_outcome() {
+fn dropped_transaction_has_no_outcome() {
     let db = Db::with_engine(engine());
     let collector = Collector::default();
     listen(&collector, async {
@@ -190,7 +196,7 @@ fn a_transaction_that_is_dropped_has_no_outcome() {
 }
 
 #[test]
-fn throttling_and_conflicts_of_the_store_are_told() {
+fn throttling_and_store_conflicts_are_recorded() {
     let faulty = Arc::new(FaultEngine::new(engine(), Faults::seeded(3)));
     let db = Db::with_engine(faulty.clone());
     faulty
@@ -198,7 +204,7 @@ fn throttling_and_conflicts_of_the_store_are_told() {
         .unwrap();
     let collector = Collector::default();
     listen(&collector, train(&db)).unwrap();
-    let throttled = collector.told("throttled");
+    let throttled = collector.events("throttled");
     assert_eq!(throttled.len(), 1);
     assert_eq!(
         take(&throttled[0].fields, "floe.transaction.attempt"),
@@ -217,7 +223,7 @@ fn throttling_and_conflicts_of_the_store_are_told() {
     );
 }
 
-/// An engine that says it takes no tokens, as DynamoDB's plain writes do not.
+/// An engine without idempotency tokens for single writes, like DynamoDB.
 pub(crate) struct Tokenless(pub(crate) Arc<dyn Engine>);
 
 impl Engine for Tokenless {
@@ -231,7 +237,7 @@ impl Engine for Tokenless {
 }
 
 #[test]
-fn a_lost_answer_is_told_once_it_is_settled() {
+fn reconciled_commit_is_recorded() {
     for (kind, is_applied) in [
         (FaultKind::LostAfter, "true"),
         (FaultKind::LostBefore, "false"),
@@ -241,7 +247,7 @@ fn a_lost_answer_is_told_once_it_is_settled() {
         faulty.script(Operation::WriteItem, kind).unwrap();
         let collector = Collector::default();
         listen(&collector, train(&db)).unwrap();
-        let settled = collector.told("a lost answer is settled");
+        let settled = collector.events("a lost answer is settled");
         let first = &settled[0].fields;
         assert_eq!(take(first, "floe.settled_by"), Some("stamp"));
         assert_eq!(take(first, "floe.applied"), Some(is_applied));
@@ -253,6 +259,6 @@ fn a_lost_answer_is_told_once_it_is_settled() {
         .unwrap();
     let collector = Collector::default();
     listen(&collector, train(&db)).unwrap();
-    let settled = collector.told("a lost answer is settled");
+    let settled = collector.events("a lost answer is settled");
     assert_eq!(take(&settled[0].fields, "floe.settled_by"), Some("token"));
 }

@@ -1,4 +1,4 @@
-//! What documents look like in the store, that they come back, and what is refused.
+//! The stored form of documents, round trips, and rejected values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +73,7 @@ enum Node {
     },
 }
 
-/// Made-up values, from a seed.
+/// Random values from a seed.
 struct Made(SeededRandom);
 
 impl Made {
@@ -160,7 +160,7 @@ impl Made {
         }
     }
 
-    /// A value that JSON can tell.
+    /// A value that JSON can represent.
     fn value(&self, depth: usize) -> Value {
         match self.below(if depth == 0 { 4 } else { 6 }) {
             0 => Value::Null,
@@ -185,7 +185,7 @@ impl Made {
 }
 
 fn stored<T: Serialize + ?Sized>(value: &T) -> Value {
-    to_value(value).unwrap().expect("the attribute is there")
+    to_value(value).unwrap().expect("the attribute is present")
 }
 
 fn list<const LEN: usize>(values: [Value; LEN]) -> Value {
@@ -197,7 +197,7 @@ fn map<V: Into<Value>, const LEN: usize>(entries: [(&str, V); LEN]) -> Value {
 }
 
 #[test]
-fn made_up_values_come_back() {
+fn random_values_round_trip() {
     for seed in 0..3000 {
         let node = Made(SeededRandom::new(seed)).node(6);
         let value = to_value(&node).unwrap();
@@ -207,7 +207,7 @@ fn made_up_values_come_back() {
 }
 
 #[test]
-fn made_up_values_come_back_from_their_json_text() {
+fn random_values_round_trip_through_json_text() {
     for seed in 0..3000 {
         let value = Made(SeededRandom::new(seed)).value(5);
         let text = to_json_text(&value).unwrap();
@@ -221,7 +221,7 @@ fn made_up_values_come_back_from_their_json_text() {
 }
 
 #[test]
-fn the_json_text_is_the_one_of_serde_json() {
+fn json_text_equals_that_of_serde_json() {
     for seed in 0..3000 {
         let value = Made(SeededRandom::new(seed)).value(5);
         // Numbers are compared elsewhere: serde_json rounds and writes them with exponents.
@@ -275,7 +275,7 @@ fn none_is_absent_in_structs_and_null_in_containers() {
 }
 
 #[test]
-fn none_as_a_whole_is_an_absent_attribute() {
+fn top_level_none_is_an_absent_attribute() {
     assert_eq!(to_value(&None::<u8>), Ok(None));
     assert_eq!(to_value(&Some(None::<u8>)), Ok(None));
     assert_eq!(from_value::<Option<u8>>(None), Ok(None));
@@ -303,7 +303,7 @@ fn numbers_keep_all_their_digits() {
 }
 
 #[test]
-fn numbers_that_cannot_be_stored_are_refused() {
+fn unstorable_numbers_are_rejected() {
     assert!(to_value(&i128::MAX).is_err());
     assert!(to_value(&u128::MAX).is_err());
     for float in [f64::NAN, f64::INFINITY, f64::MAX, 1e-200] {
@@ -317,7 +317,7 @@ fn numbers_that_cannot_be_stored_are_refused() {
 }
 
 #[test]
-fn numbers_that_do_not_fit_are_refused() {
+fn out_of_range_numbers_are_rejected() {
     let number = |text: &str| Value::N(text.parse().unwrap());
     assert!(from_value::<u8>(Some(&number("256"))).is_err());
     assert!(from_value::<u8>(Some(&number("-1"))).is_err());
@@ -325,7 +325,7 @@ fn numbers_that_do_not_fit_are_refused() {
     assert!(from_value::<i64>(Some(&number("18446744073709551616"))).is_err());
     assert!(from_value::<i128>(Some(&number("1e39"))).is_err());
     assert!(from_value::<f32>(Some(&number("1e39"))).is_err());
-    // Types that take whatever number comes get none that was rounded.
+    // Types that accept any number never receive a rounded one.
     let long = number("0.12345678901234567890123");
     assert!(from_value::<Json>(Some(&long)).is_err());
     assert!(Json::from_value(Some(&long)).is_err());
@@ -333,7 +333,7 @@ fn numbers_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn enums_are_as_in_json() {
+fn enums_are_stored_as_in_json() {
     assert_eq!(stored(&Node::Unit), Value::from("Unit"));
     assert_eq!(stored(&Node::Flag(true)), map([("Flag", true)]));
     assert_eq!(
@@ -353,7 +353,7 @@ fn enums_are_as_in_json() {
 }
 
 #[test]
-fn other_ways_to_tag_enums_work() {
+fn other_enum_taggings_round_trip() {
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
     #[serde(tag = "kind")]
     enum Tagged {
@@ -419,7 +419,7 @@ fn sets_are_read_as_sequences() {
 }
 
 #[test]
-fn keys_of_maps_are_text() {
+fn map_keys_are_text() {
     assert_eq!(stored(&BTreeMap::from([(-7, 1)])), map([("-7", 1)]));
     assert_eq!(stored(&BTreeMap::from([(true, 1)])), map([("true", 1)]));
     assert_eq!(stored(&BTreeMap::from([('x', 1)])), map([("x", 1)]));
@@ -441,7 +441,7 @@ fn keys_of_maps_are_text() {
 }
 
 #[test]
-fn keys_that_are_stored_alike_are_refused() {
+fn map_keys_with_equal_text_are_rejected() {
     #[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
     enum Alike {
         #[serde(rename = "a")]
@@ -468,7 +468,7 @@ struct Line {
 }
 
 #[test]
-fn errors_tell_where() {
+fn errors_contain_the_path() {
     let line = Line {
         sku: "x".into(),
         price: f64::NAN,
@@ -502,7 +502,7 @@ fn errors_tell_where() {
 }
 
 #[test]
-fn errors_do_not_repeat_what_is_stored() {
+fn errors_do_not_contain_stored_values() {
     let invalid = from_value::<u8>(Some(&Value::from("secret"))).unwrap_err();
     assert_eq!(
         invalid.reason(),
@@ -513,19 +513,19 @@ fn errors_do_not_repeat_what_is_stored() {
 }
 
 #[test]
-fn text_and_bytes_are_not_taken_for_each_other() {
+fn text_and_bytes_are_distinct() {
     let bytes = Value::B(b"text".to_vec());
     assert_eq!(
         from_value::<String>(Some(&bytes)).unwrap_err().reason(),
         "the stored value has another type: expected=a string actual=bytes"
     );
     assert!(from_value::<Raw>(Some(&Value::from("text"))).is_err());
-    // The standard library's reads bytes from text too, if it is let.
+    // Visitors of the standard library would also read bytes from text.
     assert!(from_value::<std::ffi::CString>(Some(&Value::from("text"))).is_err());
 }
 
 #[test]
-fn lists_longer_than_the_type_are_refused() {
+fn lists_longer_than_the_type_are_rejected() {
     let three = list([1, 2, 3].map(Value::from));
     let invalid = from_value::<(u8, u8)>(Some(&three)).unwrap_err();
     assert_eq!(
@@ -535,7 +535,7 @@ fn lists_longer_than_the_type_are_refused() {
     assert!(from_value::<(u8, u8, u8, u8)>(Some(&three)).is_err());
 }
 
-/// A list inside lists, so many of them altogether.
+/// Nested lists with this number of levels.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Nested(Vec<Nested>);
 
@@ -546,7 +546,7 @@ fn nested(levels: usize) -> (Nested, Value) {
 }
 
 #[test]
-fn depth_ends_where_the_store_ends() {
+fn nesting_depth_is_limited_as_in_the_store() {
     let (deepest, value) = nested(NESTING_LEVELS_MAX);
     assert_eq!(to_value(&deepest), Ok(Some(value.clone())));
     assert_eq!(from_value(Some(&value)), Ok(deepest));
@@ -570,7 +570,7 @@ fn depth_ends_where_the_store_ends() {
 }
 
 #[test]
-fn a_variant_is_a_level_of_its_own() {
+fn enum_variant_is_one_nesting_level() {
     let record = |node| Node::Record {
         name: String::new(),
         next: Some(Box::new(node)),
@@ -592,7 +592,7 @@ fn a_variant_is_a_level_of_its_own() {
 }
 
 #[test]
-fn json_documents_come_back() {
+fn json_documents_round_trip() {
     let json = serde_json::json!({
         "null": null, "flag": true, "text": "é", "list": [1, -2, 0.5, 1e100, u64::MAX], "map": {"a": {}},
     });
@@ -606,7 +606,7 @@ fn json_documents_come_back() {
 }
 
 #[test]
-fn json_floats_come_back_to_the_last_bit() {
+fn json_floats_round_trip_exactly() {
     let made = Made(SeededRandom::new(1));
     for _ in 0..3000 {
         let json = Json::from(made.float());
@@ -617,7 +617,7 @@ fn json_floats_come_back_to_the_last_bit() {
 }
 
 #[test]
-fn json_documents_refuse_what_json_does_not_have() {
+fn json_documents_reject_bytes_and_sets() {
     let refused = |value: Value| {
         let document = map([("a", list([value]))]);
         Json::from_value(Some(&document)).unwrap_err().to_string()
@@ -637,7 +637,7 @@ fn json_documents_refuse_what_json_does_not_have() {
 }
 
 #[test]
-fn json_text_is_plain_and_sorted() {
+fn json_text_is_compact_and_sorted() {
     let value = map([
         (
             "b",
@@ -656,7 +656,7 @@ fn json_text_is_plain_and_sorted() {
 }
 
 #[test]
-fn json_text_refuses_bytes_and_sets() {
+fn json_text_rejects_bytes_and_sets() {
     let invalid = to_json_text(&list([Value::B(vec![])])).unwrap_err();
     assert_eq!(
         invalid.to_string(),
@@ -667,7 +667,7 @@ fn json_text_refuses_bytes_and_sets() {
 }
 
 #[test]
-fn json_text_is_read_exactly() {
+fn json_text_is_parsed_exactly() {
     let digits = "12345678901234567890123456789012345678";
     let number = |text: &str| Some(Value::N(text.parse().unwrap()));
     assert_eq!(from_json_text(digits), number(digits));
@@ -689,7 +689,7 @@ fn json_text_is_read_exactly() {
 }
 
 #[test]
-fn what_is_no_json_or_beyond_the_store_is_refused() {
+fn invalid_json_and_unstorable_values_are_rejected() {
     let refused = [
         "",
         " ",

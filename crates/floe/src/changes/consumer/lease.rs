@@ -185,7 +185,7 @@ mod tests {
             released: [0].into(),
             ..Heartbeat::default()
         };
-        let anew = beat(&db, "c", &sent).await.unwrap();
-        assert_eq!(token(&anew, "third").map(|token| token.term), Some(4));
+        let renewed = beat(&db, "c", &sent).await.unwrap();
+        assert_eq!(token(&renewed, "third").map(|token| token.term), Some(4));
     }
 }

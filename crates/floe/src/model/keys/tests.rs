@@ -1,4 +1,4 @@
-//! How keys are stored, in which order they come, and that their components come back.
+//! The stored form of keys, their order, and round trips of their components.
 
 use floe_store::Number;
 use floe_store::env::{Random, SeededRandom};
@@ -63,7 +63,7 @@ fn key<V: Into<Value> + Clone>(schema: &Schema, parts: &[(&'static str, V)]) -> 
     try_key(schema, &parts).unwrap()
 }
 
-/// The sort key of these components of the fields after `id`.
+/// Returns the sort key with these values of the fields after `id`.
 fn sort_key(schema: &Schema, values: &[Value]) -> String {
     let names = schema.fields.iter().skip(1).map(|field| field.name);
     let mut parts: Vec<_> = names.zip(values.iter().cloned()).collect();
@@ -86,7 +86,7 @@ fn components_are_sorted_by_name_and_joined_by_nul() {
 }
 
 #[test]
-fn renaming_a_field_does_not_change_its_place() {
+fn rename_does_not_change_the_position_of_a_field() {
     const FIELDS: &[FieldSchema] = &[
         FieldSchema {
             attribute: "z",
@@ -103,7 +103,7 @@ fn renaming_a_field_does_not_change_its_place() {
 }
 
 #[test]
-fn a_single_number_is_a_number() {
+fn single_number_is_stored_as_a_number() {
     const FIELDS: &[FieldSchema] = &[field("id", Partition, FieldKind::Number)];
     let key = key(&schema(FIELDS), &[("id", 7)]);
     assert_eq!(key.id(), &Value::from(7));
@@ -117,7 +117,7 @@ fn a_single_number_is_a_number() {
 }
 
 #[test]
-fn other_components_are_json() {
+fn other_components_are_stored_as_json() {
     const FIELDS: &[FieldSchema] = &[field("id", Partition, Other)];
     let schema = schema(FIELDS);
     let raw = Item::new().with("raw", "no pr\0blem");
@@ -127,7 +127,7 @@ fn other_components_are_json() {
 }
 
 #[test]
-fn text_beside_other_values_is_never_taken_for_one() {
+fn text_is_never_parsed_as_another_type() {
     const FIELDS: &[FieldSchema] = &[ID, field("any", Sort, Other)];
     let json = Schema {
         sort_key_encoding: SortKeyEncoding::Json,
@@ -189,7 +189,7 @@ fn number(random: &SeededRandom) -> Number {
 }
 
 #[test]
-fn made_up_sort_keys_come_in_the_order_of_their_components() {
+fn random_sort_keys_sort_like_their_components() {
     const FIELDS: &[FieldSchema] = &[
         ID,
         field("level", Sort, FieldKind::Number),
@@ -217,7 +217,7 @@ fn made_up_sort_keys_come_in_the_order_of_their_components() {
 }
 
 #[test]
-fn leading_components_are_a_prefix_of_no_others() {
+fn prefix_of_leading_components_excludes_others() {
     let schema = schema(ROUND_AND_LAP);
     let random = SeededRandom::new(4);
     for _ in 0..2000 {
@@ -230,7 +230,7 @@ fn leading_components_are_a_prefix_of_no_others() {
 }
 
 #[test]
-fn the_json_encoding_is_that_of_the_partition_key() {
+fn json_encoding_equals_that_of_the_partition_key() {
     let schema = Schema {
         sort_key_encoding: SortKeyEncoding::Json,
         ..schema(ROUND_AND_LAP)
@@ -243,7 +243,7 @@ fn the_json_encoding_is_that_of_the_partition_key() {
 }
 
 #[test]
-fn a_constant_comes_first_and_must_be_there() {
+fn constant_is_the_prefix_of_a_sort_key_and_required() {
     let money = Schema {
         sort_constant: Some("money"),
         ..schema(&[ID])
@@ -267,7 +267,7 @@ fn a_constant_comes_first_and_must_be_there() {
 }
 
 #[test]
-fn bad_components_are_refused() {
+fn invalid_components_are_rejected() {
     let runner = |name: Value| {
         try_key(
             &schema(RUNNER_AND_RACE),
@@ -297,7 +297,7 @@ fn bad_components_are_refused() {
 }
 
 #[test]
-fn keys_that_the_store_refuses_are_refused_before() {
+fn keys_beyond_store_limits_are_rejected() {
     let id = |text: String| try_key(&schema(&[ID]), &[("id", text.into())]);
     assert_eq!(
         reason(id(String::new())),
@@ -324,7 +324,7 @@ fn keys_that_the_store_refuses_are_refused_before() {
 }
 
 #[test]
-fn damaged_keys_are_refused() {
+fn damaged_keys_are_rejected() {
     let schema = schema(ROUND_AND_LAP);
     let item = |sort: &str| Item::new().with("_id", "x").with("_sk", sort);
     let read = |item: &Item| component(&schema, item, "round").unwrap_err().to_string();

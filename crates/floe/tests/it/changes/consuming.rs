@@ -1,4 +1,5 @@
-//! A consumer on an engine: everything once and in order, whatever the streams, the store and the process do.
+//! A consumer on an engine: every change is delivered once and in order, despite faults of the streams, the store and
+//! the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use floe_testkit::record::RecordingEngine;
 use super::support::{Levels, Notes, Player, consumer, noting, play, player, prepare};
 use super::world::{Pause, World};
 
-/// Some players, each at a level of their own.
+/// Makes `changes` changes of seven players. Returns their final levels.
 async fn write(db: &Db, seed: u64, changes: u64) -> BTreeMap<String, i64> {
     let random = SeededRandom::new(seed);
     let mut levels = BTreeMap::new();
@@ -31,7 +32,7 @@ async fn write(db: &Db, seed: u64, changes: u64) -> BTreeMap<String, i64> {
 }
 
 #[tokio::test]
-async fn everything_is_delivered_once_and_in_order_on_the_embedded_engine() {
+async fn every_change_is_delivered_once_and_in_order() {
     let db = Db::memory().unwrap();
     prepare(&db).await;
     let written = write(&db, 1, 300).await;
@@ -47,9 +48,9 @@ async fn everything_is_delivered_once_and_in_order_on_the_embedded_engine() {
     assert_eq!((ran.records, ran.handled, levels.repeated()), (1, 1, 0));
 }
 
-/// Shards split, records come late and again, requests are throttled, and answers get lost.
+/// Shards split, records arrive late and repeatedly, requests are throttled, and responses are lost.
 #[test]
-fn everything_is_delivered_in_order_through_faults() {
+fn changes_are_delivered_in_order_despite_faults() {
     let mut repeated = 0;
     for seed in 0..30 {
         let faults = Faults::seeded(seed)
@@ -78,14 +79,15 @@ fn everything_is_delivered_in_order_through_faults() {
                 faulty.resume();
                 let second = consumer.run_until_caught_up().await.unwrap();
                 faulty.pause();
-                // Late records may look like the end.
+                // Before a late record, the stream may look finished.
                 let last = consumer.run_until_caught_up().await.unwrap();
                 assert_eq!(levels.all(), written, "seed={seed}");
                 [first, second, last]
             }
         });
         assert!(ran.iter().all(|ran| ran.dead_letters == 0));
-        // What comes again within a run is known. Between runs it may be that a record comes again that was stored.
+        // Duplicates within a run are detected. Between runs, a record may be delivered again although it was
+        // processed.
         let handled: u64 = ran.iter().map(|ran| ran.handled).sum();
         assert_eq!(handled, 80 + levels.repeated());
         repeated += ran.iter().map(|ran| ran.duplicates).sum::<u64>();
@@ -93,9 +95,9 @@ fn everything_is_delivered_in_order_through_faults() {
     assert!(repeated > 100, "{repeated}");
 }
 
-/// The order of each item is kept however handlers are delayed, and many items are handled at once.
+/// Each item's changes stay in order whatever the delay of its handlers, and several items are handled concurrently.
 #[test]
-fn items_are_handled_at_once_and_each_in_its_order() {
+fn items_are_handled_concurrently_and_each_in_order() {
     for seed in 0..20 {
         let mut world = World::new(seed);
         let db = world.db.clone();
@@ -129,9 +131,9 @@ fn items_are_handled_at_once_and_each_in_its_order() {
     }
 }
 
-/// The process is killed after each of its first turns in another run. Who comes next misses nothing.
+/// The process is killed after a growing number of turns. Its successor misses nothing.
 #[test]
-fn whoever_is_killed_loses_nothing() {
+fn killed_consumer_loses_no_changes() {
     let mut has_ended = 0;
     for turns in 0..400 {
         let mut world = World::new(turns);
@@ -174,7 +176,7 @@ fn whoever_is_killed_loses_nothing() {
 }
 
 #[test]
-fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
+fn outbox_messages_are_delivered_and_their_records_removed() {
     let mut world = World::new(3);
     let db = world.db.clone();
     world.wait(async move {
@@ -194,7 +196,7 @@ fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
             move |message: Message| {
                 let (notes, failures) = (notes.clone(), failures.clone());
                 async move {
-                    // Every third call fails, whatever it is for.
+                    // Every third call fails.
                     if failures.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
                         return Err(floe::changes::Failure::new("busy"));
                     }
@@ -208,7 +210,7 @@ fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
             db.engine().scan(scan).await.unwrap().items.len()
         };
         assert_eq!(records().await, 5);
-        // Of a record with a topic that nobody handles, nothing is removed.
+        // A record with a topic without a handler is kept.
         let some = Router::new().outbox("greeted", async |_| Ok(()));
         let run = async |name: &'static str, router: Router| {
             let consumer = ChangeConsumer::new(&db, name, router);
@@ -224,19 +226,19 @@ fn messages_of_the_outbox_are_delivered_and_their_records_removed() {
             .outbox("gree*", noting(&notes));
         let ran = run("all", router).await;
         assert_eq!((ran.handled, ran.dead_letters), (5, 0));
-        let told = notes.take();
-        assert_eq!(told.len(), 10);
+        let delivered = notes.take();
+        assert_eq!(delivered.len(), 10);
         for number in 0..5 {
-            let place = |text: String| told.iter().position(|note| *note == text).unwrap();
+            let place = |text: String| delivered.iter().position(|note| *note == text).unwrap();
             assert!(place(number.to_string()) < place((number + 100).to_string()));
         }
         assert_eq!(records().await, 0);
     });
 }
 
-/// What is asked of the engine: when there is nothing to do, and for a thousand changes.
+/// The requests of a run without changes, and of a run with a thousand changes.
 #[tokio::test]
-async fn requests_are_few() {
+async fn consumer_sends_few_requests() {
     let env = floe_testkit::time::TestEnv::seeded(1).env;
     let options = floe_local::Options::new().env(env).background(false);
     let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory_with(options).unwrap());
@@ -263,7 +265,8 @@ async fn requests_are_few() {
         let counts: Vec<String> = counts.iter().map(|(n, c)| format!("{n}={c}")).collect();
         counts.join(" ")
     };
-    // The first run of a process: the lease, the position, the streams, what is parked; and three looks that find nothing.
+    // The first run of a process: the lease, the position, the streams and the dead letters, and three polls that find
+    // nothing.
     run().await;
     let first = count(&recording.take());
     run().await;
@@ -278,7 +281,7 @@ async fn requests_are_few() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_run_is_told() {
+async fn invalid_consumer_is_rejected() {
     let db = Db::memory().unwrap();
     let nothing = ChangeConsumer::new(
         &db,
@@ -303,9 +306,9 @@ async fn what_cannot_be_run_is_told() {
     assert_eq!(error.kind(), ErrorKind::Table, "{error}");
 }
 
-/// A stop waits for what is in hand, stores how far it has come, and lets another one begin at once.
+/// On shutdown, the consumer waits for running handlers, stores its position and releases its lease.
 #[test]
-fn a_stop_ends_what_is_in_hand() {
+fn shutdown_waits_for_running_handlers() {
     let mut world = World::new(5);
     let db = world.db.clone();
     world.wait({
@@ -321,7 +324,7 @@ fn a_stop_ends_what_is_in_hand() {
         Levels::default(),
         Arc::new(std::sync::Mutex::new(Vec::new())),
     );
-    let (tell, told) = tokio::sync::oneshot::channel::<()>();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let gate = Arc::new(tokio::sync::Semaphore::new(8));
     let closed = gate.clone();
     let router = noting(&levels, move |_, _| {
@@ -344,15 +347,19 @@ fn a_stop_ends_what_is_in_hand() {
     world.spawn({
         let consumer = consumer.clone();
         async move {
-            let ran = consumer.run(async { drop(told.await) }).await.unwrap();
+            let ran = consumer.run(async { drop(stopped.await) }).await.unwrap();
             *end.lock().unwrap() = Some(ran);
         }
     });
     world.pass(Duration::from_secs(1));
     assert_eq!(levels.all().len(), 8);
-    drop(tell);
+    drop(stop);
     world.settle();
-    assert_eq!(*ended.lock().unwrap(), None, "it waits for its handlers");
+    assert_eq!(
+        *ended.lock().unwrap(),
+        None,
+        "the shutdown waits for handlers"
+    );
     gate.add_permits(100);
     world.settle();
     let ran = ended.lock().unwrap().unwrap();
@@ -361,18 +368,18 @@ fn a_stop_ends_what_is_in_hand() {
     let rest = world.wait(async move { consumer.run_until_caught_up().await.unwrap() });
     assert_eq!(
         rest.handled, 20,
-        "what was read with the others is not stored"
+        "changes that were read but not handled are not in the position"
     );
-    // It had not to wait for a lease to end.
+    // The lease was released, so the next run did not wait for it to expire.
     assert!(world.test.now().since(before) < Duration::from_secs(6));
     assert_eq!(levels.all().len(), 20);
     let last: ConsumerProgress = *progress.lock().unwrap().last().unwrap();
     assert_eq!((last.waiting, last.lag), (0, Duration::ZERO));
 }
 
-/// However much there is, no more is read than a bound, while handlers do not get on.
+/// While handlers make no progress, the number of records read ahead is bounded.
 #[tokio::test]
-async fn what_is_read_waits_for_handlers() {
+async fn reading_ahead_is_bounded() {
     let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory().unwrap());
     let recording = Arc::new(RecordingEngine::new(engine.clone()));
     let db = Db::with_engine(engine);
@@ -415,10 +422,9 @@ async fn what_is_read_waits_for_handlers() {
     assert_eq!(read, 10);
 }
 
-/// What an idle consumer asks of a table with one shard: a look each poll, a search for shards now and then, and that it is
-/// alive.
+/// The requests of an idle consumer of a table with one shard: polls, searches for new shards, and heartbeats.
 #[test]
-fn an_idle_consumer_asks_little() {
+fn idle_consumer_sends_few_requests() {
     let mut world = World::new(11);
     let db = world.db.clone();
     world.wait({
@@ -430,12 +436,12 @@ fn an_idle_consumer_asks_little() {
     });
     let router = noting(&Levels::default(), |_, _| async { Ok(()) });
     let consumer = consumer(&db, router);
-    let (_tell, told) = tokio::sync::oneshot::channel::<()>();
-    world.spawn(async move { drop(consumer.run(async { drop(told.await) }).await) });
+    let (_stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    world.spawn(async move { drop(consumer.run(async { drop(stopped.await) }).await) });
     world.pass(Duration::from_secs(1));
     world.take_requests();
     world.pass(Duration::from_secs(100));
-    let (looks, searches, beats) = (400, 2 * 20, 2 * 40);
+    let (polls, searches, heartbeats) = (400, 2 * 20, 2 * 40);
     let requests = world.take_requests();
-    assert_eq!(requests, looks + searches + beats);
+    assert_eq!(requests, polls + searches + heartbeats);
 }

@@ -1,4 +1,4 @@
-//! Handlers that panic or hang: they have failed a try, and hold their item alone.
+//! Handlers that panic or hang: each call is a failed attempt, and blocks its item only.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use floe::changes::Failure;
 use super::support::{Levels, consumer, noting, play, player, players, prepare, record};
 use super::world::World;
 
-/// What a router does for `bob` instead of handling him.
+/// What the handler does for changes of `bob`.
 #[derive(Clone, Copy)]
 enum Fault {
     Panic,
     Hang,
 }
 
-async fn strike(fault: Fault) -> Result<(), Failure> {
+async fn inject(fault: Fault) -> Result<(), Failure> {
     match fault {
-        // It writes nothing to the output, as a panic does.
+        // Without the message that `panic!` writes to stderr.
         Fault::Panic => resume_unwind(Box::new("no luck")),
         Fault::Hang => std::future::pending().await,
     }
 }
 
-fn parked_by(fault: Fault, error: &'static str) {
+fn check_dead_letters(fault: Fault, error: &'static str) {
     let mut world = World::new(21);
     let (db, test) = (world.db.clone(), world.test.clone());
     world.wait(async move {
@@ -40,7 +40,7 @@ fn parked_by(fault: Fault, error: &'static str) {
             async move {
                 if name == "bob" {
                     calls.fetch_add(1, Ordering::SeqCst);
-                    strike(fault).await?;
+                    inject(fault).await?;
                 }
                 Ok(())
             }
@@ -64,21 +64,21 @@ fn parked_by(fault: Fault, error: &'static str) {
 }
 
 #[test]
-fn panicking_handler_has_failed_a_try() {
-    parked_by(Fault::Panic, "the handler panicked: no luck");
+fn panic_counts_as_a_failed_attempt() {
+    check_dead_letters(Fault::Panic, "the handler panicked: no luck");
 }
 
 #[test]
 fn hung_handler_times_out() {
-    parked_by(Fault::Hang, "the handler timed out: timeout=7s");
+    check_dead_letters(Fault::Hang, "the handler timed out: timeout=7s");
 }
 
 #[tokio::test]
-async fn panic_in_a_direct_delivery_is_a_failure_of_its_change() {
+async fn panic_in_a_direct_delivery_fails_its_change_only() {
     let levels = Levels::default();
     let router = noting(&levels, |name, _| async move {
         match name.as_str() {
-            "bob" => strike(Fault::Panic).await,
+            "bob" => inject(Fault::Panic).await,
             _ => Ok(()),
         }
     });

@@ -1,8 +1,8 @@
-//! The change router: which handlers a change goes to, in which order, and what becomes of those that fail.
+//! The change router: which handlers a change goes to, in which order, and what happens to changes that fail.
 
 mod consuming;
+mod dead_letters;
 mod handlers;
-mod parking;
 mod processes;
 mod recorded;
 mod routing;

@@ -1,4 +1,4 @@
-//! Several processes of one name: one delivers, another takes its place, and nothing is lost by it.
+//! Several processes with one consumer name: one delivers, another takes over, and no change is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::support::{Levels, Notes, consumer, noting, play, prepare};
 use super::world::{Pause, World};
 
-/// A process that notes whether it delivers.
+/// A consumer that notes when it acquires the lease or waits for it.
 fn process(db: &Db, levels: &Levels, notes: &Notes, name: &'static str) -> ChangeConsumer {
     let noted = notes.clone();
     let router = noting(levels, |_, _| async {
@@ -27,12 +27,12 @@ fn process(db: &Db, levels: &Levels, notes: &Notes, name: &'static str) -> Chang
 }
 
 fn spawn(world: &mut World, consumer: ChangeConsumer) -> (usize, oneshot::Sender<()>) {
-    let (tell, told) = oneshot::channel::<()>();
-    let task = world.spawn(async move { drop(consumer.run(async { drop(told.await) }).await) });
-    (task, tell)
+    let (stop, stopped) = oneshot::channel::<()>();
+    let task = world.spawn(async move { drop(consumer.run(async { drop(stopped.await) }).await) });
+    (task, stop)
 }
 
-fn written(world: &mut World, names: &'static [&'static str]) {
+fn write(world: &mut World, names: &'static [&'static str]) {
     let db = world.db.clone();
     world.wait(async move {
         for name in names {
@@ -42,7 +42,7 @@ fn written(world: &mut World, names: &'static [&'static str]) {
 }
 
 #[test]
-fn one_delivers_and_another_takes_its_place() {
+fn second_process_takes_over() {
     let mut world = World::new(1);
     let db = world.db.clone();
     world.wait({
@@ -50,35 +50,35 @@ fn one_delivers_and_another_takes_its_place() {
         async move { prepare(&db).await }
     });
     let (levels, notes) = (Levels::default(), Notes::default());
-    let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+    let (first, _stop) = spawn(&mut world, process(&db, &levels, &notes, "first"));
     world.pass(Duration::from_secs(1));
-    let (_, tell) = spawn(&mut world, process(&db, &levels, &notes, "second"));
-    written(&mut world, &["ada", "bob", "ada"]);
+    let (_, stop) = spawn(&mut world, process(&db, &levels, &notes, "second"));
+    write(&mut world, &["ada", "bob", "ada"]);
     world.pass(Duration::from_secs(60));
     assert_eq!(notes.take(), ["first leads", "second waits"]);
     assert_eq!((levels.all().len(), levels.repeated()), (2, 0));
-    // It dies. Its place is taken when its lease is over.
+    // The lease holder dies. The other process takes over when its lease expires.
     world.kill(first);
-    written(&mut world, &["ada"]);
+    write(&mut world, &["ada"]);
     world.pass(Duration::from_secs(8));
     assert_eq!((notes.take(), levels.all()["ada"]), (vec![], 2));
     world.pass(Duration::from_secs(8));
     assert_eq!(notes.take(), ["second leads"]);
     assert_eq!(levels.all()["ada"], 3);
-    // Who is told to stop lets the next one begin at once.
-    let (_, _tell) = spawn(&mut world, process(&db, &levels, &notes, "third"));
+    // A process that is stopped releases its lease at once.
+    let (_, _stop) = spawn(&mut world, process(&db, &levels, &notes, "third"));
     world.pass(Duration::from_secs(1));
-    drop(tell);
+    drop(stop);
     world.pass(Duration::from_secs(3));
     assert_eq!(notes.take(), ["third waits", "third leads"]);
-    written(&mut world, &["ada"]);
+    write(&mut world, &["ada"]);
     world.pass(Duration::from_secs(1));
     assert_eq!((levels.all()["ada"], levels.repeated()), (4, 0));
 }
 
-/// One that only wants to catch up leaves the work to who does it.
+/// A run until caught up returns at once if another process holds the lease.
 #[test]
-fn who_catches_up_does_not_wait_for_who_delivers() {
+fn catching_up_does_not_wait_for_the_lease() {
     let mut world = World::new(2);
     let db = world.db.clone();
     world.wait({
@@ -86,21 +86,21 @@ fn who_catches_up_does_not_wait_for_who_delivers() {
         async move { prepare(&db).await }
     });
     let (levels, notes) = (Levels::default(), Notes::default());
-    let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
-    written(&mut world, &["ada"]);
+    let (first, _stop) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+    write(&mut world, &["ada"]);
     let second = process(&db, &levels, &notes, "second");
     let catching = second.clone();
     let ran = world.wait(async move { catching.run_until_caught_up().await.unwrap() });
     assert_eq!(ran.records, 0);
     world.kill(first);
-    written(&mut world, &["ada"]);
+    write(&mut world, &["ada"]);
     let ran = world.wait(async move { second.run_until_caught_up().await.unwrap() });
     assert_eq!((ran.handled, levels.all()["ada"]), (1, 2));
 }
 
-/// A process stalls for longer than its lease, in the middle of anything. When it goes on, it stores nothing any more.
+/// A process stalls at any point for longer than its lease. When it continues, its writes are rejected.
 #[test]
-fn who_stalls_is_fenced_off() {
+fn stalled_lease_holder_is_fenced() {
     for seed in 0..60 {
         let mut world = World::new(seed);
         let db = world.db.clone();
@@ -109,19 +109,19 @@ fn who_stalls_is_fenced_off() {
             async move { prepare(&db).await }
         });
         let (levels, notes) = (Levels::default(), Notes::default());
-        let (first, _tell) = spawn(&mut world, process(&db, &levels, &notes, "first"));
+        let (first, _stop) = spawn(&mut world, process(&db, &levels, &notes, "first"));
         let (_, _other) = spawn(&mut world, process(&db, &levels, &notes, "second"));
-        written(&mut world, &["ada", "bob", "ada", "eve", "ada"]);
+        write(&mut world, &["ada", "bob", "ada", "eve", "ada"]);
         for _ in 0..seed {
             world.turn();
         }
         world.stall(first, true);
         world.pass(Duration::from_secs(30));
-        written(&mut world, &["ada", "bob"]);
+        write(&mut world, &["ada", "bob"]);
         world.pass(Duration::from_secs(5));
         world.stall(first, false);
         world.pass(Duration::from_secs(20));
-        written(&mut world, &["eve"]);
+        write(&mut world, &["eve"]);
         world.pass(Duration::from_secs(20));
         let all = levels.all();
         assert_eq!(
@@ -132,9 +132,9 @@ fn who_stalls_is_fenced_off() {
     }
 }
 
-/// Processes come, die and stall at random moments, while others write.
+/// Processes start, die and stall at random moments while changes are written.
 #[test]
-fn nothing_is_lost_whoever_comes_and_goes() {
+fn no_change_is_lost_when_processes_start_and_stop() {
     for seed in 0..15 {
         let mut world = World::new(seed);
         let db = world.db.clone();
@@ -151,13 +151,13 @@ fn nothing_is_lost_whoever_comes_and_goes() {
                 0 => running.push(spawn(&mut world, process(&db, &levels, &notes, "one"))),
                 1 if !running.is_empty() => {
                     let at = random.below(running.len() as u64) as usize;
-                    let (task, _tell) = running.swap_remove(at);
+                    let (task, _stop) = running.swap_remove(at);
                     world.kill(task);
                 }
                 2 if !running.is_empty() => {
                     let at = random.below(running.len() as u64) as usize;
-                    let (_, tell) = running.swap_remove(at);
-                    drop(tell);
+                    let (_, stop) = running.swap_remove(at);
+                    drop(stop);
                 }
                 _ => {
                     let (db, name) = (world.db.clone(), format!("p{}", random.below(3)));

@@ -1,4 +1,4 @@
-//! The same handlers are called for the same changes, whoever has read them: DynamoDB Streams, AWS Lambda, or a consumer.
+//! Recorded changes call the same handlers whichever way they arrive: DynamoDB Streams, AWS Lambda, or a consumer.
 
 use floe::Error;
 use floe::changes::lambda::{Receiver, read_changes};
@@ -10,7 +10,7 @@ use super::support::Notes;
 const GET_RECORDS: &[u8] = include_bytes!("fixtures/get_records.json");
 const LAMBDA_EVENT: &[u8] = include_bytes!("fixtures/lambda_event.json");
 
-/// A layer of the seed, with keys that no model has.
+/// A layer as another program stores it, with keys that no model has.
 #[derive(Clone, Debug)]
 struct Layer {
     version: String,
@@ -96,7 +96,7 @@ async fn recorded_changes_call_the_same_handlers() {
 }
 
 #[tokio::test]
-async fn a_failure_names_its_change_and_those_behind_it() {
+async fn failure_reports_its_change_and_the_later_changes_of_the_item() {
     let failing = Router::new().on_changed::<Layer>(async |_| Err(Failure::new("no")));
     let failing = failing.on_removed::<Layer>(Cause::Any, async |_| Ok(()));
     let receiver = Receiver::new(failing).table("klayers");

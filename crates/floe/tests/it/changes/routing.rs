@@ -1,4 +1,4 @@
-//! Which handlers a change goes to, and what is told of those that fail.
+//! Which handlers are called for a change, and what a delivery reports about failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,7 +34,7 @@ struct Weapon {
     power: u32,
 }
 
-/// A handler that notes what it was given.
+/// A handler that adds a note.
 macro_rules! note {
     ($notes:expr, |$arg:ident: $type:ty| $($text:tt)*) => {{
         let notes = $notes.clone();
@@ -49,7 +49,7 @@ macro_rules! note {
 }
 
 #[tokio::test]
-async fn typed_handlers_get_what_they_are_for() {
+async fn typed_handlers_receive_their_changes() {
     let notes = Notes::default();
     let router = Router::new()
         .on_inserted::<Player>(note!(notes, |a: Inserted<Player>| "new {:?}", a.value))
@@ -105,7 +105,7 @@ async fn typed_handlers_get_what_they_are_for() {
 }
 
 #[tokio::test]
-async fn models_of_one_table_are_told_apart_by_their_sort_key() {
+async fn models_in_one_table_are_distinguished_by_sort_key() {
     let notes = Notes::default();
     let router = Router::new()
         .on_inserted::<Money>(note!(notes, |a: Inserted<Money>| "{} coins", a.value.coins))
@@ -125,19 +125,19 @@ async fn models_of_one_table_are_told_apart_by_their_sort_key() {
     ];
     let delivery = router.deliver(&changes).await;
     assert_eq!(delivery.handled, 2);
-    let mut told = notes.take();
-    told.sort();
-    assert_eq!(told, ["7 coins", "a bow"]);
+    let mut seen = notes.take();
+    seen.sort();
+    assert_eq!(seen, ["7 coins", "a bow"]);
     assert!(Money::recognises(&money.to_item().unwrap()));
     assert!(!Money::recognises(&weapon.to_item().unwrap()));
-    // A constant that another one begins with is another one.
+    // A sort key that only starts with the constant of the model belongs to another model.
     let longer = Item::new().with("_id", "g").with("_sk", "moneybag");
     assert!(!Money::recognises(&longer));
     assert!(router.tables().contains("guild"));
 }
 
 #[tokio::test]
-async fn each_handler_fails_on_its_own_and_holds_the_later_changes_of_the_item() {
+async fn failed_handler_holds_later_changes_of_its_item_only() {
     let notes = Notes::default();
     let router = Router::new()
         .on_inserted::<Player>(note!(notes, |a: Inserted<Player>| "first {}", a.value.name))
@@ -182,17 +182,17 @@ async fn each_handler_fails_on_its_own_and_holds_the_later_changes_of_the_item()
         ]
     );
     assert_eq!(delivery.failures[0].event_id, "event-1");
-    let mut told = notes.take();
-    told.sort();
+    let mut seen = notes.take();
+    seen.sort();
     let (one, three) = (format!("last {:021}", 1), format!("last {:021}", 3));
     assert_eq!(
-        told,
+        seen,
         ["first ada", "first bob", one.as_str(), three.as_str()]
     );
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_a_permanent_failure() {
+async fn undecodable_change_is_a_permanent_failure() {
     let router = Router::new().on_inserted::<Player>(async |_| Ok(()));
     let keys = Item::new().with("_id", "ada");
     let mut changes = players([
@@ -217,7 +217,7 @@ async fn what_cannot_be_read_is_a_permanent_failure() {
 }
 
 #[tokio::test]
-async fn patterns_see_the_source_of_the_router() {
+async fn patterns_match_the_source_of_the_router() {
     let notes = Notes::default();
     let pattern = Pattern::any().source("game").kind(ChangeKind::Insert);
     let router = Router::new()
@@ -229,7 +229,7 @@ async fn patterns_see_the_source_of_the_router() {
 }
 
 #[test]
-fn handlers_have_names_of_their_own() {
+fn handler_names_are_unique() {
     let router = Router::new()
         .on_inserted::<Player>(async |_| Ok(()))
         .on_inserted::<Player>(async |_| Ok(()))
@@ -276,7 +276,7 @@ fn outbox_record(messages: &[(&str, i64)]) -> Change {
 }
 
 #[tokio::test]
-async fn messages_of_a_commit_go_to_their_topics_in_their_order() {
+async fn messages_of_a_commit_are_delivered_to_their_topics_in_order() {
     let notes = Notes::default();
     let router = Router::new()
         .outbox(
@@ -302,7 +302,7 @@ async fn messages_of_a_commit_go_to_their_topics_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_message_waits_for_the_one_before_it_and_none_comes_twice() {
+async fn message_waits_for_the_previous_one_and_is_delivered_once() {
     let (notes, failures) = (Notes::default(), Arc::new(AtomicU32::new(2)));
     let handler = {
         let (notes, failures) = (notes.clone(), failures.clone());
@@ -337,7 +337,7 @@ async fn a_message_waits_for_the_one_before_it_and_none_comes_twice() {
     assert_eq!(notes.take(), [""; 0]);
 }
 
-/// The event that Lambda would send of these changes.
+/// The event in which Lambda sends these changes.
 fn event(changes: &[Change]) -> Vec<u8> {
     let records: Vec<String> = changes
         .iter()
@@ -352,18 +352,19 @@ fn event(changes: &[Change]) -> Vec<u8> {
     format!(r#"{{"Records":[{}]}}"#, records.join(",")).into_bytes()
 }
 
-/// Lambda sends everything again from the first failure on. Who was done is not called again.
+/// Lambda sends everything from the first failure again. Handlers that succeeded are not called again.
 #[tokio::test]
-async fn a_receiver_remembers_who_was_done() {
+async fn receiver_does_not_repeat_successful_handlers() {
     let (notes, is_down) = (Notes::default(), Arc::new(AtomicU32::new(1)));
     let flaky = {
         let is_down = is_down.clone();
         move |inserted: Inserted<Player>| {
             let is_down = is_down.clone();
             async move {
-                match inserted.value.name == "bob" && is_down.swap(0, Ordering::SeqCst) == 1 {
-                    true => Err(Failure::new("down")),
-                    false => Ok(()),
+                if inserted.value.name == "bob" && is_down.swap(0, Ordering::SeqCst) == 1 {
+                    Err(Failure::new("down"))
+                } else {
+                    Ok(())
                 }
             }
         }
@@ -382,9 +383,9 @@ async fn a_receiver_remembers_who_was_done() {
     let first = receiver.receive(&event(&changes)).await.unwrap();
     assert_eq!((first.handled, first.failures.len()), (2, 1));
     assert_eq!(first.failures[0].handlers, ["inserted Player"]);
-    let mut told = notes.take();
-    told.sort();
-    assert_eq!(told, names);
+    let mut seen = notes.take();
+    seen.sort();
+    assert_eq!(seen, names);
     let second = receiver.receive(&event(&changes[1..])).await.unwrap();
     assert_eq!((second.handled, second.skipped), (1, 1));
     assert_eq!(notes.take(), [""; 0]);

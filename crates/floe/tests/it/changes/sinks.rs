@@ -1,4 +1,4 @@
-//! Sinks: lines of JSON that are on disk before a checkpoint passes them, and entries of an event bus.
+//! Sinks: lines of JSON, which are on disk before a checkpoint covers them, and entries of an event bus.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn three() -> Vec<Change> {
 }
 
 #[tokio::test]
-async fn lines_are_appended_and_a_torn_one_is_taken_away() {
+async fn lines_are_appended_and_a_torn_line_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("changes.jsonl");
     let sink = JsonLines::append(&path).unwrap();
@@ -43,15 +43,15 @@ async fn lines_are_appended_and_a_torn_one_is_taken_away() {
     );
     assert_eq!(lines[0]["detail-type"], "INSERT");
     assert_eq!(lines[0]["time"], "2025-01-01T00:00:00.000Z");
-    // A crash has cut the last line off.
+    // A crash truncated the last line.
     fs::write(&path, format!("{text}{{\"version\":\"0\",\"id\":\"even")).unwrap();
     let sink = JsonLines::append(&path).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     let router = Router::new().forward(Pattern::any(), sink);
     assert_eq!(router.deliver(&three()[..1]).await.handled, 1);
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
-    // A file of another kind is left as it is.
-    for text in ["no line", "{}\nno line of JSON"] {
+    // A file with other contents is not changed.
+    for text in ["not a line", "{}\nnot a line of JSON"] {
         fs::write(&path, text).unwrap();
         let error = JsonLines::append(&path).unwrap_err();
         assert!(error.to_string().contains("nothing is appended"), "{error}");
@@ -65,13 +65,13 @@ async fn lines_are_appended_and_a_torn_one_is_taken_away() {
     );
 }
 
-/// Nothing is in the file before it is asked for, and it is asked for before a checkpoint is stored.
+/// The sink is flushed before a checkpoint is stored, and no checkpoint is stored if the flush fails.
 #[test]
-fn no_checkpoint_passes_what_a_sink_does_not_keep() {
-    /// A sink that keeps nothing for the first so many times.
-    struct Slow(Arc<AtomicUsize>, Arc<Mutex<(usize, usize)>>);
+fn checkpoint_waits_for_the_flush_of_a_sink() {
+    /// A sink whose first flushes fail. Fields: number of failing flushes; records sent and records flushed.
+    struct FailingFlush(Arc<AtomicUsize>, Arc<Mutex<(usize, usize)>>);
 
-    impl Sink for Slow {
+    impl Sink for FailingFlush {
         fn send(&self, _: Envelope) -> BoxFuture<'_, HandlerResult> {
             self.1.lock().unwrap().0 += 1;
             Box::pin(async { Ok(()) })
@@ -102,13 +102,13 @@ fn no_checkpoint_passes_what_a_sink_does_not_keep() {
         for name in ["ada", "bob"] {
             play(&db, name).await;
         }
-        let sink = Slow(Arc::new(AtomicUsize::new(5)), counts);
+        let sink = FailingFlush(Arc::new(AtomicUsize::new(5)), counts);
         let router = Router::new().forward(Pattern::any(), sink);
         let consumer = consumer(&db, router).table("players");
         let consumer = consumer.on_notice(move |notice| match notice {
             ConsumerNotice::Failed { error, .. } => noted.lock().unwrap().push(error.to_string()),
             ConsumerNotice::Stored(progress) => {
-                // What is handled by the time that a checkpoint is stored was kept before.
+                // Everything handled before a checkpoint was flushed.
                 assert!(kept.lock().unwrap().1 as u64 >= progress.summary.handled);
                 noted.lock().unwrap().push("stored".to_owned());
             }
@@ -125,22 +125,22 @@ fn no_checkpoint_passes_what_a_sink_does_not_keep() {
     assert_eq!(seen[5], "stored");
 }
 
-/// A bus that refuses some entries, and forgets some requests.
+/// A bus that rejects some entries, and fails some requests.
 #[derive(Clone)]
 struct Bus {
     taken: Arc<Mutex<Vec<BusEntry>>>,
     requests: Arc<Mutex<Vec<usize>>>,
     random: Arc<SeededRandom>,
-    refused: u64,
+    rejected: u64,
 }
 
 impl Bus {
-    fn new(seed: u64, refused: u64) -> Self {
+    fn new(seed: u64, rejected: u64) -> Self {
         Self {
             taken: Arc::default(),
             requests: Arc::default(),
             random: Arc::new(SeededRandom::new(seed)),
-            refused,
+            rejected,
         }
     }
 }
@@ -155,11 +155,11 @@ impl EventBus for Bus {
             let bytes: usize = entries.iter().map(BusEntry::bytes).sum();
             assert!((1..=10).contains(&entries.len()) && bytes <= BUS_BYTES_MAX);
             self.requests.lock().unwrap().push(entries.len());
-            if self.refused > 0 && self.random.below(10) == 0 {
+            if self.rejected > 0 && self.random.below(10) == 0 {
                 return Err(Error::Throttling("slow down".to_owned()));
             }
             let outcomes = entries.into_iter().map(|entry| {
-                if self.random.below(100) < self.refused {
+                if self.random.below(100) < self.rejected {
                     return Err("ThrottlingException".to_owned());
                 }
                 self.taken.lock().unwrap().push(entry);
@@ -171,7 +171,7 @@ impl EventBus for Bus {
 }
 
 #[tokio::test]
-async fn entries_share_requests_and_those_that_are_refused_are_sent_again() {
+async fn entries_share_requests_and_rejected_ones_are_retried() {
     let db = Db::memory().unwrap();
     prepare(&db).await;
     for number in 0..100 {
@@ -209,7 +209,7 @@ async fn entries_share_requests_and_those_that_are_refused_are_sent_again() {
 }
 
 #[tokio::test]
-async fn large_entries_go_apart_and_what_is_too_large_is_told() {
+async fn large_entries_are_sent_separately_and_oversized_ones_fail() {
     let big = |number: u64, bytes: usize| {
         let keys = Item::new().with("pk", number);
         let image = keys.clone().with("text", "x".repeat(bytes).as_str());

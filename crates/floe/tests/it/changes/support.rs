@@ -1,4 +1,4 @@
-//! Models, changes and notes that the tests share.
+//! Shared models, changes and notes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub(crate) fn player(name: &str, level: i64) -> Player {
     }
 }
 
-/// What handlers were called for, in their order.
+/// Records the calls of handlers, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -42,7 +42,7 @@ impl Notes {
     }
 }
 
-/// The record of a change from one value of a model to another, with this number.
+/// Returns the change record with this number, from one value of a model to another.
 pub(crate) fn record<M: Model>(number: u64, old: Option<&M>, new: Option<&M>) -> ChangeRecord {
     let image = |value: Option<&M>| value.map(|value| value.to_item().unwrap());
     let some = old.or(new).unwrap();
@@ -70,7 +70,7 @@ pub(crate) fn record_of(
     }
 }
 
-/// The same, where the item has expired.
+/// Marks a removal as an expiry.
 pub(crate) fn expired(mut record: ChangeRecord) -> ChangeRecord {
     record.identity = Some(ServiceIdentity::Expiry);
     record
@@ -83,13 +83,13 @@ pub(crate) fn players(records: impl IntoIterator<Item = ChangeRecord>) -> Vec<Ch
         .collect()
 }
 
-/// Makes the tables of players and of consumers.
+/// Creates the tables of players and of consumers.
 pub(crate) async fn prepare(db: &Db) {
     db.ensure_tables(&[Player::SCHEMA]).await.unwrap();
     db.ensure_tables(&consumer::SCHEMAS).await.unwrap();
 }
 
-/// Raises the level of a player by one, who begins with 1.
+/// Raises the level of a player by one, or creates the player with level 1.
 pub(crate) async fn play(db: &Db, name: &str) {
     let body = async |tx: &Tx| {
         let mut player = tx.get_or_create(player(name, 0)).await?;
@@ -99,8 +99,7 @@ pub(crate) async fn play(db: &Db, name: &str) {
     db.transact(body).await.unwrap();
 }
 
-/// The levels of each player that handlers were told of, in their order. Levels that come again are left out; a level that
-/// comes before the one below it is a fault.
+/// The levels of each player that handlers received. Repeated levels are counted; a skipped level fails the test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
     seen: Arc<Mutex<BTreeMap<String, i64>>>,
@@ -112,9 +111,10 @@ impl Levels {
         let mut seen = self.seen.lock().unwrap();
         let last = seen.entry(name.to_owned()).or_default();
         assert!(level <= *last + 1, "{name}: {level} after {last}");
-        match level == *last + 1 {
-            true => *last = level,
-            false => *self.repeated.lock().unwrap() += 1,
+        if level == *last + 1 {
+            *last = level;
+        } else {
+            *self.repeated.lock().unwrap() += 1;
         }
     }
 
@@ -127,7 +127,7 @@ impl Levels {
     }
 }
 
-/// A router that notes the levels of players, after whatever this does.
+/// A router that notes the levels of players, after `before` has succeeded.
 pub(crate) fn noting<F>(
     levels: &Levels,
     before: impl Fn(String, i64) -> F + Clone + Send + Sync + 'static,

@@ -50,14 +50,17 @@ async fn delayed_resume_does_not_affect_a_recreated_entity() {
         let mut late = std::pin::pin!(late);
         let is_delayed = interrupt(late.as_mut(), polls).await.is_none();
         world.graph.resume(|_| {}).await.unwrap();
-        let anew = tagged("a", &["new"]);
-        world.graph.create(&anew).await.unwrap();
+        let recreated = tagged("a", &["new"]);
+        world.graph.create(&recreated).await.unwrap();
         link::<Cites>(&world, &article("a"), &article("b")).await;
         link::<Holds>(&world, &shelf("0"), &article("a")).await;
         if is_delayed {
             late.await.unwrap();
         }
-        assert_eq!(world.graph.get::<Article>("a").await.unwrap(), Some(anew));
+        assert_eq!(
+            world.graph.get::<Article>("a").await.unwrap(),
+            Some(recreated)
+        );
         let cites = world.graph.related::<Cites>(&article("a"));
         assert_eq!(ids(&cites.keys().await.unwrap()), ["b"], "polls={polls}");
         let holds = world.graph.related::<Holds>(&shelf("0"));
@@ -285,13 +288,13 @@ async fn edge_added_again_restricts_as_declared() {
         .link(&article("b"))
         .await
         .unwrap();
-    let anew = world.db.transact(async |tx| {
+    let relinked = world.db.transact(async |tx| {
         let graph = tx.graph("library");
         let cites = graph.related::<Cites>(&article("a"));
         cites.unlink(&article("b")).await?;
         cites.link(&article("b")).await
     });
-    anew.await.unwrap();
+    relinked.await.unwrap();
     world.check().await;
 }
 

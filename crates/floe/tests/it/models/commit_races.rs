@@ -1,9 +1,9 @@
-//! Each row of the table of commits under a race: between the body and its commit, somebody else does
-//! something to the same item. What the outcome depends on must make the body run again, everything else
-//! must not, and in the end the effects of both are there.
+//! Each row of the commit table under a race: between the body and its commit, another writer changes the same item.
+//! The body must run again if the outcome depends on that change, and otherwise must not; the effects of both are
+//! stored.
 //!
-//! Every row is tried as a plain write, beside another item and as a transaction of one, on an engine that
-//! takes tokens and on one that says it does not.
+//! Every row runs as a plain write, with another item, and as a transaction of one item, on an engine with idempotency
+//! tokens and on one without.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use floe_store::{BoxFuture, Capabilities, Engine, Env, Item};
 use floe_testkit::record::RecordingEngine;
 use floe_testkit::time::TestEnv;
 
-// The model: a field of each kind that a row of the table speaks of.
+// The model: a field of each kind that the table refers to.
 
 #[derive(Clone, Debug, PartialEq, Model)]
 struct Card {
@@ -55,7 +55,7 @@ fn deck(fire: &[i64], ice: &[i64]) -> Deck {
     Deck { slots }
 }
 
-/// A number deep inside of a deck.
+/// Returns the numbers of a nested value of a deck.
 fn numbers<'d>(deck: &'d mut Deck, slot: usize, tag: &str) -> &'d mut Vec<i64> {
     deck.slots[slot].tags.get_mut(tag).unwrap()
 }
@@ -64,7 +64,7 @@ fn note(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// What is there at first.
+/// The stored item before the race.
 fn card() -> Card {
     Card {
         id: "x".to_owned(),
@@ -76,13 +76,13 @@ fn card() -> Card {
     }
 }
 
-/// What others create.
+/// The item that the other writer creates.
 fn theirs() -> Card {
     let level = 50;
     Card { level, ..card() }
 }
 
-/// What the body creates.
+/// The item that the body creates.
 fn ours() -> Card {
     let (level, note) = (7, None);
     Card {
@@ -92,7 +92,7 @@ fn ours() -> Card {
     }
 }
 
-/// What is there at first where that has expired by the time of the transaction.
+/// The stored item before the race, expired at the time of the transaction.
 fn expired() -> Card {
     let expires = Some(Expiry::after(TestEnv::START, Duration::from_secs(60)));
     Card { expires, ..card() }
@@ -104,7 +104,7 @@ fn future() -> Option<Expiry> {
 
 // The races.
 
-/// What somebody else does to the item between the body and its commit.
+/// What another writer does to the item between the body and its commit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Race {
     /// Nothing.
@@ -115,22 +115,22 @@ enum Race {
     Wins,
     /// Sets the note.
     Note,
-    /// Adds a number deep inside of the deck.
+    /// Adds a number inside the deck.
     Deck,
-    /// Puts an attribute on it that the model does not know.
+    /// Adds an attribute that is not part of the model.
     Foreign,
-    /// Removes it, expired or not.
+    /// Deletes the item, expired or not.
     Delete,
-    /// Creates it, where it is not there or has expired.
+    /// Creates the item if it is missing or expired.
     Create,
-    /// Removes it and creates another in its place.
+    /// Deletes the item and creates another with the same key.
     Replace,
-    /// Lets it live on after it has expired.
+    /// Extends the expiry of an expired item.
     Renew,
 }
 
 impl Race {
-    async fn happens(self, world: &World) {
+    async fn run(self, world: &World) {
         let change = |update: Update| {
             let key = Card::key("x").unwrap().encoded().to_item();
             world
@@ -169,14 +169,14 @@ impl Race {
 
 struct World {
     db: Db,
-    /// The others.
+    /// The other writers.
     other: Db,
     engine: Arc<dyn Engine>,
     recording: Arc<RecordingEngine>,
 }
 
 impl World {
-    /// A table with the card, if there is one, and another `w`. Whatever expires after a minute is expired.
+    /// Creates a table with the card, if given, and another card `w`. The time is after that of [`expired`].
     async fn new(capabilities: Capabilities, start: Option<&Card>) -> Arc<Self> {
         let test = TestEnv::seeded(1);
         let engine = stage::engine_at(test.env.clone());
@@ -219,7 +219,7 @@ impl World {
         self.other.transact(body).await.unwrap();
     }
 
-    /// What is stored, expired or not, without the stamp.
+    /// Returns the stored item, expired or not, without its stamp.
     async fn stored(&self, id: &str) -> Option<Item> {
         let key = Card::key(id).unwrap().encoded().to_item();
         let output = self.engine.get_item(GetItem::new("Card", key)).await;
@@ -229,11 +229,10 @@ impl World {
     }
 }
 
-/// What a body does with the item `x`. It returns the level that it has seen: 0 if it did not look, -1 if
-/// there is no item.
+/// A body that uses the item `x`. It returns the level that it read: 0 if it did not read, -1 if the item is missing.
 type Body = for<'t> fn(&'t Tx) -> BoxFuture<'t, Result<i64, Error>>;
 
-/// Reads the item `x` and does something with its row, if it is there.
+/// Reads the item `x` and calls `act` with its row if it exists.
 async fn with_row(
     tx: &Tx,
     act: impl FnOnce(CardRow<'_>) -> Result<i64, Error>,
@@ -244,35 +243,35 @@ async fn with_row(
 /// How the transaction is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
-    /// The item is the only one.
+    /// The commit contains only the item.
     Alone,
-    /// Another item is written besides: a transaction.
+    /// The commit contains another item, so it is a transaction.
     Beside,
-    /// The item is the only one, and the outcome is always known: a transaction of one without tokens.
+    /// The commit contains only the item, and its outcome is always known: without tokens, a transaction of one item.
     Once,
-    /// Reads are checked though nothing is written.
+    /// Reads are checked although nothing is written.
     Verified,
 }
 
-/// The ways in which a body that writes is run.
+/// The modes for bodies that write.
 const WRITES: &[Mode] = &[Mode::Alone, Mode::Beside, Mode::Once];
-/// The ways in which what a body only reads is checked.
+/// The modes for bodies whose reads are checked.
 const READS: &[Mode] = &[Mode::Beside, Mode::Verified];
 
-/// How it must end.
+/// The expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
-    /// Committed after so many runs, the last of which saw this.
+    /// Committed after this many attempts, the last of which read this level.
     Ran(u32, i64),
-    /// Refused as there already, without another run.
+    /// Failed because the item exists, without another attempt.
     Exists,
-    /// Every run lost.
+    /// Every attempt conflicted.
     Lost,
 }
 
 use End::{Exists, Lost, Ran};
 
-/// The runs of a transaction that always loses.
+/// Attempts of a transaction that always conflicts.
 const RUNS_MAX: u32 = 4;
 
 /// Runs one row of the table under each race, in each mode, on each kind of engine.
@@ -305,7 +304,7 @@ async fn check(
                 assert_eq!(actual, *end, "{place}\n  {sent}");
                 let mut stored = stored.clone();
                 if *race == Race::Foreign {
-                    // Whatever the model does not know stays.
+                    // Attributes that are not part of the model are kept.
                     stored = stored.map(|item| item.with("foreign", 1));
                 }
                 let item = world.stored("x").await;
@@ -316,7 +315,7 @@ async fn check(
     }
 }
 
-/// Runs the body with the race in its first run.
+/// Runs the body with the race in its first attempt.
 async fn run(world: &Arc<World>, mode: Mode, body: Body, race: Race) -> (Result<i64, Error>, u32) {
     let runs = AtomicU32::new(0);
     let whole = async |tx: &Tx| {
@@ -328,7 +327,7 @@ async fn run(world: &Arc<World>, mode: Mode, body: Body, race: Race) -> (Result<
         }
         if run == 0 {
             let world = Arc::clone(world);
-            let other = tokio::spawn(async move { race.happens(&world).await });
+            let other = tokio::spawn(async move { race.run(&world).await });
             other.await.unwrap();
         }
         Ok::<_, Error>(saw)
@@ -341,7 +340,7 @@ async fn run(world: &Arc<World>, mode: Mode, body: Body, race: Race) -> (Result<
     (options.run(whole).await, runs.into_inner())
 }
 
-/// The other item is written with what the last run saw, or not at all.
+/// Checks that the other item contains the level that the last attempt read, or is unchanged.
 async fn check_witness(world: &World, mode: Mode, end: End, place: &str) {
     let wins = match (mode, end) {
         (Mode::Beside, Ran(_, saw)) => 100 + saw,
@@ -351,7 +350,7 @@ async fn check_witness(world: &World, mode: Mode, end: End, place: &str) {
     assert_eq!(Card::from_item(&witness).unwrap().wins, wins, "{place}");
 }
 
-/// A table: what somebody else does, how the transaction ends, what is stored then.
+/// A table: the change of the other writer, the outcome of the transaction, the stored item.
 macro_rules! races {
     ($($race:ident => $end:expr, $stored:ident $({ $($field:ident: $value:expr),+ })?;)+) => {
         &[$((Race::$race, $end, stored!($stored $($($field: $value,)+)?)),)+]
@@ -420,7 +419,7 @@ async fn missing_or_expired() {
 }
 
 #[tokio::test]
-async fn got_or_created() {
+async fn fetched_or_created() {
     let body: Body = |tx| {
         Box::pin(async {
             let mut card = tx.get_or_create(ours()).await?;
@@ -458,7 +457,7 @@ async fn got_or_created() {
 }
 
 #[tokio::test]
-async fn a_field_set() {
+async fn field_set() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             card.level.set(7)?;
@@ -477,7 +476,7 @@ async fn a_field_set() {
 }
 
 #[tokio::test]
-async fn a_field_read_and_another_set() {
+async fn field_read_and_another_set() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             let level = *card.level;
@@ -496,7 +495,7 @@ async fn a_field_read_and_another_set() {
 }
 
 #[tokio::test]
-async fn a_field_added_to_with_a_lock() {
+async fn field_incremented_with_a_lock() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             card.level += 1;
@@ -514,7 +513,7 @@ async fn a_field_added_to_with_a_lock() {
 }
 
 #[tokio::test]
-async fn a_field_incremented_without_a_lock() {
+async fn field_incremented_without_a_lock() {
     let unread: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             card.level.increment_by(5)?;
@@ -542,7 +541,7 @@ async fn a_field_incremented_without_a_lock() {
 }
 
 #[tokio::test]
-async fn a_field_overwritten() {
+async fn field_overwritten() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             card.level.overwrite(7)?;
@@ -560,7 +559,7 @@ async fn a_field_overwritten() {
 }
 
 #[tokio::test]
-async fn a_field_set_to_none() {
+async fn field_set_to_none() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             card.note.set(None)?;
@@ -577,7 +576,7 @@ async fn a_field_set_to_none() {
 }
 
 #[tokio::test]
-async fn a_field_set_where_there_was_none() {
+async fn field_set_from_none() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             let longer = card.note.clone().unwrap_or_default() + "!";
@@ -594,7 +593,7 @@ async fn a_field_set_where_there_was_none() {
 }
 
 #[tokio::test]
-async fn a_value_changed_deep_inside() {
+async fn nested_value_changed() {
     let body: Body = |tx| {
         Box::pin(with_row(tx, |mut card| {
             numbers(&mut card.deck, 0, "fire")[1] = 8;
@@ -709,7 +708,7 @@ async fn created_or_put_without_a_read() {
 }
 
 #[tokio::test]
-async fn created_or_put_whatever_is_there() {
+async fn created_or_put_without_a_condition() {
     let body: Body = |tx| {
         Box::pin(async {
             tx.create_or_put::<Card>("x", Card::patch(), Card::patch().level(2))?;
@@ -797,13 +796,19 @@ async fn deleted_by_row() {
     .await;
 }
 
-// What is told when every run has lost.
+// The error when every attempt has conflicted.
 
-/// What somebody else does in every run.
-type Others = for<'t> fn(&'t Tx) -> BoxFuture<'t, Result<(), Error>>;
+/// The changes of the other writer in every attempt.
+type OtherWriter = for<'t> fn(&'t Tx) -> BoxFuture<'t, Result<(), Error>>;
 
-/// Runs a body that loses every time. The error must tell the facts, and none of what did not lose.
-async fn check_told(retries: u32, body: Body, others: Others, facts: &[&str], silent: &[&str]) {
+/// Runs a body that conflicts every time. The error must contain the facts, and nothing about items without conflict.
+async fn check_error(
+    retries: u32,
+    body: Body,
+    other_writer: OtherWriter,
+    facts: &[&str],
+    absent: &[&str],
+) {
     for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
         let world = World::new(capabilities, Some(&card())).await;
         for id in ["y", "z"] {
@@ -815,19 +820,19 @@ async fn check_told(retries: u32, body: Body, others: Others, facts: &[&str], si
             runs.fetch_add(1, Ordering::Relaxed);
             let saw = body(tx).await?;
             let other = world.other.clone();
-            let race = async move { other.transact(async |tx| others(tx).await).await };
+            let race = async move { other.transact(async |tx| other_writer(tx).await).await };
             tokio::spawn(race).await.unwrap()?;
             Ok::<_, Error>(saw)
         };
-        let options = world.db.tx().retries(retries).label("told");
+        let options = world.db.tx().retries(retries).label("race");
         let error = options.run(whole).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TransactionFailed, "{error}");
         assert_eq!(runs.into_inner(), retries + 1);
         let (text, attempts) = (error.to_string(), format!("attempts={}", retries + 1));
-        for fact in facts.iter().chain([&attempts.as_str(), &"label=told"]) {
+        for fact in facts.iter().chain([&attempts.as_str(), &"label=race"]) {
             assert!(text.contains(fact), "{fact}: {text}");
         }
-        for fact in silent {
+        for fact in absent {
             assert!(!text.contains(fact), "{fact}: {text}");
         }
     }
@@ -842,9 +847,9 @@ async fn level_up(tx: &Tx, id: &str) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn the_item_and_the_field_that_lost_are_told() {
+async fn error_contains_the_conflicting_item_and_field() {
     let body: Body = |tx| Box::pin(async { level_up(tx, "x").await.map(|()| 0) });
-    let others: Others = |tx| {
+    let other_writer: OtherWriter = |tx| {
         Box::pin(async {
             let mut card = tx.get::<Card>("x").await?.unwrap();
             card.level += 1;
@@ -854,12 +859,12 @@ async fn the_item_and_the_field_that_lost_are_told() {
     };
     for retries in [0, 2] {
         let facts = ["model=Card", "key=\"x\"", "fields=level "];
-        check_told(retries, body, others, &facts, &["wins"]).await;
+        check_error(retries, body, other_writer, &facts, &["wins"]).await;
     }
 }
 
 #[tokio::test]
-async fn every_item_of_a_commit_that_lost_is_told() {
+async fn error_contains_every_conflicting_item() {
     let body: Body = |tx| {
         Box::pin(async {
             assert!(tx.get::<Card>("missing").await?.is_none());
@@ -873,7 +878,7 @@ async fn every_item_of_a_commit_that_lost_is_told() {
             Ok(wins)
         })
     };
-    let others: Others = |tx| {
+    let other_writer: OtherWriter = |tx| {
         Box::pin(async {
             level_up(tx, "x").await?;
             let mut card = tx.get::<Card>("y").await?.unwrap();
@@ -890,13 +895,13 @@ async fn every_item_of_a_commit_that_lost_is_told() {
         "key=\"w\"",
         "key=\"missing\"",
     ];
-    check_told(0, body, others, &facts, &["key=\"z\""]).await;
+    check_error(0, body, other_writer, &facts, &["key=\"z\""]).await;
 }
 
 #[tokio::test]
-async fn an_item_that_was_removed_is_told() {
+async fn error_reports_a_deleted_item() {
     let body: Body = |tx| Box::pin(async { level_up(tx, "x").await.map(|()| 0) });
-    let others: Others = |tx| Box::pin(async { tx.delete_key::<Card>("x") });
+    let other_writer: OtherWriter = |tx| Box::pin(async { tx.delete_key::<Card>("x") });
     let facts = ["another writer created or deleted the item", "key=\"x\""];
-    check_told(0, body, others, &facts, &["fields="]).await;
+    check_error(0, body, other_writer, &facts, &["fields="]).await;
 }

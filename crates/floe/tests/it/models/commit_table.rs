@@ -1,4 +1,4 @@
-//! What is sent for what a body did with an item: each row of the table, request by request.
+//! The requests of a transaction for each use of an item in its body, row by row of the commit table.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use floe_testkit::record::RecordingEngine;
 
 struct World {
     db: Db,
-    /// The same tables, without being recorded: for the others who change what the body has read.
+    /// The same tables without recording, for another writer.
     other: Db,
     recording: Arc<RecordingEngine>,
 }
@@ -37,7 +37,7 @@ async fn world() -> World {
 }
 
 impl World {
-    /// The requests without the stamps, which are different each time.
+    /// Returns the requests without stamps, which differ each time.
     fn sent(&self) -> Vec<String> {
         let unstamped = |request: String| {
             let mut parts = request.split(r#", _tx = ""#);
@@ -75,7 +75,7 @@ macro_rules! sends {
 }
 
 sends!(
-    nothing_written_sends_nothing,
+    transaction_without_writes_sends_nothing,
     |tx| {
         let a = tx.get::<Player>("a").await?.unwrap();
         assert_eq!(a.level, 1);
@@ -84,7 +84,7 @@ sends!(
 );
 
 sends!(
-    a_field_set,
+    field_set,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         a.guild.set(Some("bears".to_owned()))?;
@@ -96,7 +96,7 @@ sends!(
 );
 
 sends!(
-    a_field_read_and_another_set,
+    field_read_and_another_set,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         if a.level == 1 {
@@ -110,7 +110,7 @@ sends!(
 );
 
 sends!(
-    a_field_incremented_with_a_lock,
+    field_incremented_with_a_lock,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         a.level += 1;
@@ -122,7 +122,7 @@ sends!(
 );
 
 sends!(
-    a_field_incremented_without_a_lock,
+    field_incremented_without_a_lock,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         if a.level < 10 {
@@ -137,7 +137,7 @@ sends!(
 );
 
 sends!(
-    a_field_overwritten,
+    field_overwritten,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         a.level.overwrite(7)?;
@@ -149,7 +149,7 @@ sends!(
 );
 
 sends!(
-    a_field_peeked_at,
+    field_peeked,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         assert_eq!(*a.level.peek(), 1);
@@ -162,7 +162,7 @@ sends!(
 );
 
 sends!(
-    a_field_set_to_what_it_was,
+    field_set_to_its_stored_value,
     |tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
         a.level.set(1)?;
@@ -171,7 +171,7 @@ sends!(
 );
 
 sends!(
-    items_read_beside_one_written,
+    items_read_and_another_written,
     |tx| {
         let a = tx.get::<Player>("a").await?.unwrap();
         let missing = tx.get::<Player>("missing").await?;
@@ -192,7 +192,7 @@ sends!(
 );
 
 sends!(
-    an_item_got_but_not_read_beside_one_written,
+    item_fetched_but_not_read_and_another_written,
     |tx| {
         let (a, b) = tokio::try_join!(tx.get::<Player>("a"), tx.get::<Player>("b"))?;
         drop(a);
@@ -208,7 +208,7 @@ sends!(
 );
 
 sends!(
-    an_item_created,
+    item_created,
     |tx| {
         tx.create(player("new", 3))?;
     },
@@ -216,7 +216,7 @@ sends!(
 );
 
 sends!(
-    an_item_got_or_created,
+    item_fetched_or_created,
     |tx| {
         let mut new = tx.get_or_create(player("new", 3)).await?;
         assert!(new.is_new());
@@ -235,7 +235,7 @@ sends!(
 );
 
 sends!(
-    an_item_changed_without_a_read,
+    item_changed_without_a_read,
     |tx| {
         tx.update::<Player>(
             "a",
@@ -249,7 +249,7 @@ sends!(
 );
 
 sends!(
-    an_item_created_or_put_without_a_read,
+    item_created_or_put_without_a_read,
     |tx| {
         tx.create_or_put::<Player>(
             "a",
@@ -263,7 +263,7 @@ sends!(
 );
 
 sends!(
-    an_item_deleted_by_key,
+    item_deleted_by_key,
     |tx| {
         tx.delete_key::<Player>("a")?;
     },
@@ -271,7 +271,7 @@ sends!(
 );
 
 sends!(
-    an_item_deleted_by_row,
+    item_deleted_by_row,
     |tx| {
         let a = tx.get::<Player>("a").await?.unwrap();
         assert_eq!(a.level, 1);
@@ -281,7 +281,7 @@ sends!(
 );
 
 #[tokio::test]
-async fn a_hundred_gets_at_once_are_one_request() {
+async fn hundred_concurrent_gets_are_one_request() {
     let world = world().await;
     let body = async |tx: &Tx| {
         let names: Vec<String> = (0..100).map(|n| format!("p{n}")).collect();
@@ -296,9 +296,10 @@ async fn a_hundred_gets_at_once_are_one_request() {
                 }
                 std::task::Poll::Pending => true,
             });
-            match gets.is_empty() {
-                true => std::task::Poll::Ready(()),
-                false => std::task::Poll::Pending,
+            if gets.is_empty() {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
             }
         })
         .await;
@@ -312,7 +313,7 @@ async fn a_hundred_gets_at_once_are_one_request() {
 }
 
 #[tokio::test]
-async fn reads_that_are_checked_again() {
+async fn conflict_on_a_checked_read_repeats_the_body() {
     let world = world().await;
     let runs = std::sync::atomic::AtomicU32::new(0);
     let body = async |tx: &Tx| {
@@ -342,7 +343,7 @@ async fn reads_that_are_checked_again() {
 }
 
 #[tokio::test]
-async fn a_transaction_inside_a_body_is_refused_unless_detached() {
+async fn nested_transaction_is_rejected_unless_detached() {
     let world = world().await;
     let nested = async |_: &Tx| {
         let inner = async |tx: &Tx| tx.create(player("inner", 1)).map(drop);

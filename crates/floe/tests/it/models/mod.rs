@@ -1,9 +1,9 @@
-//! The suites of models and transactions. They run on any engine that `super::stage` makes for them: the embedded
+//! The suites of models and transactions. They run on any engine that `super::stage` creates: the embedded
 //! one here, the DynamoDB engine over HTTP in `floe-aws`.
 
 mod commit_races;
 mod commit_table;
-mod lost_answers;
+mod lost_responses;
 mod outbox;
 mod query;
 mod rows;

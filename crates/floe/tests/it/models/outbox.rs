@@ -1,5 +1,4 @@
-//! Messages in the outbox: what is sent for them, and that each commit leaves them exactly once or not at
-//! all.
+//! Outbox messages: their requests, and that each commit stores its messages exactly once or not at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,10 +38,10 @@ struct World {
     recording: Arc<RecordingEngine>,
 }
 
-/// The ids of commits follow from this seed.
+/// The seed of commit ids.
 const SEED: u64 = 7;
 
-/// The id of the first commit. A database has made up the key of its cursors before.
+/// Returns the id of the first commit. The first id of a database is the key of its cursors.
 fn first_commit() -> String {
     let env = TestEnv::seeded(SEED).env;
     let _db = Db::with_parts(stage::engine(), env.clone(), Arc::new(NoTime));
@@ -97,7 +96,7 @@ fn topics(record: &OutboxRecord) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_message_alone_is_one_put() {
+async fn single_message_is_one_put() {
     let world = world().await;
     let body = async |tx: &Tx| tx.outbox("player.joined", &joined("ada"));
     world.db.transact(body).await.unwrap();
@@ -118,7 +117,7 @@ async fn a_message_alone_is_one_put() {
 }
 
 #[tokio::test]
-async fn all_messages_of_a_commit_are_one_item_beside_the_others_in_their_order() {
+async fn messages_of_a_commit_are_one_item_in_order() {
     let world = world().await;
     let body = async |tx: &Tx| {
         tx.outbox("b", &1)?;
@@ -140,7 +139,7 @@ async fn all_messages_of_a_commit_are_one_item_beside_the_others_in_their_order(
 }
 
 #[tokio::test]
-async fn what_a_body_only_read_is_checked_beside_its_message() {
+async fn reads_are_checked_in_the_commit_of_a_message() {
     let world = world().await;
     let body = async |tx: &Tx| {
         assert!(tx.get::<Player>("ada").await?.is_none());
@@ -153,7 +152,7 @@ async fn what_a_body_only_read_is_checked_beside_its_message() {
 }
 
 #[tokio::test]
-async fn a_body_that_runs_again_leaves_the_messages_of_its_last_run() {
+async fn only_messages_of_the_last_attempt_are_stored() {
     let world = world().await;
     let runs = AtomicU32::new(0);
     let body = async |tx: &Tx| {
@@ -181,7 +180,7 @@ async fn a_body_that_runs_again_leaves_the_messages_of_its_last_run() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_not_committed_leaves_none() {
+async fn aborted_transaction_stores_no_messages() {
     let world = world().await;
     let aborted = async |tx: &Tx| {
         tx.outbox("a", &1)?;
@@ -202,7 +201,7 @@ async fn a_transaction_that_is_not_committed_leaves_none() {
 }
 
 #[tokio::test]
-async fn a_read_only_transaction_is_refused() {
+async fn read_only_transaction_rejects_messages() {
     let world = world().await;
     let body = async |tx: &Tx| tx.outbox("player.joined", &1);
     let error = world.db.tx().read_only().run(body).await.unwrap_err();
@@ -215,7 +214,7 @@ async fn a_read_only_transaction_is_refused() {
 }
 
 #[tokio::test]
-async fn topics_have_some_bytes_and_none_that_control() {
+async fn invalid_topics_are_rejected() {
     let world = world().await;
     let longest = "x".repeat(TOPIC_BYTES_MAX);
     let body = async |tx: &Tx| {
@@ -244,13 +243,13 @@ async fn topics_have_some_bytes_and_none_that_control() {
 }
 
 #[tokio::test]
-async fn messages_without_a_form_in_the_store_are_refused_at_once_with_the_place() {
+async fn unstorable_messages_are_rejected_with_their_path() {
     #[derive(Serialize)]
     struct Measured {
         points: Vec<f64>,
     }
     let world = world().await;
-    // A scalar may stand inside 31 lists and maps, of which the record has two.
+    // A scalar can be nested in 31 lists and maps, of which the record takes two.
     let nested = |levels| (0..levels).fold(Value::from(1), |v, _| Value::L(vec![v]));
     let json = |levels| {
         let open = "[".repeat(levels);
@@ -268,12 +267,16 @@ async fn messages_without_a_form_in_the_store_are_refused_at_once_with_the_place
     };
     world.db.transact(body).await.unwrap();
     let record = &world.records().await[0];
-    assert_eq!(topics(record), ["deep"], "what was refused is not there");
+    assert_eq!(
+        topics(record),
+        ["deep"],
+        "the rejected message is not stored"
+    );
     assert_eq!(record.messages[0].body, nested(29));
 }
 
 #[tokio::test]
-async fn a_message_can_be_none() {
+async fn message_can_be_none() {
     let world = world().await;
     let body = async |tx: &Tx| tx.outbox("none", &None::<Joined>);
     world.db.transact(body).await.unwrap();
@@ -283,7 +286,7 @@ async fn a_message_can_be_none() {
     assert_eq!(error.kind(), ErrorKind::InvalidField);
 }
 
-/// A text with which the record of one message is so large.
+/// Returns a text with which the record of one message has this size.
 async fn filling(world: &World, bytes: usize) -> String {
     let body = async |tx: &Tx| tx.outbox("fill", "");
     world.db.transact(body).await.unwrap();
@@ -292,7 +295,7 @@ async fn filling(world: &World, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn the_largest_record_is_taken_and_a_larger_one_refused_before_it_is_sent() {
+async fn oversized_record_is_rejected_before_it_is_sent() {
     let world = world().await;
     let largest = filling(&world, ITEM_BYTES_MAX).await;
     let body = async |tx: &Tx| tx.outbox("fill", &largest);
@@ -306,7 +309,7 @@ async fn the_largest_record_is_taken_and_a_larger_one_refused_before_it_is_sent(
 }
 
 #[tokio::test]
-async fn the_record_is_one_of_the_items_of_the_transaction() {
+async fn record_counts_as_an_item_of_the_transaction() {
     let world = world().await;
     let create = async |tx: &Tx, items: usize| {
         for n in 0..items {
@@ -325,7 +328,7 @@ async fn the_record_is_one_of_the_items_of_the_transaction() {
 }
 
 #[tokio::test]
-async fn a_missing_table_is_told_with_what_to_do() {
+async fn missing_table_error_names_ensure_tables() {
     let world = world_of(&[Player::SCHEMA]).await;
     let alone = async |tx: &Tx| tx.outbox("a", &1);
     let error = world.db.transact(alone).await.unwrap_err();
@@ -350,7 +353,7 @@ async fn a_missing_table_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn records_come_through_the_change_stream_of_their_table() {
+async fn records_are_in_the_change_stream_of_their_table() {
     let world = world().await;
     let write = async |tx: &Tx| {
         tx.outbox("first", &1)?;
@@ -388,16 +391,16 @@ async fn records_come_through_the_change_stream_of_their_table() {
     assert_eq!(topics(&record), ["first", "second"]);
 }
 
-/// How each commit of a run with lost answers ended.
+/// The outcomes of the commits of a run with lost responses.
 struct Tally {
     done: Vec<u32>,
     unknown: Vec<u32>,
-    /// The numbers in the records.
+    /// The numbers in the stored records.
     found: Vec<u32>,
 }
 
-/// Makes commits while answers are lost, each with a message of its number, and beside it an item or none.
-async fn commits_with_lost_answers(capabilities: Capabilities, has_item: bool) -> Tally {
+/// Commits numbered messages while requests and responses are lost, each with or without another item.
+async fn commits_with_lost_responses(capabilities: Capabilities, has_item: bool) -> Tally {
     let world = world().await;
     let claiming = RecordingEngine::new(world.engine.clone()).claiming(capabilities);
     let faults = Faults::seeded(3).lost_before(0.15).lost_after(0.15);
@@ -418,7 +421,7 @@ async fn commits_with_lost_answers(capabilities: Capabilities, has_item: bool) -
             Err(error) => unreachable!("{error:?}"),
         }
     }
-    assert!(losing.faults().len() > 100, "nothing was lost");
+    assert!(losing.faults().len() > 100, "no request was lost");
     let records = world.records().await;
     let numbers = records.iter().map(|r| r.messages[0].read().unwrap());
     let mut found: Vec<u32> = numbers.collect();
@@ -431,18 +434,18 @@ async fn commits_with_lost_answers(capabilities: Capabilities, has_item: bool) -
 }
 
 #[tokio::test]
-async fn lost_answers_leave_one_record_for_each_commit() {
+async fn lost_responses_leave_one_record_for_each_commit() {
     let own = stage::engine().capabilities();
     for (capabilities, has_item) in [
         (own.clone(), false),
         (own, true),
         (Capabilities::dynamodb(), true),
     ] {
-        // A record alone is a plain write, which is settled for sure by a token only.
+        // A single record is a plain write, whose outcome only a token determines.
         if !has_item && !capabilities.write_tokens {
             continue;
         }
-        let tally = commits_with_lost_answers(capabilities, has_item).await;
+        let tally = commits_with_lost_responses(capabilities, has_item).await;
         assert_eq!(tally.unknown, [0; 0]);
         assert_eq!(tally.found, tally.done);
         assert_eq!(tally.found.len(), 500);
@@ -450,18 +453,21 @@ async fn lost_answers_leave_one_record_for_each_commit() {
 }
 
 #[tokio::test]
-async fn lost_answers_without_tokens_leave_at_most_one_record_for_each_commit() {
-    let tally = commits_with_lost_answers(Capabilities::dynamodb(), false).await;
-    assert!(tally.found.is_sorted_by(|a, b| a < b), "one is there twice");
+async fn lost_responses_without_tokens_leave_at_most_one_record_for_each_commit() {
+    let tally = commits_with_lost_responses(Capabilities::dynamodb(), false).await;
+    assert!(
+        tally.found.is_sorted_by(|a, b| a < b),
+        "a record is stored twice"
+    );
     assert!(tally.done.iter().all(|n| tally.found.contains(n)));
     let known = |n: &u32| tally.done.contains(n) || tally.unknown.contains(n);
     assert!(tally.found.iter().all(known));
-    // The item tells, unless the answer to the question is lost as well.
+    // The item shows the outcome, unless the read is lost as well.
     assert!(tally.done.len() > 450, "{}", tally.done.len());
 }
 
 #[test]
-fn the_record_is_described_as_any_model() {
+fn record_has_a_json_schema() {
     assert!(OutboxRecord::SCHEMA.stream);
     let schema = OutboxRecord::json_schema();
     let message = &schema["properties"]["messages"]["items"];

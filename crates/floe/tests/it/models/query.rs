@@ -1,4 +1,4 @@
-//! Finding items by key and index: every operator on every kind of key, against an obviously right list.
+//! Queries by key and index: every operator on every kind of key, compared with a filtered list.
 
 #![expect(clippy::duplicated_attributes, reason = "two indexes may be sparse")]
 
@@ -51,7 +51,7 @@ struct World {
     recording: Arc<RecordingEngine>,
 }
 
-/// Blocks on one shelf, in the order of their keys, and a few beside it.
+/// Creates blocks on one shelf, in the order of their keys, and a few on others.
 async fn world(blocks: &[Block]) -> World {
     let engine = stage::engine();
     let recording = Arc::new(RecordingEngine::new(engine));
@@ -108,7 +108,7 @@ fn shelf(b: &BlockFields) -> Predicate<Block> {
     b.row.eq(1).and(b.shelf.eq("a"))
 }
 
-/// The operators, by number, on any column and on plain values.
+/// The operators by number, for columns and for plain values.
 macro_rules! operators {
     ($column:expr, $n:expr, $low:expr, $high:expr) => {
         match $n {
@@ -245,7 +245,7 @@ async fn every_operator_on_a_sort_key_of_one_part() {
             assert_eq!(found, wanted, "operator={n} low={low:?}");
         }
     }
-    // Nothing is less than nothing, and everything begins with it.
+    // Nothing is less than the empty text, and every text begins with it.
     let everything = db.query::<Word>(|w| w.book.eq(7).and(w.text.starts_with("")));
     assert_eq!(everything.all().await.unwrap().len(), texts.len());
     let everything = db.query::<Word>(|w| w.book.eq(7).and(w.text.ge("")));
@@ -281,7 +281,7 @@ async fn every_operator_on_an_index_of_several_fields() {
 }
 
 #[tokio::test]
-async fn an_index_that_holds_a_part_of_each_item_gives_whole_ones() {
+async fn index_with_a_projection_returns_whole_items() {
     let world = world(&all_blocks()).await;
     let key: Key = |b| b.color.eq("red").and(b.tag.eq("tab"));
     let query = world.db.query::<Block>(key).index(Block::BY_COLOR);
@@ -323,7 +323,7 @@ async fn limits_directions_and_filters() {
             .unwrap()
             .is_empty()
     );
-    // A limit counts what passes the filter, however rare it is.
+    // A limit counts items that pass the filter, however rare they are.
     let heavy = db
         .query::<Block>(shelf)
         .filter(|b| b.weight.eq(99))
@@ -359,16 +359,17 @@ async fn limits_directions_and_filters() {
 }
 
 #[tokio::test]
-async fn pages_hold_everything_once_whatever_their_size() {
+async fn pages_of_any_size_contain_every_item_once() {
     let blocks = all_blocks();
     let world = world(&blocks).await;
     for limit in [1, 7, 87, 88, 89] {
         for descending in [false, true] {
             let query = || {
                 let query = world.db.query::<Block>(shelf).limit(limit);
-                match descending {
-                    true => query.descending(),
-                    false => query,
+                if descending {
+                    query.descending()
+                } else {
+                    query
                 }
             };
             let mut page = query().page().await.unwrap();
@@ -387,7 +388,7 @@ async fn pages_hold_everything_once_whatever_their_size() {
 }
 
 #[tokio::test]
-async fn pages_of_an_index_go_on_where_they_ended() {
+async fn pages_of_an_index_continue_after_the_cursor() {
     let blocks = all_blocks();
     let world = world(&blocks).await;
     let query = || {
@@ -405,7 +406,7 @@ async fn pages_of_an_index_go_on_where_they_ended() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_query_alone() {
+async fn cursor_is_valid_for_its_own_query_only() {
     let world = world(&all_blocks()).await;
     let db = &world.db;
     let cursor = db
@@ -447,14 +448,14 @@ async fn a_cursor_is_good_for_its_own_query_alone() {
     ] {
         refused(db, shelf, broken).await;
     }
-    // Every changed digit is noticed.
+    // Every changed digit is detected.
     for at in 0..cursor.as_str().len() {
         let mut text = cursor.as_str().to_owned();
         let other = if &text[at..=at] == "0" { "1" } else { "0" };
         text.replace_range(at..=at, other);
         refused(db, shelf, &text).await;
     }
-    // Another database has another key, unless both are given the same.
+    // Another database has another cursor key, unless both get the same one.
     let (one, other) = (
         db.clone().with_cursor_key(b"secret"),
         db.clone().with_cursor_key(b"secret"),
@@ -479,7 +480,7 @@ async fn a_cursor_is_good_for_its_own_query_alone() {
 }
 
 #[tokio::test]
-async fn rows_that_are_found_are_tracked_as_if_they_were_got() {
+async fn queried_rows_are_tracked_like_fetched_rows() {
     let world = world(&all_blocks()).await;
     let key: Key = |b| shelf(b).and(b.height.eq(2)).and(b.part.le("a"));
     let runs = std::sync::atomic::AtomicU32::new(0);
@@ -523,7 +524,7 @@ async fn rows_that_are_found_are_tracked_as_if_they_were_got() {
 }
 
 #[tokio::test]
-async fn what_was_touched_before_is_found_only_with_cached_rows() {
+async fn used_rows_are_found_only_with_cached_rows() {
     let world = world(&all_blocks()).await;
     let key: Key = |b| shelf(b).and(b.height.eq(2)).and(b.part.le("\u{1}"));
     let body = async |tx: &Tx| {
@@ -542,7 +543,7 @@ async fn what_was_touched_before_is_found_only_with_cached_rows() {
 }
 
 #[tokio::test]
-async fn what_a_key_cannot_answer_is_refused_with_what_it_can() {
+async fn unsupported_key_conditions_are_rejected() {
     let world = world(&[]).await;
     let cases: [(Key, &str); 8] = [
         (
@@ -612,11 +613,11 @@ async fn what_a_key_cannot_answer_is_refused_with_what_it_can() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
-    assert!(world.recording.take().is_empty(), "nothing is sent");
+    assert!(world.recording.take().is_empty(), "no request is sent");
 }
 
 #[tokio::test]
-async fn a_scan_reads_everything_once_alone_or_in_segments() {
+async fn scan_reads_every_item_once_alone_or_in_segments() {
     let blocks: Vec<_> = (0..500).map(|n| block(n, "x")).collect();
     let world = world(&blocks).await;
     assert_eq!(world.db.scan::<Block>().all().await.unwrap().len(), 503);
@@ -650,7 +651,7 @@ async fn a_scan_reads_everything_once_alone_or_in_segments() {
 }
 
 #[tokio::test]
-async fn large_results_come_by_several_requests() {
+async fn large_results_take_several_requests() {
     let mut blocks: Vec<_> = (0..40).map(|n| block(n, "x")).collect();
     for block in &mut blocks {
         block.pad = Some("c".repeat(60_000));
@@ -698,7 +699,7 @@ struct Notebook {
 }
 
 #[tokio::test]
-async fn models_that_share_a_table_find_their_own_and_nothing_expired() {
+async fn queries_in_a_shared_table_return_their_own_unexpired_items() {
     let time = TestEnv::seeded(1);
     let db = Db::with_engine(stage::engine_at(time.env.clone()));
     db.ensure_tables(&[Note::SCHEMA, Notebook::SCHEMA])
@@ -767,7 +768,7 @@ struct Legacy {
 }
 
 #[tokio::test]
-async fn numbers_in_sort_keys_of_the_javascript_library_have_no_order_to_ask_for() {
+async fn unordered_numbers_in_json_sort_keys_cannot_be_compared() {
     let db = stage::db();
     db.ensure_tables(&[Legacy::SCHEMA]).await.unwrap();
     let create = async |tx: &Tx| {
@@ -792,7 +793,7 @@ async fn numbers_in_sort_keys_of_the_javascript_library_have_no_order_to_ask_for
 }
 
 #[tokio::test]
-async fn reads_that_are_throttled_are_made_again() {
+async fn throttled_reads_are_retried() {
     let world = world(&all_blocks()).await;
     let faults = Arc::new(FaultEngine::new(
         world.db.engine().clone(),
@@ -818,7 +819,7 @@ async fn reads_that_are_throttled_are_made_again() {
 }
 
 #[tokio::test]
-async fn random_pages_of_random_queries_are_right() {
+async fn random_pages_of_random_queries_match_a_filtered_list() {
     let blocks = all_blocks();
     let world = world(&blocks).await;
     let random = SeededRandom::new(11);
@@ -832,9 +833,10 @@ async fn random_pages_of_random_queries_are_right() {
                 .db
                 .query::<Block>(|b| shelf(b).and(operators!(b.height, n, low, high)));
             let query = query.filter(|b| b.weight.ge(weight)).limit(limit);
-            match descending {
-                true => query.descending(),
-                false => query,
+            if descending {
+                query.descending()
+            } else {
+                query
             }
         };
         let mut wanted: Vec<_> = blocks

@@ -1,5 +1,5 @@
-//! Rows beyond a plain get: items that are got again, created after a look, too large, of an engine that can
-//! do less; and what errors tell of all that.
+//! Rows beyond a plain get: items that are read again, created after a read, or too large, engines with fewer
+//! capabilities, and errors.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn level_up(tx: &Tx, id: &str) -> Result<i64, Error> {
 }
 
 #[tokio::test]
-async fn with_cached_rows_helpers_see_what_others_have_changed() {
+async fn cached_rows_show_changes_of_other_helpers() {
     let world = world(Capabilities::all()).await;
     let body = async |tx: &Tx| {
         let levels = (level_up(tx, "a").await?, level_up(tx, "a").await?);
@@ -74,7 +74,7 @@ async fn with_cached_rows_helpers_see_what_others_have_changed() {
 }
 
 #[tokio::test]
-async fn with_cached_rows_what_is_created_or_removed_is_seen() {
+async fn cached_rows_show_created_and_deleted_items() {
     let world = world(Capabilities::all()).await;
     let body = async |tx: &Tx| {
         tx.create(player("new", 5))?;
@@ -87,7 +87,7 @@ async fn with_cached_rows_what_is_created_or_removed_is_seen() {
         assert!(tx.get::<Player>("missing").await?.is_none());
         assert!(tx.get::<Player>("missing").await?.is_none());
         tx.delete_key::<Player>("b")?;
-        // What is written without being read is not known.
+        // An item that is written without a read is unknown.
         assert_eq!(
             tx.get::<Player>("b").await.map(drop).unwrap_err().kind(),
             ErrorKind::FetchedTwice
@@ -104,7 +104,7 @@ async fn with_cached_rows_what_is_created_or_removed_is_seen() {
 }
 
 #[tokio::test]
-async fn with_cached_rows_reads_at_the_same_time_are_one() {
+async fn concurrent_reads_of_cached_rows_are_one_request() {
     let world = world(Capabilities::all()).await;
     let body = async |tx: &Tx| {
         let (one, other) = tokio::try_join!(tx.get::<Player>("a"), tx.get::<Player>("a"))?;
@@ -114,7 +114,7 @@ async fn with_cached_rows_reads_at_the_same_time_are_one() {
     };
     assert_eq!(world.db.tx().cache_rows().run(body).await.unwrap(), 1);
     assert_eq!(world.recording.take().len(), 2);
-    // Both of two rows that are held at the same time cannot change the item: one would be lost.
+    // Two live rows cannot both change the item: one change would be lost.
     let both = async |tx: &Tx| {
         let (one, other) = tokio::try_join!(tx.get::<Player>("a"), tx.get::<Player>("a"))?;
         let (mut one, mut other) = (one.unwrap(), other.unwrap());
@@ -128,7 +128,7 @@ async fn with_cached_rows_reads_at_the_same_time_are_one() {
 }
 
 #[tokio::test]
-async fn an_item_that_is_not_there_can_be_created_after_a_look() {
+async fn missing_item_can_be_created_after_a_read() {
     let world = world(Capabilities::all()).await;
     let runs = AtomicU32::new(0);
     let body = async |tx: &Tx| {
@@ -148,14 +148,14 @@ async fn an_item_that_is_not_there_can_be_created_after_a_look() {
         }
         Ok::<_, Error>(())
     };
-    // Somebody else was faster. The body has looked, so it looks again.
+    // Another writer created the item. The body has read it, so it runs again.
     world.db.tx().initial_backoff_ms(0).run(body).await.unwrap();
     assert_eq!(runs.into_inner(), 2);
     assert_eq!(level(&world.db, "new").await, Some(11));
 }
 
 #[tokio::test]
-async fn a_read_that_was_given_up_can_be_made_again() {
+async fn dropped_read_can_be_repeated() {
     let world = world(Capabilities::all()).await;
     let body = async |tx: &Tx| {
         let mut first = Box::pin(tx.get::<Player>("a"));
@@ -186,7 +186,7 @@ fn document(id: i64, kilobytes: usize) -> Document {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused_before_anything_is_sent() {
+async fn oversized_commits_are_rejected_before_they_are_sent() {
     let world = world(Capabilities::all()).await;
     let create = async |tx: &Tx| {
         tx.create(document(1, 300))?;
@@ -226,7 +226,7 @@ async fn what_is_too_large_is_refused_before_anything_is_sent() {
     let keys: Vec<_> = (0..101).map(|id| Document::key(id).unwrap()).collect();
     let read = async |tx: &Tx| tx.get_many(keys.clone()).await.map(drop);
     refused(world.db.transact(read).await.unwrap_err()).await;
-    // A field replaced by a shorter one makes room.
+    // A shorter value of a field makes room.
     let replaced = async |tx: &Tx| {
         let mut document = tx.get::<Document>(1).await?.unwrap();
         document.text.set(String::new())?;
@@ -236,7 +236,7 @@ async fn what_is_too_large_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn what_an_engine_without_transactions_cannot_do_is_refused_before_anything_is_sent() {
+async fn unsupported_commits_are_rejected_before_they_are_sent() {
     let mut capabilities = Capabilities::dynamodb();
     capabilities.transactions = false;
     let world = world(capabilities).await;
@@ -263,7 +263,7 @@ async fn what_an_engine_without_transactions_cannot_do_is_refused_before_anythin
 }
 
 #[tokio::test]
-async fn errors_tell_items_fields_and_attempts() {
+async fn errors_contain_items_fields_and_attempts() {
     let world = world(Capabilities::all()).await;
     let body = async |tx: &Tx| {
         let mut a = tx.get::<Player>("a").await?.unwrap();
@@ -325,7 +325,7 @@ async fn errors_tell_items_fields_and_attempts() {
 }
 
 #[tokio::test]
-async fn keys_that_a_batch_leaves_out_are_asked_for_again() {
+async fn unprocessed_keys_are_requested_again() {
     let world = world(Capabilities::all()).await;
     let many =
         async |tx: &Tx| (0..60).try_for_each(|n| tx.create(player(&format!("p{n}"), n)).map(drop));
@@ -344,7 +344,7 @@ async fn keys_that_a_batch_leaves_out_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_throttled_lets_the_body_run_again() {
+async fn throttled_read_repeats_the_body() {
     let world = world(stage::engine().capabilities()).await;
     let faults = Arc::new(FaultEngine::new(
         world.db.engine().clone(),
@@ -361,7 +361,7 @@ async fn a_read_that_is_throttled_lets_the_body_run_again() {
     };
     assert_eq!(db.tx().initial_backoff_ms(0).run(body).await.unwrap(), 2);
     assert_eq!(runs.into_inner(), 2);
-    // Without retries, the caller is told what the store said.
+    // Without retries, the caller receives the error of the store.
     faults
         .script(Operation::GetItem, FaultKind::Throttle)
         .unwrap();
@@ -384,7 +384,7 @@ async fn a_read_that_is_throttled_lets_the_body_run_again() {
 }
 
 #[tokio::test]
-async fn a_row_gives_its_plain_value() {
+async fn row_returns_its_plain_value() {
     let world = world(Capabilities::dynamodb()).await;
     let body = async |tx: &Tx| {
         let a = tx.get::<Player>("a").await?.unwrap();
@@ -392,14 +392,14 @@ async fn a_row_gives_its_plain_value() {
         Ok::<_, Error>(a.to_model())
     };
     assert_eq!(world.db.transact(body).await.unwrap(), player("a", 1));
-    // All of it was read, so all of it is checked.
+    // All fields were read, so all are checked.
     let sent = world.recording.take();
     let check = "IF level = 1 AND attribute_not_exists(guild)";
     assert!(sent.get(1).unwrap().contains(check), "{sent:?}");
 }
 
 #[tokio::test]
-async fn who_reads_for_all_can_be_given_up() {
+async fn dropped_leader_of_a_batched_read_is_replaced() {
     let world = world(Capabilities::all()).await;
     let gate = Arc::new(Gate::new(world.db.engine().clone()));
     let db = Db::with_engine(gate.clone());
@@ -408,7 +408,7 @@ async fn who_reads_for_all_can_be_given_up() {
         let mut first = Box::pin(tx.get::<Player>("a"));
         let mut second = Box::pin(tx.get::<Player>("b"));
         let mut third = Box::pin(tx.get::<Player>("missing"));
-        // All three have queued; then the first reads for all, and is held.
+        // All three are queued; then the first sends the request for all, which is held.
         for _ in 0..2 {
             poll_fn(|context| {
                 let pending = [

@@ -1,5 +1,5 @@
-//! Every example of the two documents that models come from, as a program. The tests are named after the
-//! sections of the later one; those of the earlier are in `earlier`.
+//! Every example of the two documents on which models are based, as a program. The tests are named after the sections
+//! of the later one; those of the earlier are in `earlier`.
 
 mod earlier;
 
@@ -165,7 +165,7 @@ async fn schema_enforcement() {
         some_bool: true,
         some_obj: SomeObject::default(),
     };
-    // When an item is created, at once.
+    // When an item is created, immediately.
     let negative = ModelWithFields {
         some_number: -1,
         ..value.clone()
@@ -180,7 +180,7 @@ async fn schema_enforcement() {
     let long = || SomeObject {
         arr: vec!["too long".to_owned()],
     };
-    // When a field is set, and the old value stays.
+    // When a field is set; the old value stays.
     let set = async |tx: &Tx| {
         let mut row = tx.get::<ModelWithFields>(uuid(1)).await?.unwrap();
         assert!(row.some_obj.set(long()).is_err());
@@ -200,7 +200,7 @@ async fn schema_enforcement() {
     let error = db.transact(push).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidField);
     assert!(error.to_string().contains("field=some_obj"), "{error}");
-    // Keys are checked when they are made, created and got.
+    // Keys are checked when they are created, and when items are created and read.
     assert!(RaceResult::key((1, "Alice")).is_ok());
     assert!(RaceResult::key((1, "A\0lice")).is_err());
     let create = async |tx: &Tx| tx.create(result(1, "A\0lice")).map(drop);
@@ -309,10 +309,10 @@ impl From<Error> for AppError {
 #[tokio::test]
 async fn events() {
     let db = db(&[Order::SCHEMA]).await;
-    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let outcomes = Arc::new(std::sync::Mutex::new(Vec::new()));
     let create = async |tx: &Tx| {
-        let told = told.clone();
-        tx.on_post_commit(async move |outcome| told.lock().unwrap().push(outcome));
+        let outcomes = outcomes.clone();
+        tx.on_post_commit(async move |outcome| outcomes.lock().unwrap().push(outcome));
         tx.create(coffee(uuid(1))).map(drop)
     };
     db.transact(create).await.unwrap();
@@ -320,9 +320,9 @@ async fn events() {
         db.transact(create).await.unwrap_err().kind(),
         ErrorKind::AlreadyExists
     );
-    let told = told.lock().unwrap();
+    let outcomes = outcomes.lock().unwrap();
     assert!(matches!(
-        told.as_slice(),
+        outcomes.as_slice(),
         [Outcome::Committed, Outcome::Failed(error)] if error.kind() == ErrorKind::AlreadyExists
     ));
 }
@@ -538,7 +538,7 @@ async fn updating_item_without_aol() {
         .map(drop)
     };
     db.transact(create).await.unwrap();
-    // Between reading and committing, somebody else adds one too. Neither runs again.
+    // Between read and commit, another writer adds one too. Neither runs again.
     let runs = AtomicU32::new(0);
     let outer = async |tx: &Tx| {
         runs.fetch_add(1, Ordering::Relaxed);
@@ -595,7 +595,7 @@ async fn nested_transactions_are_not_nested() {
         db.transact(nested).await.unwrap_err().kind(),
         ErrorKind::InvalidUse
     );
-    // Detached, the inner one commits first and runs again with the outer one.
+    // A detached inner transaction commits first, and runs again with the outer one.
     let outer = async |tx: &Tx| {
         let inner = async |tx: &Tx| {
             let id = uuid(u128::from(inner_runs.fetch_add(1, Ordering::Relaxed)));
@@ -731,7 +731,7 @@ async fn helpers_in_transactions() {
         Ok::<_, Error>(())
     };
     db.transact(create).await.unwrap();
-    // Alone, and as a part of another.
+    // As a body, and called by another body.
     db.transact(async |tx| rename(tx, "a", "bears").await)
         .await
         .unwrap();
@@ -758,7 +758,7 @@ async fn check_item_existence() {
     db.transact(body).await.unwrap();
 }
 
-/// All or nothing, also when one of many writes is refused; and what was committed is there after a restart.
+/// A commit applies all writes or none, also if one of many is rejected, and survives a restart.
 #[tokio::test]
 async fn acid_properties() {
     let directory = tempfile::tempdir().unwrap();
@@ -781,7 +781,7 @@ async fn acid_properties() {
         };
         let error = db.transact(half).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-        // What is not committed cannot be read, not even by the transaction's neighbours.
+        // Uncommitted changes cannot be read by other transactions.
         let unseen = async |tx: &Tx| {
             tx.create(coffee(uuid(4)))?;
             assert_eq!(count(&db).await, 2);
@@ -812,7 +812,7 @@ async fn write() {
     assert_eq!((order.product.as_str(), order.quantity), ("tea", 2));
 }
 
-/// What the document says is missing: reads of several items at one moment, queries, scans and indexes.
+/// The features that the document lists as missing: consistent reads of several items, queries, scans and indexes.
 #[tokio::test]
 async fn unsupported_dynamodb_features() {
     #[derive(Clone, Debug, PartialEq, Model)]
@@ -862,14 +862,14 @@ async fn table_creation_and_persistence() {
     let schemas = [Order::SCHEMA, RaceResult::SCHEMA];
     let template = infrastructure(&schemas, InfrastructureFormat::CloudFormation).unwrap();
     assert!(template.contains("AWS::DynamoDB::Table") && template.contains("Retain"));
-    // A table that is there stays as it is, with what is in it, also when its model is no longer named.
+    // An existing table and its items stay unchanged, also if its model is no longer given.
     let db = db(&[Order::SCHEMA]).await;
     db.transact(async |tx| tx.create(coffee(uuid(1))).map(drop))
         .await
         .unwrap();
     db.ensure_tables(&[RaceResult::SCHEMA]).await.unwrap();
     assert_eq!(db.scan::<Order>().all().await.unwrap().len(), 1);
-    // A model whose key has changed is told so.
+    // A changed key of a model is an error.
     #[derive(Clone, Debug, PartialEq, Model)]
     #[model(table = "Order")]
     struct OtherOrder {
@@ -894,7 +894,7 @@ async fn dax() {
     assert_eq!(db.transact(read).await.unwrap(), 1);
     assert_eq!(db.transact(read).await.unwrap(), 1);
     assert_eq!(db.read_cache().unwrap().hits, 2);
-    // What this process writes, it sees.
+    // This process sees its own writes.
     let change = async |tx: &Tx| {
         tx.get::<Order>(uuid(1)).await?.unwrap().quantity += 1;
         Ok::<_, Error>(())

@@ -1,4 +1,4 @@
-//! What a user does with a model: create, read, change, be refused.
+//! Basic use of a model: create, read, update, and rejected values.
 
 use super::stage;
 use super::support::{Player, player};
@@ -17,7 +17,7 @@ async fn db() -> Db {
 }
 
 #[tokio::test]
-async fn a_row_is_created_read_and_changed() {
+async fn row_is_created_read_and_changed() {
     let db = db().await;
     db.transact(async |tx| {
         let mut player = tx.create(player("a", 10))?;
@@ -50,7 +50,7 @@ async fn a_row_is_created_read_and_changed() {
 }
 
 #[tokio::test]
-async fn what_is_not_allowed_is_refused_and_nothing_is_written() {
+async fn invalid_change_is_rejected_and_nothing_is_written() {
     let db = db().await;
     let refused = db
         .transact(async |tx| tx.create(player("a", -1)).map(drop))

@@ -1,4 +1,4 @@
-//! A store, a cache in front of it, and a look at what passes between them.
+//! A store with a read cache, and a record of the requests between them.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use floe_testkit::time::TestEnv;
 
 use super::gate::Gate;
 
-/// Cache, recording, fault engine, gate, store: a request passes them in this order.
+/// A request passes through cache, recording, fault engine, gate and store, in this order.
 pub(crate) struct World {
     pub(crate) cache: Arc<CacheEngine>,
     pub(crate) faults: Arc<FaultEngine>,
     pub(crate) gate: Arc<Gate>,
     recording: Arc<RecordingEngine>,
-    /// The store itself, as another process has it.
+    /// The store itself, as another process uses it.
     pub(crate) other: Arc<dyn Engine>,
     pub(crate) time: TestEnv,
 }
 
-/// A store with the tables `Plain` and `Second`, of which the cache knows nothing yet.
+/// Creates a store with the tables `Plain` and `Second`, which the cache does not know yet.
 pub(crate) async fn world() -> World {
     world_with(Faults::seeded(1), CacheOptions::new(), |_| {}).await
 }
@@ -45,7 +45,7 @@ pub(crate) async fn world_with(
     let gate = Arc::new(gate);
     let faults = Arc::new(FaultEngine::new(gate.clone(), faults));
     let recording = Arc::new(RecordingEngine::new(faults.clone()));
-    // A fault engine that keeps the past must see the tables made.
+    // The fault engine keeps old versions only of tables that were created through it.
     for table in ["Plain", "Second"] {
         let table = TableDef::builder(table, "id", KeyKind::S).build().unwrap();
         faults.create_table(CreateTable::from(table)).await.unwrap();
@@ -84,7 +84,7 @@ pub(crate) fn get(id: &str) -> GetItem {
     GetItem::new("Plain", key(id)).eventual()
 }
 
-/// An eventual batch on one table.
+/// Returns an eventual batch read of one table.
 pub(crate) fn batch<'a>(ids: impl IntoIterator<Item = &'a str>) -> BatchGetItem {
     let mut batch = BatchGetItem::new().keys("Plain", ids.into_iter().map(key));
     for request in batch.requests.values_mut() {
@@ -93,7 +93,7 @@ pub(crate) fn batch<'a>(ids: impl IntoIterator<Item = &'a str>) -> BatchGetItem 
     batch
 }
 
-/// The version that an item has: 0 if there is no item.
+/// Returns the version of an item, 0 if it is missing.
 pub(crate) fn version_of(item: Option<&Item>) -> i64 {
     let version = item.and_then(|item| item.get("v")?.as_n()?.to_i64());
     version.unwrap_or(0)
@@ -110,37 +110,37 @@ impl World {
         self.cache.write_item(write.into()).await.unwrap();
     }
 
-    /// Writes past the cache, as another process does.
+    /// Writes without the cache, as another process does.
     pub(crate) async fn write_elsewhere(&self, write: impl Into<WriteItem>) {
         self.other.write_item(write.into()).await.unwrap();
     }
 
-    /// Writes through the cache, all or nothing.
+    /// Writes a transaction through the cache.
     pub(crate) async fn transact(&self, actions: impl IntoIterator<Item = TransactWrite>) {
         let request = TransactWriteItems::new(actions);
         self.cache.transact_write_items(request).await.unwrap();
     }
 
-    /// The version that an eventual read shows.
+    /// Returns the version that an eventual read sees.
     pub(crate) async fn sees(&self, id: &str) -> i64 {
         eventual(&*self.cache, id).await
     }
 
-    /// The version that an eventual read shows, and how many requests it took.
+    /// Returns the version that an eventual read sees, and the number of its requests.
     pub(crate) async fn sees_for(&self, id: &str) -> (i64, usize) {
         self.requests();
         let version = self.sees(id).await;
         (version, self.requests().len())
     }
 
-    /// The requests that have reached the store since the last time.
+    /// Returns the requests that reached the store since the last call.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.recording.take()
     }
 }
 
-/// A cache under the contract suite. What the background removes counts as removed by another process, so
-/// the cache is told to forget.
+/// A cache under the contract suite. Removals by background work count as those of another process, so the cache is
+/// cleared after them.
 pub(crate) struct Cached {
     local: Arc<LocalEngine>,
     cache: Arc<CacheEngine>,
@@ -183,7 +183,7 @@ impl Harness for Cached {
     }
 
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
-        // What is in memory lives as long as the engine.
+        // Data in memory lives as long as the engine.
         Box::pin(async { Ok(()) })
     }
 }

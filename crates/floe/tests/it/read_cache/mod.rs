@@ -1,5 +1,5 @@
-//! The read cache answers eventual reads from memory, never shows a process less than it was told of its
-//! own writes, and otherwise is not to be told from the engine inside.
+//! The read cache answers eventual reads from memory. A process always sees its own acknowledged writes, and results
+//! otherwise equal those of the inner engine.
 
 mod fixture;
 mod models;
@@ -10,19 +10,19 @@ mod tables;
 mod writes;
 
 mod contract {
-    //! Reads as they come.
+    //! Reads as the suite sends them.
     use super::fixture::Cached;
     floe_testkit::contract_suite!(|| async { Cached::new(1, false) });
 }
 
 mod eventual_contract {
-    //! Every read that may, is made an eventual one on its way in.
+    //! Every read that can be eventual is made eventual.
     use super::fixture::Cached;
     floe_testkit::contract_suite!(|| async { Cached::new(1, true) });
 }
 
 #[tokio::test]
-async fn random_operations_are_answered_as_the_model_answers() {
+async fn random_operations_match_the_model() {
     for makes_eventual in [false, true] {
         let make = async |seed| fixture::Cached::new(seed, makes_eventual);
         let report = floe_testkit::model::run_property(make, 3, 3000).await;

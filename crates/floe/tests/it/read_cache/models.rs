@@ -1,4 +1,4 @@
-//! The cache under transactions on models.
+//! The read cache in transactions on models.
 
 use super::no_time::NoTime;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use floe_testkit::record::RecordingEngine;
 use super::support::{Player, player};
 
 struct World {
-    /// With a cache.
+    /// The database with a cache.
     db: Db,
-    /// On the same store, as another process.
+    /// A database on the same store without a cache, as in another process.
     other: Db,
     recording: Arc<RecordingEngine>,
 }
 
-/// A store that takes tokens only in transactions, as DynamoDB does.
+/// Creates a store that accepts tokens only in transactions, like DynamoDB.
 async fn world() -> World {
     let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory().unwrap());
     let other = Db::with_engine(engine.clone());
@@ -69,14 +69,14 @@ async fn eventual_reads_of_models_come_from_memory() {
     assert_eq!(recording.take().len(), 1);
     assert_eq!(eventual_level(&db, "a").await, Some(1));
     assert!(recording.take().is_empty());
-    // Its own commits are seen, without a request.
+    // Own commits are visible without a request.
     set_level(&db, "a", 2).await;
     create(&db, "b", 5).await;
     recording.take();
     assert_eq!(eventual_level(&db, "a").await, Some(2));
     assert_eq!(eventual_level(&db, "b").await, Some(5));
     assert!(recording.take().is_empty());
-    // A consistent read asks.
+    // A consistent read sends a request.
     set_level(&other, "a", 3).await;
     assert_eq!(eventual_level(&db, "a").await, Some(2));
     let body = async |tx: &Tx| {
@@ -95,7 +95,7 @@ async fn eventual_reads_of_models_come_from_memory() {
 }
 
 #[tokio::test]
-async fn many_eventual_reads_send_only_what_is_not_known() {
+async fn batch_read_requests_only_uncached_items() {
     let World { db, recording, .. } = world().await;
     for (id, level) in [("a", 1), ("b", 2), ("c", 3)] {
         create(&db, id, level).await;
@@ -121,10 +121,10 @@ async fn many_eventual_reads_send_only_what_is_not_known() {
     }
 }
 
-/// What is in memory is old, so that the commit is refused. Run again with what is in memory, it would be
-/// refused for ever.
+/// The cached item is outdated, so the commit conflicts. If the next attempt read the cache again, it would conflict
+/// forever.
 #[tokio::test]
-async fn a_transaction_on_an_old_read_succeeds_the_second_time() {
+async fn conflict_with_an_outdated_cached_item_is_resolved_in_the_second_attempt() {
     for reads_two in [false, true] {
         let World { db, other, .. } = world().await;
         create(&db, "a", 1).await;
@@ -136,7 +136,7 @@ async fn a_transaction_on_an_old_read_succeeds_the_second_time() {
             runs.fetch_add(1, Ordering::Relaxed);
             let mut a = tx.eventual().get::<Player>("a").await?.unwrap();
             if reads_two {
-                // Only checked, since it is not written.
+                // `a` is only checked, because it is not written.
                 let mut b = tx.eventual().get::<Player>("b").await?.unwrap();
                 b.level.set(*a.level + 1)?;
             } else {
@@ -153,7 +153,7 @@ async fn a_transaction_on_an_old_read_succeeds_the_second_time() {
 }
 
 #[tokio::test]
-async fn commits_with_tokens_are_seen_as_well() {
+async fn commits_with_tokens_update_the_cache() {
     let engine = Arc::new(LocalEngine::memory().unwrap());
     let db = Db::with_engine(engine).with_read_cache(CacheOptions::new());
     db.ensure_tables(&[Player::SCHEMA]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads and writes that meet, in an order that the test gives them.
+//! Concurrent reads and writes, in an order that the test determines.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::fixture::*;
 use super::gate::{Gate, Held, Side};
 
-/// A read that has seen the item, and whose answer is on its way.
+/// Starts a read whose response is held.
 async fn slow_read(world: &World, id: &'static str) -> (Held, JoinHandle<i64>) {
     let mut held = world.gate.hold("get_item", Side::After);
     let cache = world.cache.clone();
@@ -23,7 +23,7 @@ async fn slow_read(world: &World, id: &'static str) -> (Held, JoinHandle<i64>) {
     (held, read)
 }
 
-/// The same as part of a batch.
+/// Starts a batch read whose response is held.
 async fn slow_batch(world: &World, id: &'static str) -> (Held, JoinHandle<i64>) {
     let mut held = world.gate.hold("batch_get_item", Side::After);
     let cache = world.cache.clone();
@@ -35,7 +35,7 @@ async fn slow_batch(world: &World, id: &'static str) -> (Held, JoinHandle<i64>) 
     (held, read)
 }
 
-/// A write that is held.
+/// Starts a write that is held.
 async fn slow_write(
     world: &World,
     write: impl Into<WriteItem>,
@@ -50,7 +50,7 @@ async fn slow_write(
     (held, writing)
 }
 
-/// Begins a request and drops it while it is held.
+/// Starts a request and drops it while it is held.
 async fn cancelled<T>(world: &World, operation: &'static str, side: Side, request: Request<T>) {
     let mut held = world.gate.hold(operation, side);
     let mut request = pin!(request(world.cache.clone()));
@@ -70,7 +70,7 @@ fn writes(write: impl Into<WriteItem>) -> Request<()> {
 }
 
 #[tokio::test]
-async fn a_read_that_began_before_a_write_does_not_bring_the_old_item_back() {
+async fn read_started_before_a_write_does_not_restore_the_old_item() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     let (one, first) = slow_read(&world, "a").await;
@@ -81,7 +81,7 @@ async fn a_read_that_began_before_a_write_does_not_bring_the_old_item_back() {
     two.open();
     assert_eq!((first.await.unwrap(), second.await.unwrap()), (1, 1));
     assert_eq!(world.sees_for("a").await, (2, 0));
-    // The same where the write leaves nothing that would be in the way.
+    // The same if the write leaves nothing in the cache.
     world.cache.clear();
     let (one, first) = slow_read(&world, "a").await;
     let (two, second) = slow_batch(&world, "a").await;
@@ -95,14 +95,14 @@ async fn a_read_that_began_before_a_write_does_not_bring_the_old_item_back() {
 }
 
 #[tokio::test]
-async fn a_read_that_began_during_a_write_fills_nothing() {
+async fn read_started_during_a_write_fills_nothing() {
     let world = world().await;
     world.write(put("a", 1)).await;
     let (write, writing) = slow_write(&world, put("a", 2), Side::Before).await;
-    // Its answer comes before that of the write.
+    // Its response arrives before that of the write.
     assert_eq!(world.sees_for("a").await, (1, 1));
     assert_eq!(world.sees_for("a").await, (1, 1));
-    // And its answer comes after.
+    // Its response arrives after that of the write.
     let (read, reading) = slow_read(&world, "a").await;
     write.open();
     writing.await.unwrap();
@@ -112,16 +112,16 @@ async fn a_read_that_began_during_a_write_fills_nothing() {
 }
 
 #[tokio::test]
-async fn of_overlapping_writes_the_older_is_not_left() {
+async fn overlapping_writes_do_not_leave_the_older_item() {
     let world = world().await;
     world.write(put("a", 1)).await;
-    // The first is applied first and answered last.
+    // The first is applied first, and its response arrives last.
     let (first, writing) = slow_write(&world, put("a", 2), Side::After).await;
     world.write(put("a", 3)).await;
     first.open();
     writing.await.unwrap();
     assert_eq!(world.sees_for("a").await, (3, 1));
-    // The first to begin is the last to be applied, and is answered before the other.
+    // The first to start is applied last, and its response arrives first.
     let (first, writing_first) = slow_write(&world, put("a", 4), Side::Before).await;
     let (second, writing_second) = slow_write(&world, put("a", 5), Side::After).await;
     first.open();
@@ -129,13 +129,13 @@ async fn of_overlapping_writes_the_older_is_not_left() {
     second.open();
     writing_second.await.unwrap();
     assert_eq!(world.sees_for("a").await, (4, 1));
-    // Those that do not overlap are left.
+    // Writes that do not overlap are cached.
     world.write(put("a", 6)).await;
     assert_eq!(world.sees_for("a").await, (6, 0));
 }
 
 #[tokio::test]
-async fn batches_and_transactions_overlap_with_writes_as_well() {
+async fn batches_and_transactions_overlap_with_writes() {
     let world = world().await;
     for operation in ["batch_write_item", "transact_write_items"] {
         world.write(put("a", 1)).await;
@@ -162,26 +162,26 @@ async fn batches_and_transactions_overlap_with_writes_as_well() {
 }
 
 #[tokio::test]
-async fn a_write_that_was_cancelled_leaves_nothing_and_is_over() {
+async fn cancelled_write_caches_nothing_and_is_not_pending() {
     for (side, expected) in [(Side::Before, 1), (Side::After, 2)] {
         let world = world().await;
         world.write(put("a", 1)).await;
         cancelled(&world, "write_item", side, writes(put("a", 2))).await;
         let (read, reading) = slow_read(&world, "a").await;
-        // A read that began before keeps nothing.
+        // A read that started before fills nothing.
         cancelled(&world, "write_item", side, writes(put("a", 2))).await;
         read.open();
         assert_eq!(reading.await.unwrap(), expected);
         assert_eq!(world.sees_for("a").await, (expected, 1), "{side:?}");
         assert_eq!(world.sees_for("a").await, (expected, 0), "{side:?}");
-        // Nothing counts as on its way: the next write is kept.
+        // No write counts as pending: the next write is cached.
         world.write(put("a", 3)).await;
         assert_eq!(world.sees_for("a").await, (3, 0), "{side:?}");
     }
 }
 
 #[tokio::test]
-async fn batches_and_transactions_can_be_cancelled_too() {
+async fn batches_and_transactions_can_be_cancelled() {
     for side in [Side::Before, Side::After] {
         for operation in ["batch_write_item", "transact_write_items"] {
             let world = world().await;
@@ -206,7 +206,7 @@ async fn batches_and_transactions_can_be_cancelled_too() {
 }
 
 #[tokio::test]
-async fn a_read_that_was_cancelled_leaves_nothing() {
+async fn cancelled_read_caches_nothing() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     let request: Request<()> =
@@ -217,25 +217,22 @@ async fn a_read_that_was_cancelled_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_deleted_takes_reads_and_writes_with_it() {
+async fn deletion_of_a_table_discards_reads_and_writes_in_flight() {
     for is_cancelled in [false, true] {
         let world = world().await;
         world.write(put("a", 1)).await;
         world.write_elsewhere(put("b", 1)).await;
         let (read, reading) = slow_read(&world, "b").await;
         let (write, writing) = slow_write(&world, put("a", 2), Side::After).await;
-        match is_cancelled {
-            true => {
-                let request: Request<()> = Box::new(|cache| {
-                    let name = "Plain".to_owned();
-                    Box::pin(async move { drop(cache.delete_table(name).await) })
-                });
-                cancelled(&world, "delete_table", Side::After, request).await;
-            }
-            false => {
+        if is_cancelled {
+            let request: Request<()> = Box::new(|cache| {
                 let name = "Plain".to_owned();
-                world.cache.delete_table(name).await.unwrap();
-            }
+                Box::pin(async move { drop(cache.delete_table(name).await) })
+            });
+            cancelled(&world, "delete_table", Side::After, request).await;
+        } else {
+            let name = "Plain".to_owned();
+            world.cache.delete_table(name).await.unwrap();
         }
         read.open();
         write.open();
@@ -248,7 +245,7 @@ async fn a_table_that_is_deleted_takes_reads_and_writes_with_it() {
 }
 
 #[tokio::test]
-async fn what_is_read_while_a_table_is_deleted_is_not_kept() {
+async fn read_during_the_deletion_of_a_table_is_not_cached() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     let mut held = world.gate.hold("delete_table", Side::Before);
@@ -261,23 +258,22 @@ async fn what_is_read_while_a_table_is_deleted_is_not_kept() {
     assert!(world.cache.get_item(get("a")).await.is_err());
 }
 
-/// The key of the put is not known, so that it may be any of the table.
+/// The key of the put is unknown, so it may write any item of the table.
 #[tokio::test]
-async fn a_put_of_an_unknown_key_keeps_older_reads_out() {
+async fn put_with_unknown_key_blocks_older_reads() {
     for is_cancelled in [false, true] {
         let secretive = |gate: &mut Gate| gate.is_secretive = true;
         let world = world_with(Faults::seeded(1), CacheOptions::new(), secretive).await;
         world.write_elsewhere(put("a", 1)).await;
         let (before, reading_before) = slow_read(&world, "a").await;
-        match is_cancelled {
-            true => cancelled(&world, "write_item", Side::After, writes(put("a", 2))).await,
-            false => {
-                let (write, writing) = slow_write(&world, put("a", 2), Side::Before).await;
-                // Told the key in passing, which comes too late for the put.
-                assert_eq!(world.sees("a").await, 1);
-                write.open();
-                writing.await.unwrap();
-            }
+        if is_cancelled {
+            cancelled(&world, "write_item", Side::After, writes(put("a", 2))).await;
+        } else {
+            let (write, writing) = slow_write(&world, put("a", 2), Side::Before).await;
+            // Another request reveals the key, too late for the put.
+            assert_eq!(world.sees("a").await, 1);
+            write.open();
+            writing.await.unwrap();
         }
         before.open();
         assert_eq!(reading_before.await.unwrap(), 1);
@@ -285,10 +281,9 @@ async fn a_put_of_an_unknown_key_keeps_older_reads_out() {
     }
 }
 
-/// While the put is on its way, a read shows that the table has come to have another key, under which the
-/// put was not known.
+/// While the put is in flight, a read reveals that the table was recreated with another key.
 #[tokio::test]
-async fn a_put_under_a_key_that_is_none_keeps_nothing_old() {
+async fn put_under_an_outdated_key_caches_nothing() {
     let world = world().await;
     world.write(put("a", 1)).await;
     world.other.delete_table("Plain".to_owned()).await.unwrap();
@@ -310,12 +305,12 @@ async fn a_put_under_a_key_that_is_none_keeps_nothing_old() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_before_it_is_asked_for() {
+async fn nothing_is_sent_before_the_first_poll() {
     let world = world().await;
     let write = world.cache.write_item(put("a", 1).into());
     drop(write);
     let mut read = world.cache.get_item(get("a"));
     assert!(world.requests().is_empty());
     let first = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await;
-    assert!(first.is_ready(), "the embedded engine reads at once");
+    assert!(first.is_ready(), "the embedded engine reads immediately");
 }

@@ -1,5 +1,5 @@
-//! Many tasks at once, on an engine that loses answers and reads from replicas that are behind: each task
-//! always sees what it was told of its own writes.
+//! Concurrent tasks on an engine that loses responses and reads from lagging replicas: each task always sees its own
+//! acknowledged writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,7 +16,7 @@ use super::fixture::*;
 const TASKS: usize = 6;
 const ROUNDS: i64 = 300;
 
-/// Writes a version of an item in one of all the ways. Returns whether it was done.
+/// Writes a version of an item with one of the write operations. Returns whether it succeeded.
 async fn write(engine: &dyn Engine, how: u64, id: &str, version: i64) -> bool {
     let single = |write: WriteItem| async { engine.write_item(write).await.is_ok() };
     match how {
@@ -49,7 +49,7 @@ async fn write(engine: &dyn Engine, how: u64, id: &str, version: i64) -> bool {
     }
 }
 
-/// Reads the version of an item in one of the ways that the cache answers.
+/// Reads the version of an item with one of the read operations that the cache answers.
 async fn read(engine: &dyn Engine, how: u64, id: &str) -> Option<i64> {
     if how == 0 {
         let output = engine.get_item(get(id)).await.ok()?;
@@ -67,18 +67,18 @@ async fn read(engine: &dyn Engine, how: u64, id: &str) -> Option<i64> {
     Some(version_of(found))
 }
 
-/// One task: writes its own item and sees it, adds to the one that all share and sees that it grew.
+/// One task: writes and reads its own item, and increments and reads the item that all tasks share.
 async fn run(engine: Arc<dyn Engine>, task: usize, shared: Arc<AtomicI64>) -> u64 {
     let random = SeededRandom::new(task as u64);
     let own = format!("own {task}");
-    let (mut answered, mut reads) = (0, 0);
+    let (mut acknowledged, mut reads) = (0, 0);
     for version in 1..=ROUNDS {
         if write(&*engine, random.below(7), &own, version).await {
-            answered = version;
+            acknowledged = version;
         }
         for _ in 0..2 {
             if let Some(seen) = read(&*engine, random.below(2), &own).await {
-                assert!(seen >= answered, "own={own} {seen} < {answered}");
+                assert!(seen >= acknowledged, "own={own} {seen} < {acknowledged}");
                 reads += 1;
             }
         }
@@ -95,7 +95,7 @@ async fn run(engine: Arc<dyn Engine>, task: usize, shared: Arc<AtomicI64>) -> u6
         if let Some(seen) = read(&*engine, random.below(2), "shared").await {
             assert!(seen >= before, "shared {seen} < {before}");
         }
-        // The others' items are read all the time, so that reads and writes meet.
+        // Items of other tasks are read too, so that reads and writes are concurrent.
         let other = format!("own {}", random.below(TASKS as u64));
         read(&*engine, random.below(2), &other).await;
     }
@@ -128,9 +128,9 @@ async fn every_task_sees_its_own_writes() {
     assert!(stats.hits > 1000, "{stats:?}");
 }
 
-/// Whatever is pushed out, the store itself is never behind here.
+/// Items are evicted all the time. The store has no lagging replicas here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_task_sees_its_own_writes_where_there_is_hardly_room() {
+async fn every_task_sees_its_own_writes_in_a_small_cache() {
     let faults = Faults::seeded(2).lost_before(0.05).lost_after(0.05);
     let options = CacheOptions::new().bytes_max(8 * 300);
     let stats = check(faults, options).await;

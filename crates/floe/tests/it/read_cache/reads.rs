@@ -1,4 +1,4 @@
-//! What is answered from memory, and what never is.
+//! Which reads are answered from the cache, and which never are.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use floe_testkit::fault::{FaultKind, Faults, Operation};
 use super::fixture::*;
 
 #[tokio::test]
-async fn a_second_eventual_read_sends_nothing() {
+async fn second_eventual_read_sends_no_request() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     assert_eq!(world.sees_for("a").await, (1, 1));
     assert_eq!(world.sees_for("a").await, (1, 0));
-    // That there is no item is known as well.
+    // A missing item is cached too.
     assert_eq!(world.sees_for("b").await, (0, 1));
     assert_eq!(world.sees_for("b").await, (0, 0));
     let stats = world.cache.stats();
@@ -29,7 +29,7 @@ async fn a_second_eventual_read_sends_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_lives_until_its_time_is_over() {
+async fn cached_item_expires_after_the_ttl() {
     let world = world_with(
         Faults::seeded(1),
         CacheOptions::new().ttl(Duration::from_secs(60)),
@@ -51,7 +51,7 @@ async fn an_answer_lives_until_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_consistent_read_always_asks_and_refreshes_what_is_there() {
+async fn consistent_read_is_sent_and_refreshes_cached_items() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     assert_eq!(world.sees("a").await, 1);
@@ -66,7 +66,7 @@ async fn a_consistent_read_always_asks_and_refreshes_what_is_there() {
         assert_eq!(world.requests().len(), 1);
     }
     assert_eq!(world.sees_for("a").await, (2, 0));
-    // What is only read consistently takes no room.
+    // Items that are only read consistently are not cached.
     assert_eq!(world.cache.stats().items, 1);
     let stats = world.cache.stats();
     assert_eq!((stats.hits, stats.misses), (2, 1));
@@ -85,12 +85,12 @@ async fn queries_scans_and_transactions_never_read_the_cache() {
     scan.consistent = false;
     let page = world.cache.scan(scan).await.unwrap();
     assert_eq!(version_of(page.items.first()), 1);
-    // Nor do they change it.
+    // They do not change it either.
     assert_eq!(world.sees("a").await, 0);
 }
 
 #[tokio::test]
-async fn parts_of_items_are_neither_answered_nor_kept() {
+async fn projections_are_neither_answered_nor_cached() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     let paths = Paths(vec![Path::attribute("v")]);
@@ -112,23 +112,23 @@ async fn parts_of_items_are_neither_answered_nor_kept() {
 }
 
 #[tokio::test]
-async fn a_read_that_asks_for_its_cost_is_made_and_kept() {
+async fn read_with_consumed_capacity_is_sent_and_cached() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
-    let costly = || {
+    let measured = || {
         let mut get = get("a");
         get.return_capacity = ReturnConsumedCapacity::Total;
         get
     };
     for _ in 0..2 {
-        let output = world.cache.get_item(costly()).await.unwrap();
+        let output = world.cache.get_item(measured()).await.unwrap();
         assert_eq!(output.consumed.unwrap().read, Units::halves(1));
         assert_eq!(world.requests().len(), 1);
     }
     assert_eq!(world.sees_for("a").await, (1, 0));
-    let mut costly = batch(["a", "b"]);
-    costly.return_capacity = ReturnConsumedCapacity::Total;
-    let output = world.cache.batch_get_item(costly).await.unwrap();
+    let mut measured = batch(["a", "b"]);
+    measured.return_capacity = ReturnConsumedCapacity::Total;
+    let output = world.cache.batch_get_item(measured).await.unwrap();
     assert_eq!(output.consumed[0].read, Units::whole(1));
     assert_eq!(
         world.requests(),
@@ -138,7 +138,7 @@ async fn a_read_that_asks_for_its_cost_is_made_and_kept() {
 }
 
 #[tokio::test]
-async fn a_batch_sends_only_the_rest() {
+async fn batch_requests_only_uncached_items() {
     let world = world().await;
     for (id, version) in [("a", 1), ("b", 2), ("d", 4)] {
         world.write_elsewhere(put(id, version)).await;
@@ -162,19 +162,19 @@ async fn a_batch_sends_only_the_rest() {
     assert!(read().await.is_empty());
     let stats = world.cache.stats();
     assert_eq!((stats.hits, stats.misses, stats.items), (7, 5, 5));
-    // A table of which nothing was found is named all the same.
+    // A table without found items is in the response too.
     let output = world.cache.batch_get_item(batch(["c"])).await.unwrap();
     assert!(output.items["Plain"].is_empty() && world.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_batch_may_be_consistent_for_one_table_and_eventual_for_another() {
+async fn batch_can_be_consistent_for_one_table_and_eventual_for_another() {
     let world = world().await;
     let second = |version| PutItem::new("Second", item("s", version));
     for (plain, other) in [(1, 2), (3, 4)] {
         world.write_elsewhere(put("a", plain)).await;
         world.write_elsewhere(second(other)).await;
-        // Fills the cache in the first round, from which then only the eventual table is answered.
+        // The first round fills the cache, which then answers for the eventual table only.
         let mixed = || batch(["a", "b"]).keys("Second", [key("s")]);
         let output = world.cache.batch_get_item(mixed()).await.unwrap();
         assert_eq!(output.items["Plain"], [item("a", 1)]);
@@ -192,17 +192,17 @@ async fn a_batch_may_be_consistent_for_one_table_and_eventual_for_another() {
     assert_eq!(
         world.cache.stats().items,
         2,
-        "what is read consistently takes no room"
+        "items that are read consistently are not cached"
     );
 }
 
 #[tokio::test]
-async fn what_a_batch_leaves_is_left_as_it_was_asked_for_and_not_kept() {
+async fn unprocessed_keys_are_returned_as_requested_and_not_cached() {
     let world = world().await;
     for (n, id) in ["a", "b", "c", "d"].into_iter().enumerate() {
         world.write_elsewhere(put(id, n as i64 + 1)).await;
     }
-    // One of them was written by this process, so that the rest is read consistently.
+    // One of them was written by this process, so the rest is read consistently.
     world
         .write(update("d", 5).return_values(ReturnValues::AllOld))
         .await;
@@ -216,7 +216,7 @@ async fn what_a_batch_leaves_is_left_as_it_was_asked_for_and_not_kept() {
     let output = output.unwrap();
     let left = &output.unprocessed["Plain"];
     assert!(!left.consistent && left.projection.is_none());
-    assert!(!left.keys.contains(&key("a")), "it was known");
+    assert!(!left.keys.contains(&key("a")), "it was cached");
     assert_eq!(output.items["Plain"].len() + left.keys.len(), 4);
     for n in 1..5 {
         let id = ["", "a", "b", "c", "d"][n];
@@ -227,7 +227,7 @@ async fn what_a_batch_leaves_is_left_as_it_was_asked_for_and_not_kept() {
 }
 
 #[tokio::test]
-async fn numbers_that_are_equal_are_one_key() {
+async fn equal_numbers_are_one_key() {
     let world = world().await;
     let table = TableDef::builder("Numbers", "n", KeyKind::N)
         .build()
@@ -250,7 +250,7 @@ async fn numbers_that_are_equal_are_one_key() {
 }
 
 #[tokio::test]
-async fn what_the_engine_refuses_is_refused() {
+async fn requests_that_the_engine_rejects_are_rejected() {
     let world = world().await;
     world.write(put("a", 1)).await;
     assert_eq!(world.sees_for("a").await, (1, 0));
@@ -262,7 +262,7 @@ async fn what_the_engine_refuses_is_refused() {
             let get = GetItem::new("Plain", wrong.clone()).eventual();
             let error = world.cache.get_item(get.clone()).await.unwrap_err();
             assert_eq!(error, world.other.get_item(get).await.unwrap_err());
-            // One that is known does not make up for one that is wrong.
+            // A cached key does not hide an invalid one.
             let mut batch = batch(["a"]);
             batch
                 .requests
@@ -279,7 +279,7 @@ async fn what_the_engine_refuses_is_refused() {
         let error = world.cache.get_item(get).await.unwrap_err();
         assert!(matches!(error, Error::ResourceNotFound(_)));
     }
-    // All of these are known, and yet it is a wrong request.
+    // All of these keys are cached, but the request is invalid.
     let twice = batch(["a", "a"]);
     let error = world.cache.batch_get_item(twice.clone()).await.unwrap_err();
     assert_eq!(error, world.other.batch_get_item(twice).await.unwrap_err());
@@ -294,7 +294,7 @@ async fn what_the_engine_refuses_is_refused() {
 }
 
 #[tokio::test]
-async fn errors_are_not_kept() {
+async fn errors_are_not_cached() {
     let world = world().await;
     world.write_elsewhere(put("a", 1)).await;
     for operation in [Operation::GetItem, Operation::BatchGetItem] {
@@ -307,7 +307,7 @@ async fn errors_are_not_kept() {
 }
 
 #[tokio::test]
-async fn the_bound_is_kept_and_large_items_are_not() {
+async fn size_is_limited_and_large_items_are_not_cached() {
     let options = CacheOptions::new().bytes_max(16 << 10);
     let world = world_with(Faults::seeded(1), options, |_| {}).await;
     let sized = |id: &str, bytes| item(id, 1).with("x", "x".repeat(bytes));
@@ -318,11 +318,11 @@ async fn the_bound_is_kept_and_large_items_are_not() {
         assert!(world.cache.stats().bytes <= 16 << 10);
     }
     assert!(world.cache.stats().items >= 16);
-    let is_kept = async |id: &str| world.sees_for(id).await == (1, 0);
-    assert!(is_kept("99").await && !is_kept("0").await);
+    let is_cached = async |id: &str| world.sees_for(id).await == (1, 0);
+    assert!(is_cached("99").await && !is_cached("0").await);
     world
         .write(PutItem::new("Plain", sized("large", 2048)))
         .await;
-    assert!(!is_kept("large").await && !is_kept("large").await);
-    assert!(is_kept("99").await);
+    assert!(!is_cached("large").await && !is_cached("large").await);
+    assert!(is_cached("99").await);
 }

@@ -1,4 +1,4 @@
-//! What the cache knows of tables: their keys, and that they may go and come back.
+//! What the cache knows about tables: their keys, deletion and recreation.
 
 use floe::cache::CacheOptions;
 use floe_store::op::*;
@@ -14,7 +14,7 @@ fn plain() -> CreateTable {
 }
 
 #[tokio::test]
-async fn the_key_of_a_table_is_asked_for_once() {
+async fn table_key_is_requested_once() {
     let world = world().await;
     let put_text = |version| format!(r#"PutItem Plain {{"id": "a", "v": {version}}}"#);
     for version in [1, 2] {
@@ -26,14 +26,14 @@ async fn the_key_of_a_table_is_asked_for_once() {
         assert_eq!(world.requests(), expected);
     }
     assert_eq!(world.sees_for("a").await, (2, 0));
-    // A read of the other table tells it in passing.
+    // A read of the other table reveals its key.
     let read = GetItem::new("Second", key("a")).eventual();
     world.cache.get_item(read).await.unwrap();
     world.requests();
     let batch = BatchWriteItem::new().put("Second", item("a", 1));
     world.cache.batch_write_item(batch).await.unwrap();
     assert_eq!(world.requests(), ["BatchWriteItem"]);
-    // And so does a write that names the key.
+    // So does a write that contains the key.
     world.cache.clear();
     world.write(update("a", 3)).await;
     world.requests();
@@ -42,18 +42,18 @@ async fn the_key_of_a_table_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn where_the_engine_does_not_tell_the_key_own_writes_are_seen_all_the_same() {
+async fn own_writes_are_visible_without_permission_to_describe_tables() {
     let secretive = |gate: &mut super::gate::Gate| gate.is_secretive = true;
     let world = world_with(Faults::seeded(1), CacheOptions::new(), secretive).await;
     world.write(put("a", 1)).await;
     assert_eq!(world.sees_for("a").await, (1, 1));
-    // The read has told the key.
+    // The read has revealed the key.
     world.write(put("a", 2)).await;
     assert_eq!(world.sees_for("a").await, (2, 0));
 }
 
 #[tokio::test]
-async fn a_write_to_a_missing_table_says_so_and_leaves_nothing() {
+async fn write_to_a_missing_table_fails_and_caches_nothing() {
     let world = world().await;
     for _ in 0..2 {
         let write = PutItem::new("Missing", item("a", 1));
@@ -74,7 +74,7 @@ async fn a_write_to_a_missing_table_says_so_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_put_without_a_key_is_refused_and_costs_the_others_nothing() {
+async fn put_without_a_key_is_rejected_and_keeps_cached_items() {
     let world = world().await;
     world.write(put("a", 1)).await;
     let keyless = PutItem::new("Plain", Item::new().with("v", 1));
@@ -83,7 +83,7 @@ async fn a_put_without_a_key_is_refused_and_costs_the_others_nothing() {
 }
 
 #[tokio::test]
-async fn a_table_that_was_made_again_is_empty() {
+async fn recreated_table_is_empty() {
     let world = world().await;
     world.write(put("a", 1)).await;
     assert_eq!(world.sees("b").await, 0);
@@ -98,14 +98,14 @@ async fn a_table_that_was_made_again_is_empty() {
     assert!(matches!(error, Error::ResourceNotFound(_)));
     world.cache.create_table(plain()).await.unwrap();
     assert_eq!(world.sees_for("a").await, (0, 1));
-    // The key was told when the table was made.
+    // The key is known from the creation of the table.
     world.write(put("a", 2)).await;
     assert_eq!(world.requests().len(), 1);
     assert_eq!(world.sees_for("a").await, (2, 0));
 }
 
 #[tokio::test]
-async fn a_change_of_the_table_has_it_read_again() {
+async fn table_change_clears_its_cached_items() {
     let world = world().await;
     let second = PutItem::new("Second", item("a", 1));
     world.write(second).await;
@@ -130,14 +130,14 @@ async fn a_change_of_the_table_has_it_read_again() {
         let sent = usize::from(change != "none");
         assert_eq!(world.sees_for("a").await, (1, sent), "{change}");
     }
-    // The other table is as it was.
+    // The other table is unaffected.
     let other = GetItem::new("Second", key("a")).eventual();
     world.cache.get_item(other).await.unwrap();
     assert!(world.requests().is_empty());
 }
 
 #[tokio::test]
-async fn a_table_that_another_process_made_anew_is_found_out() {
+async fn table_recreated_by_another_process_is_detected() {
     let world = world().await;
     world.write(put("a", 1)).await;
     world.other.delete_table("Plain".to_owned()).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_table_that_another_process_made_anew_is_found_out() {
         let output = world.cache.get_item(named(name)).await.unwrap();
         version_of(output.item.as_ref())
     };
-    // It has no `id`, which was the key, so that something must be wrong with what is known.
+    // The item has no `id`, which was the key, so the cached key must be wrong.
     let write = |name: &str, version: i64| {
         let item = Item::new().with("name", name).with("v", version);
         PutItem::new("Plain", item)

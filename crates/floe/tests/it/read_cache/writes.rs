@@ -1,4 +1,4 @@
-//! What writes leave: what they wrote, if that is certain, and otherwise nothing.
+//! What writes leave in the cache: the written item if it is certain, otherwise nothing.
 
 use floe::cache::CacheOptions;
 use floe_store::expr::{Condition, Path, Update};
@@ -9,7 +9,7 @@ use floe_testkit::fault::{FaultKind, Faults, Lag, Operation};
 use super::fixture::*;
 
 #[tokio::test]
-async fn a_single_write_leaves_what_it_wrote() {
+async fn single_write_caches_the_written_item() {
     let world = world().await;
     world.write(put("a", 1)).await;
     assert_eq!(world.sees_for("a").await, (1, 0));
@@ -19,7 +19,7 @@ async fn a_single_write_leaves_what_it_wrote() {
     assert_eq!(world.sees_for("b").await, (3, 0));
     world.write(delete("a")).await;
     assert_eq!(world.sees_for("a").await, (0, 0));
-    // The whole item, not only what was changed.
+    // The whole item, not only the changed attributes.
     world
         .write(PutItem::new("Plain", item("c", 1).with("w", "kept")))
         .await;
@@ -30,7 +30,7 @@ async fn a_single_write_leaves_what_it_wrote() {
 }
 
 #[tokio::test]
-async fn an_update_returns_what_was_asked_for() {
+async fn update_returns_the_requested_values() {
     use ReturnValues::*;
     for (returns, requests) in [
         (None, 0),
@@ -54,7 +54,7 @@ async fn an_update_returns_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn an_update_that_makes_nothing_leaves_nothing_made() {
+async fn update_that_creates_no_item_caches_none() {
     let world = world().await;
     let remove = Update::new().remove("v");
     world
@@ -64,7 +64,7 @@ async fn an_update_that_makes_nothing_leaves_nothing_made() {
 }
 
 #[tokio::test]
-async fn a_batch_leaves_what_was_done_of_it() {
+async fn batch_caches_processed_items_only() {
     let world = world().await;
     world.write(put("d", 1)).await;
     let batch = || {
@@ -99,7 +99,7 @@ async fn a_batch_leaves_what_was_done_of_it() {
 }
 
 #[tokio::test]
-async fn a_transaction_leaves_what_it_put_and_removed_and_nothing_of_what_it_changed() {
+async fn transaction_caches_puts_and_deletes_but_not_updates() {
     let world = world().await;
     for id in ["a", "b", "c", "d"] {
         world.write(put(id, 1)).await;
@@ -119,7 +119,7 @@ async fn a_transaction_leaves_what_it_put_and_removed_and_nothing_of_what_it_cha
 }
 
 #[tokio::test]
-async fn what_a_token_repeats_is_not_taken_for_new() {
+async fn repeated_token_does_not_cache_outdated_items() {
     let world = world().await;
     let first = || put("a", 1).token("first");
     world.write(first()).await;
@@ -157,7 +157,7 @@ async fn what_a_token_repeats_is_not_taken_for_new() {
 }
 
 #[tokio::test]
-async fn a_refusal_shows_that_the_cache_is_behind() {
+async fn failed_condition_removes_the_cached_item() {
     let world = world().await;
     let at_one = || Condition::eq(Path::attribute("v"), 1);
     for id in ["a", "b", "c"] {
@@ -171,7 +171,7 @@ async fn a_refusal_shows_that_the_cache_is_behind() {
     let error = refused.await.unwrap_err();
     assert!(matches!(error, Error::ConditionalCheckFailed { .. }));
     assert_eq!(world.sees_for("a").await, (2, 1));
-    // Of a transaction, for what it checked as well as for what it would have written.
+    // In a transaction, both for checks and for writes.
     let check = ConditionCheck::new("Plain", key("b"), at_one());
     let request = TransactWriteItems::new([check.into(), update("c", 3).into()]);
     let error = world.cache.transact_write_items(request).await.unwrap_err();
@@ -181,7 +181,7 @@ async fn a_refusal_shows_that_the_cache_is_behind() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_looked_for() {
+async fn item_is_read_again_after_a_lost_response() {
     let world = world().await;
     for (kind, expected) in [(FaultKind::LostBefore, 1), (FaultKind::LostAfter, 2)] {
         for (operation, id) in [
@@ -213,9 +213,9 @@ async fn a_write_whose_answer_was_lost_is_looked_for() {
     }
 }
 
-/// Every eventual read comes from a replica that has not seen any of the writes.
+/// Every eventual read comes from a replica without any of the writes.
 #[tokio::test]
-async fn own_writes_are_seen_where_the_replica_has_not_seen_them() {
+async fn own_writes_are_visible_although_the_replica_lags() {
     let faults = Faults::seeded(1).stale_reads(1.0, Lag::Operations(1_000_000));
     let world = world_with(faults, CacheOptions::new(), |_| {}).await;
     let mut versions = 1..;
@@ -233,7 +233,7 @@ async fn own_writes_are_seen_where_the_replica_has_not_seen_them() {
             world
                 .write(update("a", version).return_values(returns))
                 .await;
-            // A read that asks for its cost is made as it is, and keeps nothing old.
+            // A read with consumed capacity is sent unchanged, and does not cache an outdated item.
             let mut costly = get("a");
             costly.return_capacity = floe_store::capacity::ReturnConsumedCapacity::Total;
             let behind = world.cache.get_item(costly).await.unwrap().item;

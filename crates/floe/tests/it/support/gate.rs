@@ -1,4 +1,4 @@
-//! An engine around an engine that holds requests until it is told to let them pass.
+//! An engine that wraps another one and holds requests until the test releases them.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,22 +7,22 @@ use floe_store::table::TableDescription;
 use floe_store::{BoxFuture, Engine, Error, Result, each_operation, forward_to};
 use tokio::sync::oneshot;
 
-/// The engine, and what it does to requests.
+/// Wraps an engine and holds requests.
 pub(crate) struct Gate {
     inner: Arc<dyn Engine>,
     doors: Mutex<Vec<Door>>,
-    /// Makes every read eventual that does not ask for its cost.
+    /// Makes every read eventual that does not request its consumed capacity.
     pub(crate) makes_eventual: bool,
-    /// Refuses to describe tables.
+    /// Rejects `DescribeTable`.
     pub(crate) is_secretive: bool,
 }
 
 /// Where a request is held.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Side {
-    /// Before the engine sees it.
+    /// Before it reaches the engine.
     Before,
-    /// After the engine has answered.
+    /// After the engine has responded.
     After,
 }
 
@@ -33,19 +33,19 @@ struct Door {
     opened: oneshot::Receiver<()>,
 }
 
-/// A request that is or will be held.
+/// A request that is held, or will be.
 pub(crate) struct Held {
     arrived: oneshot::Receiver<()>,
     opened: oneshot::Sender<()>,
 }
 
 impl Held {
-    /// Comes back when the request is at the door.
+    /// Waits until the request is held.
     pub(crate) async fn arrived(&mut self) {
         (&mut self.arrived).await.unwrap();
     }
 
-    /// Lets the request pass.
+    /// Releases the request.
     pub(crate) fn open(self) {
         self.opened.send(()).unwrap();
     }
@@ -61,7 +61,7 @@ impl Gate {
         }
     }
 
-    /// Holds the next request of that operation.
+    /// Holds the next request of this operation.
     pub(crate) fn hold(&self, operation: &'static str, side: Side) -> Held {
         let (arrived, seen) = oneshot::channel();
         let (open, opened) = oneshot::channel();
@@ -136,7 +136,7 @@ impl Engine for Gate {
 
     fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
         if self.is_secretive {
-            let refusal = Error::Unsupported("not allowed".to_owned());
+            let denied = Error::Unsupported("not allowed".to_owned());
             return Box::pin(async move { Err(refusal) });
         }
         self.inner.describe_table(table_name)

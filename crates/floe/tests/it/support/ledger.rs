@@ -1,5 +1,5 @@
-//! An engine around an engine that notes the stamps of the commits that pass: to know which of them were sent,
-//! and which were applied, whatever became of the answers.
+//! An engine that wraps another one and records commit stamps: which commits were sent, and which were applied, even if
+//! their responses were lost.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,19 @@ use floe_store::op::{
 };
 use floe_store::{BoxFuture, Capabilities, Engine, Result, Value, forward_to};
 
-/// Stamps, and how often each was noted.
+/// Commit stamps, and how often each was recorded.
 pub(crate) type Stamps = HashMap<String, u32>;
 
-/// Which commits are noted.
+/// Which commits are recorded.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Notes {
-    /// All that are sent.
+    /// All commits that are sent.
     Sent,
-    /// Those that the engine below has answered with success: these are applied.
+    /// Commits that the inner engine applied.
     Applied,
 }
 
-/// An engine that notes stamps.
+/// An engine that records commit stamps.
 pub(crate) struct Ledger {
     inner: Arc<dyn Engine>,
     capabilities: Capabilities,
@@ -42,13 +42,13 @@ impl Ledger {
         }
     }
 
-    /// Says of the engine that it can do this, whatever it can.
+    /// Reports these capabilities instead of those of the inner engine.
     pub(crate) fn claiming(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// What was noted since the last time.
+    /// Returns the stamps recorded since the last call.
     pub(crate) fn take(&self) -> Stamps {
         std::mem::take(&mut *self.stamps.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -71,7 +71,7 @@ impl Ledger {
     }
 }
 
-/// The stamp that an update leaves on its item.
+/// Returns the stamp that an update writes.
 fn stamp(update: &UpdateItem) -> String {
     let mut sets = update.update.set.iter();
     let set = sets.find(|(path, _)| path.root().as_str() == STAMP_ATTRIBUTE);
@@ -103,7 +103,7 @@ impl Engine for Ledger {
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
         let updates = input.actions.iter().map(|action| match action {
             TransactWrite::Update(update) => stamp(update),
-            other => panic!("nothing but updates is expected: {other:?}"),
+            other => panic!("only updates are expected: {other:?}"),
         });
         let mut stamps: Vec<String> = updates.collect();
         stamps.dedup();

@@ -1,4 +1,4 @@
-//! What the tests share: a model, engines that wait or fail, time that nobody waits for, a simulation.
+//! Shared support: a model, engines that hold or fail requests, timers that do not wait, a simulation.
 
 pub(crate) mod gate;
 pub(crate) mod ledger;

@@ -1,11 +1,11 @@
-//! A timer for tests in which nothing is to be waited for.
+//! A timer for tests in which no pause takes time.
 
 use std::time::Duration;
 
 use floe::db::Timer;
 use floe_store::BoxFuture;
 
-/// Lets others run instead of letting time pass.
+/// Yields to other tasks instead of waiting.
 pub(crate) struct NoTime;
 
 impl Timer for NoTime {

@@ -1,5 +1,5 @@
-//! A small world whose time and turns the test owns: tasks that run until none can, a clock that then goes on to the next
-//! one that waits, an engine that lets others in between before and after each request.
+//! A simulation in which the test owns time and scheduling: tasks run until none is ready, then the clock advances to
+//! the next sleeper. The engine yields before and after each request.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -17,7 +17,7 @@ use floe_testkit::fault::{FaultEngine, Faults};
 use floe_testkit::model::ModelEngine;
 use floe_testkit::time::TestEnv;
 
-/// Comes back at the second look.
+/// A future that is ready at its second poll.
 #[derive(Default)]
 pub(crate) struct Pause(bool);
 
@@ -33,11 +33,11 @@ impl Future for Pause {
     }
 }
 
-/// Who waits for which moment.
+/// The wakers of sleeping tasks, by the time they wait for.
 #[derive(Default)]
 struct Sleepers(Mutex<BTreeMap<(Timestamp, u64), Waker>>);
 
-/// Lets the time of the world pass.
+/// A timer on simulated time.
 struct SimTimer {
     test: TestEnv,
     sleepers: Arc<Sleepers>,
@@ -80,7 +80,7 @@ impl Drop for Sleep {
     }
 }
 
-/// An engine around an engine that lets others in between, and counts.
+/// An engine that wraps another one, yields before and after each request, and counts requests.
 pub(crate) struct Turns {
     inner: Arc<dyn Engine>,
     random: SeededRandom,
@@ -114,7 +114,7 @@ impl Engine for Turns {
     each_operation!(in_turns; all);
 }
 
-/// A task, and whether it has something to do.
+/// A task, and whether it is ready.
 struct Task {
     future: Pin<Box<dyn Future<Output = ()>>>,
     bell: Arc<Bell>,
@@ -129,7 +129,7 @@ impl Wake for Bell {
     }
 }
 
-/// The world.
+/// The simulation: tasks, clock and engine.
 pub(crate) struct World {
     pub(crate) test: TestEnv,
     pub(crate) turns: Arc<Turns>,
@@ -141,12 +141,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A world with an empty engine, in which nothing goes wrong.
+    /// Creates a world with an empty engine and no faults.
     pub(crate) fn new(seed: u64) -> Self {
         Self::with_faults(seed, Faults::seeded(seed))
     }
 
-    /// A world with an empty engine. Faults strike once they are [resumed](FaultEngine::resume).
+    /// Creates a world with an empty engine. Faults begin when they are [resumed](FaultEngine::resume).
     pub(crate) fn with_faults(seed: u64, faults: Faults) -> Self {
         let test = TestEnv::seeded(seed);
         let model = Arc::new(ModelEngine::new(test.env.clone()));
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// Lets a task run beside the others, until it is killed.
+    /// Starts a task, which runs until it ends or is killed.
     pub(crate) fn spawn(&mut self, future: impl Future<Output = ()> + 'static) -> usize {
         let task = self.next_task;
         self.next_task += 1;
@@ -192,22 +192,22 @@ impl World {
         task
     }
 
-    /// Drops a task where it stands. Tells whether it was still there.
+    /// Drops a task at its current point. Returns whether it was still running.
     pub(crate) fn kill(&mut self, task: usize) -> bool {
         self.tasks.remove(&task).is_some()
     }
 
-    /// Whether a task has not come to its end.
+    /// Whether a task is still running.
     pub(crate) fn runs(&self, task: usize) -> bool {
         self.tasks.contains_key(&task)
     }
 
-    /// Lets a task stand still while time passes, or go on.
+    /// Stalls a task while time passes, or continues it.
     pub(crate) fn stall(&mut self, task: usize, is_stalled: bool) {
         self.tasks.get_mut(&task).unwrap().is_stalled = is_stalled;
     }
 
-    /// Gives each task that has something to do a turn. Tells whether there was one.
+    /// Polls each ready task once. Returns whether there was one.
     pub(crate) fn turn(&mut self) -> bool {
         let ready: Vec<usize> = self
             .tasks
@@ -227,18 +227,18 @@ impl World {
         !ready.is_empty()
     }
 
-    /// Lets all run until nobody can.
+    /// Polls tasks until none is ready.
     pub(crate) fn settle(&mut self) {
         for turn in 0.. {
-            assert!(turn < 1_000_000, "they run in circles");
+            assert!(turn < 1_000_000, "tasks never settle");
             if !self.turn() {
                 return;
             }
         }
     }
 
-    /// Goes on to the next moment for which somebody waits, if there is one before the end.
-    fn go_on(&mut self, end: Timestamp) -> bool {
+    /// Advances the clock to the next sleeper, if there is one before `end`.
+    fn advance(&mut self, end: Timestamp) -> bool {
         let first = {
             let sleepers = self.sleepers.0.lock().unwrap();
             sleepers.first_key_value().map(|(key, _)| key.0)
@@ -257,17 +257,17 @@ impl World {
         true
     }
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.test.now().plus(time);
         self.settle();
-        while self.go_on(end) {
+        while self.advance(end) {
             self.settle();
         }
         self.test.advance_to(end);
     }
 
-    /// Lets time pass until this is done, and tells what it has come to.
+    /// Lets time pass until the future is ready, and returns its output.
     pub(crate) fn wait<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
         let answer = Arc::new(Mutex::new(None));
         let given = answer.clone();
@@ -278,14 +278,14 @@ impl World {
         let end = self.test.now().plus(Duration::from_secs(24 * 3600));
         self.settle();
         while self.runs(task) {
-            assert!(self.go_on(end), "it waits for nothing");
+            assert!(self.advance(end), "the task waits without a timer");
             self.settle();
         }
         let answer = answer.lock().unwrap().take();
         answer.unwrap()
     }
 
-    /// How many requests were made since the last time.
+    /// Returns the number of requests since the last call.
     pub(crate) fn take_requests(&self) -> u64 {
         self.turns.requests.swap(0, Ordering::Relaxed)
     }

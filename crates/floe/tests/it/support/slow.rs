@@ -1,5 +1,5 @@
-//! An engine around an engine that lets others run before and after each request: so that tasks get between each other,
-//! and a future can be dropped with a request that was not sent, or was and is not known of.
+//! An engine that wraps another one and yields before and after each request: tasks interleave, and a future can be
+//! dropped before its request was sent, or after it was applied and before its response arrived.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -28,7 +28,7 @@ impl Engine for Slow {
     each_operation!(slowly; all);
 }
 
-/// Polls a future so often, and drops it.
+/// Polls a future this many times, then drops it.
 pub(crate) async fn interrupt<F: Future>(future: F, polls: u64) -> Option<F::Output> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {

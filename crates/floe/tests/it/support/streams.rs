@@ -1,4 +1,5 @@
-//! Streams for tests: on an engine that can be watched, held and made to lose answers, beside another process.
+//! Event streams on an engine that records and holds requests and loses responses, and a second process on the same
+//! store.
 
 use std::sync::Arc;
 
@@ -16,22 +17,22 @@ use super::gate::Gate;
 use super::no_time::NoTime;
 
 pub(crate) struct World {
-    /// Knows what was asked.
+    /// Records requests.
     pub recording: Arc<RecordingEngine>,
     /// Holds requests.
     pub gate: Arc<Gate>,
-    /// Loses answers.
+    /// Loses responses.
     pub faults: Arc<FaultEngine>,
-    /// Does what it is asked.
+    /// The engine without wrappers.
     pub engine: Arc<dyn Engine>,
-    /// Through all of them.
+    /// Uses the engine through all wrappers.
     pub store: EventStore,
-    /// Another process, which nothing is done to.
+    /// Another process, which uses the engine without wrappers.
     pub other: EventStore,
 }
 
 impl World {
-    /// A Tip of this world is calved beyond three events.
+    /// Creates a world whose Tips are calved beyond three events.
     pub(crate) async fn new(capabilities: Capabilities) -> Self {
         Self::with(capabilities, options()).await
     }
@@ -59,7 +60,7 @@ impl World {
         world
     }
 
-    /// Appends events one by one, from one index up to another, in the other process.
+    /// Appends the events of a range of indexes one by one, in the other process.
     pub(crate) async fn append(&self, stream: &StreamName, indexes: std::ops::Range<u64>) {
         for index in indexes {
             let append = self
@@ -69,13 +70,13 @@ impl World {
         }
     }
 
-    /// What is stored of a stream.
+    /// Returns the items of a stream.
     pub(crate) async fn items(&self, stream: &StreamName) -> Vec<Item> {
         items_of(&*self.engine, "events", stream).await
     }
 }
 
-/// What is stored of a stream in a table.
+/// Returns the items of a stream in a table.
 pub(crate) async fn items_of(engine: &dyn Engine, table: &str, stream: &StreamName) -> Vec<Item> {
     let condition = KeyCondition::partition("p", stream.as_str());
     let mut query = Query::new(table, condition);
@@ -93,7 +94,7 @@ pub(crate) fn stream() -> StreamName {
     StreamName::new("Log", "a").unwrap()
 }
 
-/// The event that is appended at this index, with a body of its own length.
+/// Returns the event at this index, with a body whose length depends on it.
 pub(crate) fn event(index: u64) -> EventData {
     EventData::new("Noted", format!("{index}{}", ".".repeat(index as usize)))
 }

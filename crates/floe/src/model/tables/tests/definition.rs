@@ -1,4 +1,4 @@
-//! What tables models make, and which models cannot share one.
+//! The table definitions of models, and models that cannot share a table.
 
 use floe_store::TableDef;
 use floe_store::table::{KeyKind, Projection, StreamView};
@@ -8,7 +8,7 @@ use super::*;
 use crate::error::ErrorKind;
 
 #[track_caller]
-fn refused(schemas: &[&Schema], message: &str) {
+fn check_rejected(schemas: &[&Schema], message: &str) {
     let error = table_definitions(schemas).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Table);
     assert_eq!(error.to_string(), message);
@@ -17,7 +17,7 @@ fn refused(schemas: &[&Schema], message: &str) {
 }
 
 #[test]
-fn models_give_keys_indexes_and_expiry() {
+fn models_define_keys_indexes_and_expiry() {
     const NUMBER: FieldSchema = field("number", Role::Partition, FieldKind::Number);
     const RUNNER: FieldSchema = field("runner", Role::Partition, FieldKind::Text);
     const LAP: FieldSchema = field("lap", Role::Sort, FieldKind::Number);
@@ -61,7 +61,7 @@ fn models_give_keys_indexes_and_expiry() {
 }
 
 #[test]
-fn indexes_use_the_names_in_the_store_and_copy_keys_once() {
+fn indexes_use_stored_names_and_project_keys_once() {
     const RENAMED: FieldSchema = FieldSchema {
         attribute: "p",
         ..PRODUCT
@@ -88,7 +88,7 @@ fn indexes_use_the_names_in_the_store_and_copy_keys_once() {
         ..model("Event", &[ID, PRICE])
     };
     let definitions = table_definitions(&[&order, &event]).unwrap();
-    // `id` is not stored beside `_id` here, which is always copied.
+    // `id` is not stored as an attribute here; `_id` is always projected.
     assert_eq!(definitions[0].indexes[0].projection, Projection::KeysOnly);
     let index = &definitions[1].indexes[0];
     assert_eq!(index.key.partition[0].name, "p");
@@ -98,7 +98,7 @@ fn indexes_use_the_names_in_the_store_and_copy_keys_once() {
 }
 
 #[test]
-fn models_that_share_a_table_bring_their_indexes_together() {
+fn models_that_share_a_table_combine_their_indexes() {
     let weapon = Schema {
         indexes: &[BY_PRICE],
         ..model("Weapon", &[ID, PRODUCT, PRICE])
@@ -118,7 +118,7 @@ fn models_that_share_a_table_bring_their_indexes_together() {
 }
 
 #[test]
-fn one_model_that_asks_for_it_gives_the_table_a_stream() {
+fn one_model_with_a_stream_enables_it_for_the_table() {
     let silent = model("Silent", &[ID]);
     let definitions = table_definitions(&[&silent, &STREAMED]).unwrap();
     assert_eq!(definitions[0].stream, Some(StreamView::NewAndOldImages));
@@ -126,18 +126,18 @@ fn one_model_that_asks_for_it_gives_the_table_a_stream() {
 }
 
 #[test]
-fn different_keys_are_told() {
+fn different_keys_are_rejected() {
     let sorted = Schema {
         sort_constant: Some("money"),
         ..model("Money", &[ID])
     };
     const NUMBER: FieldSchema = field("n", Role::Partition, FieldKind::Number);
     let numbered = model("Number", &[NUMBER]);
-    refused(
+    check_rejected(
         &[&PLAIN, &sorted],
         "models of one table have different keys: table=Order Money=(_id:S, _sk:S) Order=(_id:S)",
     );
-    refused(
+    check_rejected(
         &[&sorted, &numbered, &PLAIN],
         "models of one table have different keys: table=Order Money=(_id:S, _sk:S) Number=(_id:N) \
          Order=(_id:S)",
@@ -145,7 +145,7 @@ fn different_keys_are_told() {
 }
 
 #[test]
-fn different_indexes_are_told() {
+fn different_indexes_are_rejected() {
     const OTHER: IndexSchema = index(
         "by_product",
         &["product"],
@@ -160,7 +160,7 @@ fn different_indexes_are_told() {
         expires: None,
         ..FULL
     };
-    refused(
+    check_rejected(
         &[&other, &order],
         "models of one table define an index differently: table=Order index=by_product \
          Order=(key(product:S) sort(price:N) project(all)) \
@@ -169,14 +169,14 @@ fn different_indexes_are_told() {
 }
 
 #[test]
-fn different_types_of_an_attribute_are_told_also_where_only_one_model_has_the_index() {
+fn different_types_of_an_indexed_attribute_are_rejected() {
     const PRICE_TEXT: FieldSchema = field("price", Role::Plain, FieldKind::Text);
     let other = model("Other", &[ID, PRICE_TEXT]);
     let order = Schema {
         indexes: &[BY_PRODUCT],
         ..PLAIN
     };
-    refused(
+    check_rejected(
         &[&order, &other],
         "models of one table declare different types for an index attribute: table=Order \
          attribute=price Order=(N) Other=(S)",
@@ -188,17 +188,17 @@ fn different_types_of_an_attribute_are_told_also_where_only_one_model_has_the_in
 }
 
 #[test]
-fn different_expiry_is_told() {
+fn different_expiry_attributes_are_rejected() {
     let other = Schema {
         expires: Some("expires"),
         ..model("Other", &[ID])
     };
-    refused(
+    check_rejected(
         &[&FULL, &other],
         "models of one table have different expiry attributes: table=Order Order=(until) Other=(expires)",
     );
     let silent = model("Silent", &[ID, UNTIL]);
-    refused(
+    check_rejected(
         &[&FULL, &silent],
         "items of a model would expire by a field that another model of the table declares as expiry: \
          table=Order attribute=until declared_by=Order model=Silent",
@@ -212,7 +212,7 @@ fn different_expiry_is_told() {
 }
 
 #[test]
-fn indexes_that_cannot_be_are_told() {
+fn invalid_indexes_are_rejected() {
     const FIVE: [&str; 5] = ["a", "b", "c", "d", "e"];
     const FLAG: FieldSchema = field("flag", Role::Plain, FieldKind::Other);
     const CASES: [(&[IndexSchema], &str); 5] = [
@@ -254,12 +254,12 @@ fn indexes_that_cannot_be_are_told() {
             indexes,
             ..model("Order", &[ID, PRODUCT, PRICE, FLAG])
         };
-        refused(&[&order], message);
+        check_rejected(&[&order], message);
     }
 }
 
 #[test]
-fn what_the_store_would_refuse_is_told_with_the_models() {
+fn error_for_an_invalid_table_names_its_models() {
     let short = Schema {
         table: "no",
         ..PLAIN

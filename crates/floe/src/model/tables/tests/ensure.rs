@@ -1,4 +1,4 @@
-//! Making tables as models need them, on an engine.
+//! Creating and updating the tables of models on an engine.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ fn index_added(index: &str) -> TableChange {
     }
 }
 
-fn expiry_switched_on() -> TableChange {
+fn expiry_enabled() -> TableChange {
     TableChange::ExpiryEnabled {
         table: "Order".to_owned(),
         attribute: "until".to_owned(),
     }
 }
 
-fn stream_switched_on() -> TableChange {
+fn stream_enabled() -> TableChange {
     TableChange::StreamEnabled {
         table: "Order".to_owned(),
     }
@@ -68,14 +68,14 @@ async fn definition(db: &Db) -> TableDef {
 }
 
 #[track_caller]
-fn assert_told(result: crate::Result<Vec<TableChange>>, kind: ErrorKind, message: &str) {
+fn assert_error(result: crate::Result<Vec<TableChange>>, kind: ErrorKind, message: &str) {
     let error = result.unwrap_err();
     assert_eq!(error.to_string(), message);
     assert_eq!(error.kind(), kind);
 }
 
 #[tokio::test]
-async fn what_is_missing_is_made_once() {
+async fn missing_tables_are_created_once() {
     let db = Db::memory().unwrap();
     let other = Schema {
         table: "Customer",
@@ -102,7 +102,7 @@ async fn what_is_missing_is_made_once() {
 }
 
 #[tokio::test]
-async fn indexes_and_expiry_are_added_later_and_filled() {
+async fn indexes_and_expiry_are_added_to_an_existing_table() {
     let db = Db::memory().unwrap();
     assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [created()]);
     for n in 0..50 {
@@ -118,7 +118,7 @@ async fn indexes_and_expiry_are_added_later_and_filled() {
         [
             index_added("by_product"),
             index_added("by_price"),
-            expiry_switched_on()
+            expiry_enabled()
         ]
     );
     let skis = KeyCondition::partition("product", "skis");
@@ -134,7 +134,7 @@ async fn indexes_and_expiry_are_added_later_and_filled() {
 }
 
 #[tokio::test]
-async fn a_table_is_created_with_its_stream() {
+async fn table_is_created_with_its_stream() {
     let db = Db::memory().unwrap();
     let changes = db.ensure_tables(&[&STREAMED]).await.unwrap();
     assert_eq!(changes, [created()]);
@@ -144,7 +144,7 @@ async fn a_table_is_created_with_its_stream() {
 }
 
 #[tokio::test]
-async fn a_stream_is_switched_on_before_indexes_are_filled_and_stays() {
+async fn stream_is_enabled_before_indexes_are_built() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(2));
     db.ensure_tables(&[&PLAIN]).await.unwrap();
     let order = Schema {
@@ -154,7 +154,7 @@ async fn a_stream_is_switched_on_before_indexes_are_filled_and_stays() {
     };
     assert_eq!(
         db.ensure_tables(&[&order]).await.unwrap(),
-        [stream_switched_on(), index_added("by_price")]
+        [stream_enabled(), index_added("by_price")]
     );
     assert_eq!(engine.changes(), 3);
     assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [unchanged()]);
@@ -163,11 +163,11 @@ async fn a_stream_is_switched_on_before_indexes_are_filled_and_stays() {
 }
 
 #[tokio::test]
-async fn a_stream_of_other_images_is_told() {
+async fn stream_with_another_view_is_rejected() {
     let db = Db::memory().unwrap();
     let table = TableDef::builder("Order", "_id", KeyKind::S).stream(StreamView::KeysOnly);
     create(&db, table.build().unwrap()).await;
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&STREAMED]).await,
         ErrorKind::Table,
         "the table differs from its models: table=Order \
@@ -176,7 +176,7 @@ async fn a_stream_of_other_images_is_told() {
 }
 
 #[tokio::test]
-async fn what_models_no_longer_have_stays() {
+async fn removed_indexes_and_expiry_are_kept() {
     let db = Db::memory().unwrap();
     db.ensure_tables(&[&FULL]).await.unwrap();
     assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [unchanged()]);
@@ -187,7 +187,7 @@ async fn what_models_no_longer_have_stays() {
 }
 
 #[tokio::test]
-async fn another_key_is_told_and_no_table_is_changed() {
+async fn different_key_is_rejected_and_no_table_is_changed() {
     let db = Db::memory().unwrap();
     let table = TableDef::builder("Order", "id", KeyKind::N).sort_key("_sk", KeyKind::S);
     create(&db, table.build().unwrap()).await;
@@ -195,7 +195,7 @@ async fn another_key_is_told_and_no_table_is_changed() {
         table: "Customer",
         ..model("Customer", &[ID])
     };
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&FULL, &other]).await,
         ErrorKind::Table,
         "the table differs from its models: table=Order key expected=(_id:S) actual=(id:N, _sk:S)",
@@ -205,7 +205,7 @@ async fn another_key_is_told_and_no_table_is_changed() {
 }
 
 #[tokio::test]
-async fn no_table_is_changed_before_all_have_been_seen() {
+async fn no_table_is_changed_before_all_are_described() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(0));
     create(
         &db,
@@ -218,9 +218,9 @@ async fn no_table_is_changed_before_all_have_been_seen() {
         table: "Customer",
         ..model("Customer", &[ID])
     };
-    // Tables are looked at in the order of their names: the missing one first.
-    engine.fail_looks([None, Some(StoreError::Throttling("too fast".to_owned()))]);
-    assert_told(
+    // Tables are described in the order of their names: the missing one first.
+    engine.fail_describes([None, Some(StoreError::Throttling("too fast".to_owned()))]);
+    assert_error(
         db.ensure_tables(&[&PLAIN, &other]).await,
         ErrorKind::Table,
         "the table differs from its models: table=Order key expected=(_id:S) actual=(_id:N)",
@@ -230,7 +230,7 @@ async fn no_table_is_changed_before_all_have_been_seen() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_being_removed_does_not_differ_but_is_missing() {
+async fn deleting_index_is_missing_and_not_different() {
     const OTHER: IndexSchema = index("by_price", &["price"], &[], IndexProjection::All);
     let db = Db::memory().unwrap();
     let before = Schema {
@@ -258,7 +258,7 @@ async fn an_index_that_is_being_removed_does_not_differ_but_is_missing() {
 }
 
 #[tokio::test]
-async fn all_that_differs_is_told_together() {
+async fn all_differences_are_reported_together() {
     let db = Db::memory().unwrap();
     let table = TableDef::builder("Order", "_id", KeyKind::S)
         .global_index(
@@ -269,7 +269,7 @@ async fn all_that_differs_is_told_together() {
         )
         .ttl("expires");
     create(&db, table.build().unwrap()).await;
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&FULL]).await,
         ErrorKind::Table,
         "the table differs from its models: table=Order \
@@ -281,7 +281,7 @@ async fn all_that_differs_is_told_together() {
 }
 
 #[tokio::test]
-async fn a_local_index_is_not_taken_for_a_global_one() {
+async fn local_index_does_not_replace_a_global_index() {
     let db = Db::memory().unwrap();
     let table = TableDef::builder("Order", "_id", KeyKind::S)
         .sort_key("_sk", KeyKind::S)
@@ -292,7 +292,7 @@ async fn a_local_index_is_not_taken_for_a_global_one() {
         indexes: &[BY_PRICE],
         ..PLAIN
     };
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&sorted]).await,
         ErrorKind::Table,
         "the table differs from its models: table=Order \
@@ -302,7 +302,7 @@ async fn a_local_index_is_not_taken_for_a_global_one() {
 }
 
 #[tokio::test]
-async fn the_order_of_copied_attributes_is_no_difference() {
+async fn order_of_projected_attributes_is_ignored() {
     let db = Db::memory().unwrap();
     let copied = Projection::Include(vec!["until".into(), "price".into()]);
     let by_product = TableDef::builder("Order", "_id", KeyKind::S).global_index(
@@ -326,7 +326,7 @@ async fn the_order_of_copied_attributes_is_no_difference() {
 }
 
 #[tokio::test]
-async fn an_index_of_a_table_with_throughput_gets_the_same() {
+async fn index_gets_the_provisioned_throughput_of_its_table() {
     let db = Db::memory().unwrap();
     let throughput = Throughput { read: 3, write: 2 };
     let table = TableDef::builder("Order", "_id", KeyKind::S);
@@ -354,7 +354,7 @@ async fn an_index_of_a_table_with_throughput_gets_the_same() {
 }
 
 #[tokio::test]
-async fn a_slow_store_is_waited_for_and_asked_once_for_each_change() {
+async fn slow_change_is_requested_once_and_awaited() {
     let (db, engine, timer) = slow_db(SlowEngine::new(4));
     assert_eq!(db.ensure_tables(&[&PLAIN]).await.unwrap(), [created()]);
     assert_eq!(engine.changes(), 1);
@@ -366,22 +366,22 @@ async fn a_slow_store_is_waited_for_and_asked_once_for_each_change() {
 }
 
 #[tokio::test]
-async fn the_deadline_tells_what_is_missing() {
+async fn deadline_error_lists_missing_parts() {
     let (db, _engine, timer) = slow_db(SlowEngine::new(u32::MAX));
     let deadline = Duration::from_secs(30);
-    assert_told(
+    assert_error(
         db.ensure_tables_within(&[&PLAIN], deadline).await,
         ErrorKind::Deadline,
         "the tables were not ready before the deadline: deadline_ms=30000 Order=(the table is UPDATING)",
     );
     assert!(timer.pauses().iter().sum::<Duration>() <= deadline);
-    assert_told(
+    assert_error(
         db.ensure_tables_within(&[&FULL], deadline).await,
         ErrorKind::Deadline,
         "the tables were not ready before the deadline: deadline_ms=30000 \
          Order=(the table is UPDATING, index by_product, index by_price, expiry)",
     );
-    assert_told(
+    assert_error(
         db.ensure_tables_within(&[&STREAMED], deadline).await,
         ErrorKind::Deadline,
         "the tables were not ready before the deadline: deadline_ms=30000 Order=(the table is UPDATING, stream)",
@@ -389,9 +389,9 @@ async fn the_deadline_tells_what_is_missing() {
 }
 
 #[tokio::test]
-async fn a_store_that_stays_out_of_reach_is_told() {
+async fn deadline_error_contains_the_store_error() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(0));
-    engine.fail_looks(std::iter::repeat_n(
+    engine.fail_describes(std::iter::repeat_n(
         Some(StoreError::Throttling("too fast".to_owned())),
         1000,
     ));
@@ -399,7 +399,7 @@ async fn a_store_that_stays_out_of_reach_is_told() {
         .ensure_tables_within(&[&PLAIN], Duration::from_secs(1))
         .await;
     assert!(result.as_ref().unwrap_err().store_error().is_some());
-    assert_told(
+    assert_error(
         result,
         ErrorKind::Deadline,
         "the tables were not ready before the deadline: deadline_ms=1000 Order=(the table) store_error=(too fast)",
@@ -407,15 +407,15 @@ async fn a_store_that_stays_out_of_reach_is_told() {
     assert_eq!(
         engine.changes(),
         0,
-        "nothing is changed before the table was seen"
+        "nothing is changed before the table was described"
     );
 }
 
 #[tokio::test]
-async fn lost_answers_and_busy_tables_are_settled_by_looking_again() {
+async fn lost_responses_and_busy_tables_are_resolved_by_describing_again() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(0));
     let lost = || StoreError::OutcomeUnknown("lost".to_owned());
-    engine.fail_looks([Some(StoreError::Internal("once".to_owned()))]);
+    engine.fail_describes([Some(StoreError::Internal("once".to_owned()))]);
     engine.fates([
         Fate::Refused(lost()),
         Fate::Lost(lost()),
@@ -425,7 +425,7 @@ async fn lost_answers_and_busy_tables_are_settled_by_looking_again() {
     assert_eq!(
         changes,
         [unchanged()],
-        "the second request made it, but nobody said so"
+        "the second request created it, but its response was lost"
     );
     let order = Schema {
         indexes: &[BY_PRICE],
@@ -439,7 +439,7 @@ async fn lost_answers_and_busy_tables_are_settled_by_looking_again() {
 }
 
 #[tokio::test]
-async fn an_index_that_somebody_else_just_added_is_no_error() {
+async fn index_added_by_another_process_is_not_an_error() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(0));
     db.ensure_tables(&[&PLAIN]).await.unwrap();
     let exists = "Attempting to create an index which already exists".to_owned();
@@ -452,22 +452,22 @@ async fn an_index_that_somebody_else_just_added_is_no_error() {
 }
 
 #[tokio::test]
-async fn what_the_store_refuses_is_told() {
+async fn error_of_the_store_is_returned() {
     let (db, engine, _timer) = slow_db(SlowEngine::new(0));
     engine.fates([Fate::Refused(StoreError::Validation("never".to_owned()))]);
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&PLAIN]).await,
         ErrorKind::Table,
         "never: table=Order missing=(the table)",
     );
     engine.fates([Fate::Refused(StoreError::Storage("disk".to_owned()))]);
-    assert_told(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
-    engine.fail_looks([Some(StoreError::Storage("disk".to_owned()))]);
-    assert_told(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
+    assert_error(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
+    engine.fail_describes([Some(StoreError::Storage("disk".to_owned()))]);
+    assert_error(db.ensure_tables(&[&PLAIN]).await, ErrorKind::Store, "disk");
 }
 
 #[tokio::test]
-async fn an_index_that_is_being_removed_is_made_again() {
+async fn deleting_index_is_created_again() {
     let db = Db::memory().unwrap();
     let order = Schema {
         indexes: &[BY_PRICE],
@@ -486,10 +486,10 @@ async fn an_index_that_is_being_removed_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
+async fn unsupported_features_are_rejected_before_any_change() {
     let engine = SlowEngine::new(0).with_capabilities(|capabilities| capabilities.expiry = false);
     let (db, engine, _timer) = slow_db(engine);
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&FULL]).await,
         ErrorKind::Unsupported,
         "the engine cannot expire items: table=Order attribute=until",
@@ -497,14 +497,14 @@ async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
     assert_eq!(engine.changes(), 0);
     let engine = SlowEngine::new(0).with_capabilities(|c| c.multi_attribute_keys = false);
     let (db, _engine, _timer) = slow_db(engine);
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&FULL]).await,
         ErrorKind::Unsupported,
         "the engine cannot index by several attributes: table=Order index=by_price",
     );
     let engine = SlowEngine::new(0).with_capabilities(|c| c.streams = false);
     let (db, _engine, _timer) = slow_db(engine);
-    assert_told(
+    assert_error(
         db.ensure_tables(&[&STREAMED]).await,
         ErrorKind::Unsupported,
         "the engine cannot keep a change stream: table=Order",
@@ -512,10 +512,10 @@ async fn what_the_engine_cannot_do_is_told_before_anything_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_make_everything_once() {
-    for busy_looks in [0, 3] {
-        let (db, _engine, _timer) = slow_db(SlowEngine::new(busy_looks));
-        let mut told = Vec::new();
+async fn concurrent_calls_create_everything_once() {
+    for busy_describes in [0, 3] {
+        let (db, _engine, _timer) = slow_db(SlowEngine::new(busy_describes));
+        let mut changes = Vec::new();
         for schema in [&PLAIN, &FULL] {
             let tasks: Vec<_> = (0..8)
                 .map(|_| {
@@ -524,20 +524,20 @@ async fn many_at_once_make_everything_once() {
                 })
                 .collect();
             for task in tasks {
-                told.extend(task.await.unwrap().unwrap());
+                changes.extend(task.await.unwrap().unwrap());
             }
         }
-        told.retain(|change| *change != unchanged());
+        changes.retain(|change| *change != unchanged());
         let wanted = [
             created(),
             index_added("by_product"),
             index_added("by_price"),
-            expiry_switched_on(),
+            expiry_enabled(),
         ];
-        assert_eq!(told.len(), wanted.len(), "{told:?}");
+        assert_eq!(changes.len(), wanted.len(), "{changes:?}");
         assert!(
-            wanted.iter().all(|change| told.contains(change)),
-            "{told:?}"
+            wanted.iter().all(|change| changes.contains(change)),
+            "{changes:?}"
         );
         assert_eq!(
             definition(&db).await,
@@ -547,12 +547,12 @@ async fn many_at_once_make_everything_once() {
 }
 
 #[test]
-fn changes_read_as_lines() {
+fn changes_are_displayed_as_lines() {
     let lines = [
         created(),
         index_added("by_price"),
-        expiry_switched_on(),
-        stream_switched_on(),
+        expiry_enabled(),
+        stream_enabled(),
         unchanged(),
     ];
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tables as text for other tools.
+//! Tables exported as infrastructure code.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::tables::resource_name::{identifier, logical_id, named};
 
-/// Everything that a table can have, under names that need care.
+/// A table with every feature, and names that need escaping.
 const AWKWARD: Schema = Schema {
     table: "9-lives.v2",
     sort_constant: Some("cat"),
@@ -31,7 +31,7 @@ fn json_of(schemas: &[&Schema], format: InfrastructureFormat) -> Json {
 }
 
 #[test]
-fn cloudformation_has_a_retained_table_for_each() {
+fn cloudformation_retains_every_table() {
     let template = json_of(&[&PLAIN, &AWKWARD], InfrastructureFormat::CloudFormation);
     let resources = template["Resources"].as_object().unwrap();
     assert_eq!(resources.len(), 2);
@@ -84,7 +84,7 @@ fn cloudformation_has_a_retained_table_for_each() {
 }
 
 #[test]
-fn json_is_the_input_of_the_command_line() {
+fn json_is_input_for_the_aws_cli() {
     let inputs = json_of(&[&FULL, &AWKWARD], InfrastructureFormat::Json);
     assert_eq!(inputs.as_array().unwrap().len(), 2);
     let template = json_of(&[&FULL], InfrastructureFormat::CloudFormation);
@@ -108,12 +108,12 @@ fn json_is_the_input_of_the_command_line() {
     assert_eq!(
         plain[0].as_object().unwrap().len(),
         1,
-        "no expiry, no request for it"
+        "without expiry there is no TTL request"
     );
 }
 
 #[test]
-fn streams_are_asked_for_as_each_tool_wants_it() {
+fn streams_are_declared_in_every_format() {
     let images = "NEW_AND_OLD_IMAGES";
     let template = json_of(&[&STREAMED], InfrastructureFormat::CloudFormation);
     let properties = &template["Resources"]["OrderTable"]["Properties"];
@@ -138,7 +138,7 @@ fn streams_are_asked_for_as_each_tool_wants_it() {
 }
 
 #[test]
-fn terraform_has_a_protected_table_for_each() {
+fn terraform_protects_every_table() {
     let text = infrastructure(&[&PLAIN, &AWKWARD], InfrastructureFormat::Terraform).unwrap();
     let expected = r##"# Indexes are written with key_schema, which needs the provider hashicorp/aws 6.37 or later.
 
@@ -223,7 +223,7 @@ resource "aws_dynamodb_table" "Order" {
 }
 
 #[test]
-fn the_order_of_the_models_does_not_matter() {
+fn output_does_not_depend_on_the_order_of_models() {
     use InfrastructureFormat::{CloudFormation, Json, Terraform};
     for format in [CloudFormation, Terraform, Json] {
         let one = infrastructure(&[&PLAIN, &AWKWARD], format).unwrap();
@@ -236,7 +236,7 @@ fn the_order_of_the_models_does_not_matter() {
 }
 
 #[test]
-fn names_of_resources_are_valid_and_depend_on_the_table_alone() {
+fn resource_names_are_valid_and_depend_on_the_table_only() {
     let long = "x".repeat(255);
     let tables = [
         "Orders",
@@ -270,7 +270,7 @@ fn names_of_resources_are_valid_and_depend_on_the_table_alone() {
 }
 
 #[test]
-fn two_tables_never_share_a_resource() {
+fn resource_names_are_unique() {
     let other = Schema {
         table: "Orders",
         ..PLAIN
@@ -285,7 +285,7 @@ fn two_tables_never_share_a_resource() {
 }
 
 #[test]
-fn formats_are_read_by_name() {
+fn formats_are_parsed_by_name() {
     let read = |text: &str| text.parse::<InfrastructureFormat>();
     assert_eq!(
         read("cloudformation"),

@@ -11,18 +11,18 @@ use floe_store::{BoxFuture, Capabilities, Engine, Env, Error, Result, forward_to
 
 use crate::db::{Db, Timer};
 
-/// What happens to a change of a table.
+/// The fate of a table change.
 pub(super) enum Fate {
-    /// It is not made, and this is the answer.
+    /// Not applied, with this error.
     Refused(Error),
-    /// It is made, and this is the answer.
+    /// Applied, with this error as the response.
     Lost(Error),
 }
 
 pub(super) struct SlowEngine {
     inner: LocalEngine,
-    /// How many looks at a table show it busy after a change.
-    busy_looks: u32,
+    /// Number of descriptions after a change that show the table as updating.
+    busy_describes: u32,
     state: Mutex<State>,
     capabilities: Capabilities,
 }
@@ -31,15 +31,15 @@ pub(super) struct SlowEngine {
 struct State {
     busy: u32,
     fates: VecDeque<Fate>,
-    looks: VecDeque<Option<Error>>,
+    describe_errors: VecDeque<Option<Error>>,
     changes: u32,
 }
 
 impl SlowEngine {
-    pub(super) fn new(busy_looks: u32) -> Self {
+    pub(super) fn new(busy_describes: u32) -> Self {
         Self {
             inner: LocalEngine::memory().unwrap(),
-            busy_looks,
+            busy_describes,
             state: Mutex::default(),
             capabilities: Capabilities::all(),
         }
@@ -50,17 +50,21 @@ impl SlowEngine {
         self
     }
 
-    /// Decides what happens to the next changes.
+    /// Sets the fates of the next changes.
     pub(super) fn fates(&self, fates: impl IntoIterator<Item = Fate>) {
         self.state.lock().unwrap().fates.extend(fates);
     }
 
-    /// Decides which of the next looks at a table fail.
-    pub(super) fn fail_looks(&self, looks: impl IntoIterator<Item = Option<Error>>) {
-        self.state.lock().unwrap().looks.extend(looks);
+    /// Sets the errors of the next `DescribeTable` requests.
+    pub(super) fn fail_describes(&self, describe_errors: impl IntoIterator<Item = Option<Error>>) {
+        self.state
+            .lock()
+            .unwrap()
+            .describe_errors
+            .extend(describe_errors);
     }
 
-    /// How many changes were asked for.
+    /// Number of requested changes.
     pub(super) fn changes(&self) -> u32 {
         self.state.lock().unwrap().changes
     }
@@ -85,7 +89,7 @@ impl SlowEngine {
             return Err(error);
         }
         let description = change.await?;
-        self.state.lock().unwrap().busy = self.busy_looks;
+        self.state.lock().unwrap().busy = self.busy_describes;
         match fate {
             Some(Fate::Lost(error)) => Err(error),
             _ => Ok(self.shown(description)),
@@ -110,7 +114,7 @@ impl Engine for SlowEngine {
 
     fn describe_table(&self, name: String) -> BoxFuture<'_, Result<TableDescription>> {
         Box::pin(async move {
-            if let Some(Some(error)) = self.state.lock().unwrap().looks.pop_front() {
+            if let Some(Some(error)) = self.state.lock().unwrap().describe_errors.pop_front() {
                 return Err(error);
             }
             let description = self.inner.describe_table(name).await?;
@@ -139,7 +143,7 @@ impl Engine for SlowEngine {
     }
 }
 
-/// A timer that remembers the pauses and lets others go on, without waiting.
+/// A timer that records pauses and yields instead of waiting.
 #[derive(Default)]
 pub(super) struct NoWait {
     pauses: Mutex<Vec<Duration>>,

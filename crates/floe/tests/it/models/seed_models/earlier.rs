@@ -1,4 +1,4 @@
-//! The earlier of the two documents: its sections, where they show something else than the later one does.
+//! The earlier of the two documents: its sections, where they differ from the later one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn read(db: &Db, id: &str) -> Player {
     all.into_iter().find(|player| player.id == id).unwrap()
 }
 
-/// Runs two bodies that both have read the player before either writes.
+/// Runs two bodies that both read the player before either writes.
 #[tokio::test]
 async fn automatic_optimistic_locking() {
     let db = with_player("1", 11).await;
@@ -70,14 +70,14 @@ async fn automatic_optimistic_locking() {
     let (one, other) = tokio::join!(options().run(request1), options().run(request2));
     one.unwrap();
     other.unwrap();
-    // One of them ran again and saw what the other did; neither was as if it had never been called.
+    // One of them ran again and saw the change of the other; neither change is lost.
     assert_eq!(first.into_inner() + second.into_inner(), 3);
     let player = read(&db, "1").await;
     assert_eq!(player.guild.as_deref(), Some("my guild"));
     assert!([12, 13].contains(&player.level));
 }
 
-/// Two transactions over two items, which read and write one after the other: get, get, write, write.
+/// Two transactions over two items, in this order: get, get, write, write.
 #[tokio::test]
 async fn transactions() {
     let db = with_player("a", 1).await;
@@ -238,7 +238,7 @@ async fn updating_an_item() {
         async |tx: &Tx| tx.update::<Player>("id", Player::patch(), Player::patch().level(9));
     let error = db.transact(without_old).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
-    // The expected guild is a condition where the item is there, and ignored where it is not.
+    // The expected guild is a condition if the item exists, and ignored if it does not.
     let put = async |tx: &Tx, id: &str| {
         let old = Player::patch().guild(Some("new guild".to_owned()));
         tx.create_or_put::<Player>(id, old, Player::patch().guild(None).level(5))
@@ -251,7 +251,7 @@ async fn updating_an_item() {
     assert_eq!(read(&db, "another").await, player("another", 5));
 }
 
-/// Nothing is said to write: one item goes out as one write, several as one transaction.
+/// Writes need no call: one changed item is one write, several are one transaction.
 #[tokio::test]
 async fn write_an_item() {
     let engine = stage::engine();
@@ -293,7 +293,7 @@ async fn transaction_retries() {
 #[tokio::test]
 async fn inconsistent_read() {
     let db = with_player("id", 1).await;
-    // What was read eventually is checked all the same.
+    // Eventual reads are checked too.
     let body = async |tx: &Tx| {
         let mut player = tx.eventual().get::<Player>("id").await?.unwrap();
         player.level += 1;
@@ -306,11 +306,11 @@ async fn inconsistent_read() {
 impl PlayerRow<'_> {
     fn rank(&self, ranks: &[&str]) -> String {
         let at = usize::try_from(*self.level).unwrap_or(0);
-        ranks.get(at).copied().unwrap_or("nobody").to_owned()
+        ranks.get(at).copied().unwrap_or("unranked").to_owned()
     }
 }
 
-/// A struct has no constructor that would need arguments: what a row needs besides is given to its methods.
+/// Structs have no constructors with arguments: methods of a row take what else they need.
 #[tokio::test]
 async fn constructor_parameters() {
     let db = with_player("id", 1).await;

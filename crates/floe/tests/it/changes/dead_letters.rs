@@ -1,4 +1,5 @@
-//! Changes that handlers do not get on with: parked with all that comes behind them, replayed in their order, or forgotten.
+//! Dead letters of a router: changes that handlers fail for, and the later changes of their items; replayed in order,
+//! or discarded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,33 +14,34 @@ use floe_store::Value;
 use super::support::{Levels, Notes, Player, consumer, noting, play, player, prepare};
 use super::world::World;
 
-/// A router that fails for a player while something is broken.
-fn breakable(levels: &Levels, who: &'static str, is_broken: &Arc<AtomicBool>) -> Router {
+/// A router that fails for a player while `is_broken` is set.
+fn breakable(levels: &Levels, broken: &'static str, is_broken: &Arc<AtomicBool>) -> Router {
     let is_broken = is_broken.clone();
     noting(levels, move |name, level| {
         let is_broken = is_broken.load(Ordering::SeqCst);
         async move {
-            match name == who && is_broken {
-                true => Err(Failure::new(format!("broken at {level}"))),
-                false => Ok(()),
+            if name == broken && is_broken {
+                Err(Failure::new(format!("broken at {level}")))
+            } else {
+                Ok(())
             }
         }
     })
 }
 
-async fn played(db: &Db, turns: &[&str]) {
+async fn play_all(db: &Db, turns: &[&str]) {
     for name in turns {
         play(db, name).await;
     }
 }
 
 #[test]
-fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
+fn failing_change_is_retried_and_becomes_a_dead_letter_with_later_changes() {
     let mut world = World::new(1);
     let (db, test) = (world.db.clone(), world.test.clone());
     world.wait(async move {
         prepare(&db).await;
-        played(&db, &["ada", "bob", "bob", "ada", "eve"]).await;
+        play_all(&db, &["ada", "bob", "bob", "ada", "eve"]).await;
         let (levels, is_broken) = (Levels::default(), Arc::new(AtomicBool::new(true)));
         let pauses = Notes::default();
         let noted = pauses.clone();
@@ -65,19 +67,19 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
         let begun = test.now();
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.handled, ran.dead_letters), (3, 2));
-        let told = pauses.take();
-        let tries: Vec<&String> = told.iter().filter(|note| note.contains(':')).collect();
-        assert_eq!(tries.len(), 3, "{told:?}");
+        let noted = pauses.take();
+        let retries: Vec<&String> = noted.iter().filter(|note| note.contains(':')).collect();
+        assert_eq!(retries.len(), 3, "{noted:?}");
         assert!(
-            tries
+            retries
                 .iter()
                 .all(|note| note.starts_with("inserted Player: broken at 1"))
         );
-        // 100, 200 and 300 milliseconds, each within a tenth.
+        // 100, 200 and 300 milliseconds, each with a jitter of a tenth.
         let waited = test.now().since(begun).as_millis();
         assert!((540..=660).contains(&waited), "{waited}");
         assert_eq!(
-            told[3..],
+            noted[3..],
             [
                 "Insert broken at 1",
                 "Modify an earlier change of the item is a dead letter"
@@ -116,18 +118,18 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
             Some(&Value::from(1))
         );
         assert!(parked[0].time >= begun);
-        // What comes later waits behind them, also in another run.
-        played(&db, &["bob", "ada"]).await;
+        // Later changes of the item become dead letters too, also in another run.
+        play_all(&db, &["bob", "ada"]).await;
         is_broken.store(false, Ordering::SeqCst);
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.handled, ran.dead_letters), (1, 1));
-        // Somebody asks, who has no handlers.
+        // The replay is requested by a process without handlers.
         let all = DeadLetters::of(&db, "levels");
         assert_eq!(all.replay_all().await.unwrap(), 1);
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.replayed, ran.handled), (3, 0));
         assert_eq!(all.list().await.unwrap(), []);
-        played(&db, &["bob"]).await;
+        play_all(&db, &["bob"]).await;
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.handled, ran.dead_letters), (1, 0));
         let expected = [("ada", 3), ("bob", 4), ("eve", 1)].map(|(n, l)| (n.to_owned(), l));
@@ -136,7 +138,7 @@ fn a_change_is_tried_with_pauses_and_then_parked_with_those_behind_it() {
 }
 
 #[test]
-fn a_replay_stops_where_it_fails_again_and_can_be_asked_of_who_runs() {
+fn replay_stops_at_the_first_failure_and_can_be_requested_from_a_running_consumer() {
     let mut world = World::new(2);
     let db = world.db.clone();
     let (levels, is_broken) = (Levels::default(), Arc::new(AtomicBool::new(true)));
@@ -144,13 +146,13 @@ fn a_replay_stops_where_it_fails_again_and_can_be_asked_of_who_runs() {
         let db = db.clone();
         async move {
             prepare(&db).await;
-            played(&db, &["bob", "bob", "bob"]).await;
+            play_all(&db, &["bob", "bob", "bob"]).await;
         }
     });
-    let (tell, told) = tokio::sync::oneshot::channel::<()>();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let running = consumer(&db, breakable(&levels, "bob", &is_broken)).attempts_max(2);
     world.spawn(async move {
-        running.run(async { drop(told.await) }).await.unwrap();
+        running.run(async { drop(stopped.await) }).await.unwrap();
     });
     world.pass(Duration::from_secs(1));
     let all = DeadLetters::of(&db, "levels");
@@ -160,36 +162,36 @@ fn a_replay_stops_where_it_fails_again_and_can_be_asked_of_who_runs() {
     };
     let parked = list(&mut world);
     assert_eq!(parked.len(), 3);
-    let ask = |world: &mut World, id: floe::changes::DeadLetterId| {
+    let replay = |world: &mut World, id: floe::changes::DeadLetterId| {
         let all = all.clone();
         world.wait(async move { all.replay(&id).await.unwrap() });
     };
-    // Whichever change is named: those of an item are tried in their order.
-    ask(&mut world, parked[2].id.clone());
+    // Whichever change is named, the changes of its item are tried in order.
+    replay(&mut world, parked[2].id.clone());
     assert!(list(&mut world)[0].replay_requested);
     world.pass(Duration::from_secs(4));
-    let again = list(&mut world);
-    let tried: Vec<(u32, bool)> = again
+    let after = list(&mut world);
+    let tried: Vec<(u32, bool)> = after
         .iter()
         .map(|p| (p.attempts, p.replay_requested))
         .collect();
     assert_eq!(tried, [(4, false), (0, false), (0, false)]);
     is_broken.store(false, Ordering::SeqCst);
-    ask(&mut world, parked[0].id.clone());
+    replay(&mut world, parked[0].id.clone());
     world.pass(Duration::from_secs(4));
     assert_eq!(list(&mut world), []);
     assert_eq!(levels.all()["bob"], 3);
-    drop(tell);
+    drop(stop);
     world.pass(Duration::from_secs(1));
 }
 
 #[test]
-fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
+fn discarded_dead_letter_is_removed_and_unblocks_its_item() {
     let mut world = World::new(3);
     let db = world.db.clone();
     world.wait(async move {
         prepare(&db).await;
-        played(&db, &["bob"]).await;
+        play_all(&db, &["bob"]).await;
         let notes = Notes::default();
         let noted = notes.clone();
         let router = Router::new()
@@ -206,7 +208,7 @@ fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
         assert_eq!(ran.dead_letters, 1);
         let all = consumer.dead_letters();
         let parked = all.list().await.unwrap();
-        // What trying again cannot help was tried once.
+        // A permanent failure is not retried.
         assert_eq!((parked[0].attempts, parked[0].error.as_str()), (1, "never"));
         let id = parked[0].id.to_string().parse().unwrap();
         assert_eq!(parked[0].id, id);
@@ -216,21 +218,22 @@ fn what_is_discarded_is_forgotten_and_the_item_goes_on() {
         assert_eq!(error.kind(), ErrorKind::NotFound);
         let error = "bob".parse::<floe::changes::DeadLetterId>().unwrap_err();
         assert_eq!(error.to_string(), "invalid dead letter id: id=bob");
-        played(&db, &["bob"]).await;
+        play_all(&db, &["bob"]).await;
         let ran = consumer.run_until_caught_up().await.unwrap();
         assert_eq!((ran.handled, ran.dead_letters), (1, 0));
         assert_eq!(notes.take(), ["2"]);
     });
 }
 
-/// Of several handlers the one that failed is tried again, now and when it is replayed. One that is gone is missed.
+/// Of several handlers, only the failed one is called again, by a retry or a replay. A replay fails if the handler is
+/// gone.
 #[test]
-fn a_parked_change_waits_for_the_handlers_that_are_not_done() {
+fn dead_letter_calls_only_its_failed_handlers() {
     let mut world = World::new(4);
     let db = world.db.clone();
     world.wait(async move {
         prepare(&db).await;
-        played(&db, &["bob"]).await;
+        play_all(&db, &["bob"]).await;
         let (notes, failures) = (Notes::default(), Arc::new(AtomicU32::new(3)));
         let noted = |notes: &Notes, text: &'static str| {
             let notes = notes.clone();
@@ -286,7 +289,7 @@ fn a_parked_change_waits_for_the_handlers_that_are_not_done() {
 }
 
 #[test]
-fn a_change_larger_than_an_item_is_parked_whole() {
+fn change_larger_than_an_item_is_stored_completely() {
     let mut world = World::new(5);
     let db = world.db.clone();
     world.wait(async move {
@@ -327,7 +330,7 @@ fn a_change_larger_than_an_item_is_parked_whole() {
 }
 
 #[test]
-fn there_is_an_end_to_parking() {
+fn number_of_dead_letters_is_limited() {
     let mut world = World::new(6);
     let db = world.db.clone();
     world.wait(async move {

@@ -1,5 +1,5 @@
-//! Commits whose answers are lost, before and after they were applied: nothing is applied twice, and where
-//! it can be known, everything is applied.
+//! Commits whose requests or responses are lost: nothing is applied twice, and everything is applied whose outcome can
+//! be determined.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use floe_testkit::record::RecordingEngine;
 const TASKS: i64 = 8;
 
 struct World {
-    /// Loses a fifth of all answers.
+    /// Loses a fifth of all requests and responses.
     losing: Arc<dyn Engine>,
     timer: Arc<dyn Timer>,
-    /// What was applied below it.
+    /// Records the applied commits.
     applied: Arc<Ledger>,
-    /// Loses none.
+    /// A database without faults.
     honest: Db,
 }
 
@@ -53,16 +53,16 @@ async fn levels(db: &Db) -> (i64, i64) {
     db.transact(body).await.unwrap()
 }
 
-/// How increments are made.
+/// How the level is incremented.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// By `+= 1`, which locks the field.
+    /// With `+= 1`, which locks the field.
     Locked,
-    /// By `increment_by`, which does not.
+    /// With `increment_by`, which does not lock it.
     Added,
 }
 
-/// Which increments are made: how, on one item or on two, and how many by all tasks.
+/// The increments of a run: how, on one item or two, and how many in total.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     way: Way,
@@ -82,23 +82,24 @@ async fn increment(tx: &Tx, way: Way, both: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// A call as its caller saw it.
+/// The result of a call.
 struct Call {
     is_unknown: bool,
-    /// The stamps of all commits that it has tried.
+    /// The stamps of all commits that it sent.
     sent: Stamps,
 }
 
-/// Makes increments one after the other, and tells of each what became of it.
+/// Runs increments one after another, and returns their results.
 async fn make(engine: Arc<dyn Engine>, timer: Arc<dyn Timer>, case: Case) -> Vec<Call> {
     let sent = Arc::new(Ledger::new(engine, Notes::Sent));
     let db = Db::with_parts(sent.clone(), Env::system(), timer);
     let mut calls = Vec::new();
     for _ in 0..case.count / TASKS {
         let options = db.tx().retries(100_000);
-        let options = match case.exactly_once {
-            true => options.exactly_once(),
-            false => options,
+        let options = if case.exactly_once {
+            options.exactly_once()
+        } else {
+            options
         };
         let body = async |tx: &Tx| increment(tx, case.way, case.both).await;
         let is_unknown = match options.run(body).await {
@@ -114,7 +115,7 @@ async fn make(engine: Arc<dyn Engine>, timer: Arc<dyn Timer>, case: Case) -> Vec
     calls
 }
 
-/// Makes all increments from all tasks.
+/// Runs all increments in several tasks.
 async fn make_all(world: &World, case: Case) -> Vec<Call> {
     let World { losing, timer, .. } = world;
     let tasks = (0..TASKS).map(|_| tokio::spawn(make(losing.clone(), timer.clone(), case)));
@@ -126,14 +127,14 @@ async fn make_all(world: &World, case: Case) -> Vec<Call> {
     calls
 }
 
-/// Makes all increments and holds them against what was applied: of each call at most one commit, of each
-/// that succeeded exactly one, each once, and nothing else. Tells how many calls are unknown, and how many of
-/// those were applied.
+/// Runs all increments and checks the applied commits: at most one of each call, exactly one of each successful call,
+/// each applied once, and no others. Returns the number of calls with unknown outcome, and how many of those were
+/// applied.
 async fn check(world: World, case: Case) -> (i64, i64) {
     let calls = make_all(&world, case).await;
     let mut applied = world.applied.take();
     if !case.exactly_once && !case.both && !world.losing.capabilities().write_tokens {
-        // Nothing below keeps a write that is sent again from being applied again.
+        // Nothing below would prevent a repeated write from being applied twice.
         let twice = applied.values().filter(|times| **times > 1).count();
         assert_eq!(twice, 0, "{case:?}");
     }
@@ -153,14 +154,17 @@ async fn check(world: World, case: Case) -> (i64, i64) {
             (is_unknown, times) => panic!("{case:?} is_unknown={is_unknown} applied={times}"),
         }
     }
-    assert!(applied.is_empty(), "{case:?} of nobody: {applied:?}");
+    assert!(
+        applied.is_empty(),
+        "{case:?} commits of no call: {applied:?}"
+    );
     let expected = done + unknown_applied;
     let expected = (expected, if case.both { expected } else { 0 });
     assert_eq!(levels(&world.honest).await, expected, "{case:?}");
     (unknown, unknown_applied)
 }
 
-/// The ways to make increments, with an equal share each.
+/// The cases, each with an equal share of the increments.
 fn cases(exactly_once: bool, count: i64) -> impl Iterator<Item = Case> {
     let ways = [
         (Way::Locked, false),
@@ -176,13 +180,13 @@ fn cases(exactly_once: bool, count: i64) -> impl Iterator<Item = Case> {
     })
 }
 
-/// An engine as DynamoDB is. Time passes whenever all tasks wait, so that pauses cost none.
+/// Creates a world with the capabilities of DynamoDB. Paused time advances when all tasks wait.
 async fn remote() -> World {
     world(Capabilities::dynamodb(), Arc::new(TokioTimer)).await
 }
 
 #[tokio::test(start_paused = true)]
-async fn exactly_once_every_call_succeeds_and_is_applied_once() {
+async fn exactly_once_calls_succeed_and_are_applied_once() {
     for case in cases(true, stage::INCREMENTS) {
         let unknown = check(remote().await, case).await;
         assert_eq!(unknown, (0, 0), "{case:?}");
@@ -194,10 +198,10 @@ async fn without_exactly_once_nothing_is_applied_twice() {
     for case in cases(false, stage::INCREMENTS) {
         let (unknown, applied) = check(remote().await, case).await;
         match case.both {
-            // Two items go as a transaction, whose token tells.
+            // Two items are a transaction, whose outcome its token determines.
             true => assert_eq!(unknown, 0, "{case:?}"),
-            // Else the run would show nothing: some were lost before they were applied and some after. A short
-            // run may have no such luck.
+            // The run is meaningful only if some requests were lost before they were applied and some after. A short
+            // run may have neither.
             false if case.count >= 10_000 => {
                 assert!(0 < applied && applied < unknown, "{case:?}");
             }
@@ -207,7 +211,7 @@ async fn without_exactly_once_nothing_is_applied_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_embedded_engine_is_never_unknown() {
+async fn embedded_engine_has_no_unknown_outcomes() {
     if !stage::engine().capabilities().write_tokens {
         return;
     }
@@ -218,7 +222,7 @@ async fn the_embedded_engine_is_never_unknown() {
     }
 }
 
-/// Somebody else who writes while the transaction waits to send again.
+/// A timer in whose pauses another writer changes the item.
 struct Meanwhile(Db);
 
 impl Timer for Meanwhile {
@@ -235,15 +239,15 @@ impl Timer for Meanwhile {
 }
 
 #[tokio::test]
-async fn a_write_sent_again_after_somebody_else_is_unknown() {
+async fn write_repeated_after_another_writer_is_unknown() {
     let honest = remote().await.honest;
     let engine = honest.engine().clone();
     let claiming = RecordingEngine::new(engine).claiming(Capabilities::dynamodb());
     let losing = Arc::new(FaultEngine::new(Arc::new(claiming), Faults::seeded(1)));
     let timer = Arc::new(Meanwhile(honest.clone()));
     let db = Db::with_parts(losing.clone(), Env::system(), timer);
-    // Lost, and not there when the item is looked at: it is sent again. By then another has written, so that
-    // the lost one may have come late and been written over.
+    // The write is lost, and the item does not contain it, so it is sent again. Meanwhile another writer changed the
+    // item, so the lost write may have been applied late and overwritten.
     losing
         .script(Operation::WriteItem, FaultKind::LostBefore)
         .unwrap();
@@ -255,7 +259,7 @@ async fn a_write_sent_again_after_somebody_else_is_unknown() {
         "{error}"
     );
     assert_eq!(levels(&honest).await, (1, 0));
-    // Lost after it was applied: the stamp tells.
+    // Lost after it was applied: the stamp shows it.
     losing
         .script(Operation::WriteItem, FaultKind::LostAfter)
         .unwrap();
@@ -263,10 +267,10 @@ async fn a_write_sent_again_after_somebody_else_is_unknown() {
     assert_eq!(levels(&honest).await, (2, 0));
 }
 
-/// After an answer was lost, a store that is busy says nothing of the lost write: running the body again
-/// could apply it twice.
+/// Throttling after a lost response does not reveal the outcome of the lost write: another attempt could apply it
+/// twice.
 #[tokio::test(start_paused = true)]
-async fn a_busy_store_after_a_lost_answer_does_not_make_the_body_run_again() {
+async fn throttling_after_a_lost_response_does_not_repeat_the_body() {
     for capabilities in [stage::engine().capabilities(), Capabilities::dynamodb()] {
         for (both, operation) in [
             (false, Operation::WriteItem),
