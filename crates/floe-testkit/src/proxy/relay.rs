@@ -1,4 +1,4 @@
-//! Passes messages on between a client and the server, one request at a time, and cuts where it is told to.
+//! Forwards messages between a client and the server, one request at a time, and cuts connections as decided.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use super::message::Message;
 use super::{Control, Cut};
 
-/// Takes connections until it is dropped, and all of them with it.
+/// Accepts connections until the future is dropped, which closes all of them.
 pub(super) async fn accept(listener: TcpListener, control: Arc<Control>) {
     let mut connections = JoinSet::new();
-    // A connection that could not be taken is the client's to make again.
+    // After a failed accept, the client connects again.
     loop {
         if let Ok((client, _)) = listener.accept().await {
             connections.spawn(serve(client, control.clone()));
@@ -22,18 +22,18 @@ pub(super) async fn accept(listener: TcpListener, control: Arc<Control>) {
     }
 }
 
-/// Serves a connection to its end. What breaks it is what a client sees of it.
+/// Serves a connection until it ends. An I/O error closes the connection, which the client observes.
 async fn serve(mut client: TcpStream, control: Arc<Control>) {
     let mut server = None;
     while let Ok(Some(request)) = Message::read(&mut client).await {
-        let goes_on = pass(&mut client, &mut server, &request, &control).await;
-        if !goes_on.unwrap_or(false) {
+        let stays_open = pass(&mut client, &mut server, &request, &control).await;
+        if !stays_open.unwrap_or(false) {
             return;
         }
     }
 }
 
-/// Passes a request on and its answer back; `false` when the connection is cut.
+/// Forwards a request and returns its response to the client. Returns `false` if the connection was cut.
 async fn pass(
     client: &mut TcpStream,
     server: &mut Option<TcpStream>,
@@ -67,7 +67,7 @@ async fn pass(
     Ok(false)
 }
 
-/// The server's answer, over a connection that is made when it is first needed.
+/// Sends a request to the server, connecting on the first use, and returns the response.
 async fn ask(
     server: &mut Option<TcpStream>,
     request: &Message,

@@ -1,4 +1,4 @@
-//! Watches writes pass by, so that the past is known.
+//! Tracks writes, to keep earlier versions of items.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,59 +10,58 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 
 use super::FaultEngine;
 use super::control::Attempt;
-use super::dice;
-use super::past::{Change, Moment, Past};
+use super::random;
+use super::versions::{Change, Moment, VersionHistory};
 use crate::lock::lock;
 
-/// Writes of items that share one of so many locks pass one at a time.
+/// The number of locks. Writes of items that share a lock are serialised.
 const LOCKS: usize = 64;
 
-/// What the wrapper knows of the tables and their items.
-pub(super) struct Watch {
+/// What the wrapper knows about tables and their items.
+pub(super) struct WriteTracker {
     definitions: Mutex<HashMap<String, Arc<TableDef>>>,
-    /// Grows whenever a table changes, so that no definition from before is kept.
+    /// Incremented by every change of a table, so that no outdated definition is cached.
     epoch: AtomicU64,
     locks: Vec<AsyncMutex<()>>,
-    past: Mutex<Past>,
+    history: Mutex<VersionHistory>,
 }
 
-impl Default for Watch {
+impl Default for WriteTracker {
     fn default() -> Self {
         Self {
             definitions: Mutex::default(),
             epoch: AtomicU64::new(0),
             locks: (0..LOCKS).map(|_| AsyncMutex::default()).collect(),
-            past: Mutex::default(),
+            history: Mutex::default(),
         }
     }
 }
 
-impl Watch {
-    pub(super) fn past(&self) -> MutexGuard<'_, Past> {
-        lock(&self.past)
+impl WriteTracker {
+    pub(super) fn history(&self) -> MutexGuard<'_, VersionHistory> {
+        lock(&self.history)
     }
 
-    /// A table was changed.
+    /// Called after a table was changed.
     pub(super) fn table_changed(&self, name: &str) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         self.definitions().remove(name);
     }
 
-    /// A table was deleted, or made anew.
+    /// Called after a table was deleted or created again.
     pub(super) fn table_replaced(&self, name: &str) {
         self.table_changed(name);
-        self.past().forget(name);
+        self.history().discard_table(name);
     }
 
     fn definitions(&self) -> MutexGuard<'_, HashMap<String, Arc<TableDef>>> {
         lock(&self.definitions)
     }
 
-    /// Keeps other writes of these items out. Locks are taken in their order, so that two writers never
-    /// wait for each other.
+    /// Blocks other writes of these items. Locks are acquired in ascending order, so two writers never deadlock.
     async fn lock(&self, targets: &[(String, Item)]) -> Vec<AsyncMutexGuard<'_, ()>> {
         let lock_of = |(table, key): &(String, Item)| {
-            let hash = dice::of_text(&format!("{table} {key:?}"));
+            let hash = random::hash_text(&format!("{table} {key:?}"));
             hash.checked_rem(LOCKS as u64).unwrap_or(0)
         };
         let mut wanted: Vec<u64> = targets.iter().map(lock_of).collect();
@@ -79,23 +78,23 @@ impl Watch {
 }
 
 impl FaultEngine {
-    /// The definition of a table, if there is such a table.
+    /// The definition of a table, if the table exists.
     pub(super) async fn definition(&self, name: &str) -> Option<Arc<TableDef>> {
-        if let Some(definition) = self.watch.definitions().get(name) {
+        if let Some(definition) = self.tracker.definitions().get(name) {
             return Some(Arc::clone(definition));
         }
-        let epoch = self.watch.epoch.load(Ordering::SeqCst);
-        // A table that cannot be described is left to the operation itself to complain about.
+        let epoch = self.tracker.epoch.load(Ordering::SeqCst);
+        // If the table cannot be described, the operation itself fails.
         let description = self.inner.describe_table(name.to_owned()).await.ok()?;
         let definition = Arc::new(description.definition);
-        let mut definitions = self.watch.definitions();
-        if self.watch.epoch.load(Ordering::SeqCst) == epoch {
+        let mut definitions = self.tracker.definitions();
+        if self.tracker.epoch.load(Ordering::SeqCst) == epoch {
             definitions.insert(name.to_owned(), Arc::clone(&definition));
         }
         Some(definition)
     }
 
-    /// The definitions of the tables of a batch; `None` if one of them is not there.
+    /// The definitions of the tables of a batch; `None` if one of them does not exist.
     pub(super) async fn definitions<T>(
         &self,
         requests: &BTreeMap<String, T>,
@@ -107,7 +106,7 @@ impl FaultEngine {
         Some(definitions)
     }
 
-    /// The present moment, for readers and writers.
+    /// The current moment of the operation with this number.
     pub(super) fn moment(&self, number: u64) -> Moment {
         Moment {
             number,
@@ -115,43 +114,43 @@ impl FaultEngine {
         }
     }
 
-    /// Lets a write pass and remembers what it did to these items.
-    pub(super) async fn watched<T>(
+    /// Runs a write and records the changes of these items.
+    pub(super) async fn track_write<T>(
         &self,
         attempt: &Attempt<'_>,
         targets: Vec<(String, Item)>,
         write: BoxFuture<'_, Result<T>>,
     ) -> Result<T> {
-        if !attempt.faults().keeps_past() {
+        if !attempt.faults().keeps_versions() {
             return write.await;
         }
-        let _guards = self.watch.lock(&targets).await;
+        let _guards = self.tracker.lock(&targets).await;
         let mut before = Vec::with_capacity(targets.len());
         for (table, key) in &targets {
-            before.push(self.peek(table, key).await);
+            before.push(self.read_item(table, key).await);
         }
-        let answer = write.await;
-        if answer
+        let response = write.await;
+        if response
             .as_ref()
             .is_err_and(|error| !error.may_have_applied())
         {
-            return answer;
+            return response;
         }
         for ((table, key), before) in targets.into_iter().zip(before) {
-            let after = self.peek(&table, &key).await;
-            // The next operation to come is the first that can see it.
+            let after = self.read_item(&table, &key).await;
+            // The next operation is the first that can see the change.
             let since = self.moment(self.control.operations() + 1);
-            // What could not be read is not known, and never shown.
+            // A version that could not be read is unknown and never returned.
             if let (Ok(before), Ok(after)) = (before, after) {
                 let change = Change { key, before, after };
-                let mut past = self.watch.past();
-                past.record(attempt.faults(), &table, change, attempt.number(), since);
+                let mut history = self.tracker.history();
+                history.record(attempt.faults(), &table, change, attempt.number(), since);
             }
         }
-        answer
+        response
     }
 
-    async fn peek(&self, table: &str, key: &Item) -> Result<Option<Item>> {
+    async fn read_item(&self, table: &str, key: &Item) -> Result<Option<Item>> {
         let get = GetItem::new(table, key.clone());
         Ok(self.inner.get_item(get).await?.item)
     }

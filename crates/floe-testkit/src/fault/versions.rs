@@ -1,7 +1,7 @@
-//! What items were, as long as an old answer may still show it.
+//! Earlier versions of items, kept as long as a stale read may return them.
 //!
-//! For every item that was written lately, its versions in order. The last one is the item as it stands;
-//! the one before it is what a reader sees that the last write has not reached yet, and so on back.
+//! For each recently written item, its versions in order. The last one is the current item; the one before it is
+//! what a reader sees that the last write has not reached yet, and so on.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use floe_store::{Item, Timestamp};
 
 use super::control::{Attempt, index_units};
-use super::dice;
+use super::random;
 use super::faults::{Faults, Lag};
 
-/// How many versions of one item are kept; of more, the oldest are forgotten, and so not shown.
+/// Maximum number of versions of an item. Older ones are discarded and never returned.
 const VERSIONS_MAX: usize = 64;
 
-/// A moment, counted both ways in which a [`Lag`] counts.
+/// A moment in both units of a [`Lag`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     /// The number of an operation.
@@ -24,33 +24,33 @@ pub(super) struct Moment {
     pub(super) time: Timestamp,
 }
 
-/// What a write did to one item.
+/// The change that a write made to an item.
 pub(super) struct Change {
     pub(super) key: Item,
     pub(super) before: Option<Item>,
     pub(super) after: Option<Item>,
 }
 
-/// An item for which a reader sees an older version than the last.
+/// An item of which a reader sees an earlier version.
 #[derive(Clone, Debug)]
-pub(super) struct Old {
+pub(super) struct OutdatedItem {
     pub(super) key: Item,
-    /// What the reader sees.
-    pub(super) then: Option<Item>,
-    /// What stands in the table.
-    pub(super) now: Option<Item>,
+    /// The version that the reader sees.
+    pub(super) seen: Option<Item>,
+    /// The current version.
+    pub(super) current: Option<Item>,
 }
 
-/// A state of an item.
+/// A version of an item.
 struct Version {
     image: Option<Item>,
-    /// The number of the write that made it.
+    /// The number of the write that created it.
     write: u64,
     since: Moment,
 }
 
 impl Version {
-    /// Whether a reader at this moment sees it that lags so much behind.
+    /// Whether a reader at this moment, lagging by this many units, sees the version.
     fn reached(&self, lag: Lag, units: u64, reader: Moment) -> bool {
         units == 0
             || match lag {
@@ -60,18 +60,18 @@ impl Version {
     }
 }
 
-/// The versions of one item, at least one.
-struct ItemPast {
-    /// A number that stands for the key.
+/// The versions of an item, at least one.
+struct ItemVersions {
+    /// The hash of the key.
     hash: u64,
     versions: VecDeque<Version>,
-    /// How many versions were forgotten before the first.
-    forgotten: usize,
-    /// How many versions, the forgotten ones included, come before the newest that an eventual read saw.
+    /// The number of versions discarded from the front.
+    discarded: usize,
+    /// The index, counting discarded versions, of the newest version that an eventually consistent read returned.
     shown: usize,
 }
 
-impl ItemPast {
+impl ItemVersions {
     fn push(&mut self, image: Option<Item>, write: u64, since: Moment) {
         self.versions.push_back(Version {
             image,
@@ -79,16 +79,16 @@ impl ItemPast {
             since,
         });
         if self.versions.len() > VERSIONS_MAX {
-            self.forget_first();
+            self.discard_first();
         }
     }
 
-    fn forget_first(&mut self) {
+    fn discard_first(&mut self) {
         self.versions.pop_front();
-        self.forgotten += 1;
+        self.discarded += 1;
     }
 
-    /// The place of the newest version up to which all are reached; the first always is.
+    /// The index of the last version that is reached together with all before it. The first version always is.
     fn newest(&self, reached: impl Fn(&Version) -> bool) -> usize {
         self.versions
             .iter()
@@ -97,26 +97,26 @@ impl ItemPast {
             .count()
     }
 
-    fn old(&self, key: &Item, place: usize) -> Option<Old> {
-        let (then, now) = (self.versions.get(place)?, self.versions.back()?);
-        (place + 1 < self.versions.len()).then(|| Old {
+    fn old(&self, key: &Item, place: usize) -> Option<OutdatedItem> {
+        let (seen, current) = (self.versions.get(place)?, self.versions.back()?);
+        (place + 1 < self.versions.len()).then(|| OutdatedItem {
             key: key.clone(),
-            then: then.image.clone(),
-            now: now.image.clone(),
+            seen: seen.image.clone(),
+            current: current.image.clone(),
         })
     }
 }
 
-/// The versions of all items that were written lately.
+/// The versions of all recently written items.
 #[derive(Default)]
-pub(super) struct Past {
-    tables: HashMap<String, HashMap<Item, ItemPast>>,
-    /// How many changes were recorded since all items were looked at for versions to forget.
-    unswept: usize,
+pub(super) struct VersionHistory {
+    tables: HashMap<String, HashMap<Item, ItemVersions>>,
+    /// The number of changes recorded since the last sweep.
+    changes_since_sweep: usize,
 }
 
-impl Past {
-    /// Remembers what a write did. Recorded in the order of the writes of each item.
+impl VersionHistory {
+    /// Records a change. Changes of one item must be recorded in the order of the writes.
     pub(super) fn record(
         &mut self,
         faults: &Faults,
@@ -129,14 +129,14 @@ impl Past {
             return;
         }
         let items = self.tables.entry(table.to_owned()).or_default();
-        let hash = dice::of_text(&format!("{:?}", change.key));
-        let item = items.entry(change.key).or_insert_with(|| ItemPast {
+        let hash = random::hash_text(&format!("{:?}", change.key));
+        let item = items.entry(change.key).or_insert_with(|| ItemVersions {
             hash,
             versions: VecDeque::new(),
-            forgotten: 0,
+            discarded: 0,
             shown: 0,
         });
-        // Something else than the last known version was there if a write went around the wrapper.
+        // A write that bypassed the wrapper left a state other than the last recorded version.
         if item
             .versions
             .back()
@@ -145,25 +145,25 @@ impl Past {
             item.push(change.before, write, since);
         }
         item.push(change.after, write, since);
-        self.unswept += 1;
-        if self.unswept > 1000 {
+        self.changes_since_sweep += 1;
+        if self.changes_since_sweep > 1000 {
             self.sweep(faults, since);
         }
     }
 
-    /// The items whose last changes have not come into a global index yet. The delay belongs to the
-    /// change, so what an index has shown once, it goes on showing.
+    /// The items whose last changes have not reached a global index yet. The delay belongs to the change, so an
+    /// index never goes back to an earlier version.
     pub(super) fn lagging(
         &self,
         attempt: &Attempt<'_>,
         table: &str,
         index: &str,
         reader: Moment,
-    ) -> Vec<Old> {
+    ) -> Vec<OutdatedItem> {
         let (Some(lag), Some(late)) = (attempt.faults().index_lag, attempt.index_lags()) else {
             return Vec::new();
         };
-        let index = dice::of_text(index);
+        let index = random::hash_text(index);
         let items = self.tables.get(table).into_iter().flatten();
         items
             .filter_map(|(key, item)| {
@@ -177,7 +177,7 @@ impl Past {
             .collect()
     }
 
-    /// The items that an eventual read sees as they were, if it is answered by a replica that is behind.
+    /// The items of which an eventually consistent read sees an earlier version.
     pub(super) fn stale(
         &mut self,
         attempt: &Attempt<'_>,
@@ -185,7 +185,7 @@ impl Past {
         keys: Option<&[Item]>,
         is_behind: bool,
         reader: Moment,
-    ) -> Vec<Old> {
+    ) -> Vec<OutdatedItem> {
         let (Some(lag), Some(items)) = (attempt.faults().stale_lag, self.tables.get_mut(table))
         else {
             return Vec::new();
@@ -202,22 +202,22 @@ impl Past {
                 };
                 let mut place = item.newest(|version| version.reached(lag, units, reader));
                 if monotonic {
-                    place = place.max(item.shown.saturating_sub(item.forgotten));
-                    item.shown = place + item.forgotten;
+                    place = place.max(item.shown.saturating_sub(item.discarded));
+                    item.shown = place + item.discarded;
                 }
                 item.old(key, place)
             })
             .collect()
     }
 
-    /// Forgets a table.
-    pub(super) fn forget(&mut self, table: &str) {
+    /// Discards the versions of a table.
+    pub(super) fn discard_table(&mut self, table: &str) {
         self.tables.remove(table);
     }
 
-    /// Forgets the versions that no reader can see any more.
+    /// Discards the versions that no reader can see any more.
     fn sweep(&mut self, faults: &Faults, now: Moment) {
-        self.unswept = 0;
+        self.changes_since_sweep = 0;
         let lags = [faults.index_lag, faults.stale_lag];
         let reached_by_all = |version: &Version| {
             (lags.iter().flatten()).all(|&lag| version.reached(lag, lag.units_max(), now))
@@ -225,7 +225,7 @@ impl Past {
         for items in self.tables.values_mut() {
             items.retain(|_, item| {
                 for _ in 0..item.newest(reached_by_all) {
-                    item.forget_first();
+                    item.discard_first();
                 }
                 item.versions.len() > 1
             });

@@ -1,4 +1,4 @@
-//! Refusals and losses: the errors that stand for an answer.
+//! Rejected requests, lost requests and lost responses, as errors.
 
 use floe_store::error::{CancellationCode, CancellationReason};
 use floe_store::{Error, Result};
@@ -15,23 +15,23 @@ const ON_DEMAND: &str = "Throughput exceeds the current capacity of your table o
 const STREAM_RATE: &str = "Rate exceeded";
 
 impl Attempt<'_> {
-    /// What keeps an operation on single items from reaching the engine.
-    pub(super) fn refuse(&self) -> Result<()> {
-        if self.meets(FaultKind::Throttle) {
+    /// Rejects or loses an operation on single items before it reaches the engine.
+    pub(super) fn reject(&self) -> Result<()> {
+        if self.has_fault(FaultKind::Throttle) {
             let error = self.throttled();
-            self.struck(FaultKind::Throttle, format!("code={}", error.code()));
+            self.record_fault(FaultKind::Throttle, format!("code={}", error.code()));
             return Err(error);
         }
-        if self.meets(FaultKind::Conflict) {
-            self.struck(FaultKind::Conflict, String::new());
+        if self.has_fault(FaultKind::Conflict) {
+            self.record_fault(FaultKind::Conflict, String::new());
             return Err(Error::TransactionConflict);
         }
         self.lose_request()
     }
 
-    /// What keeps a transaction of so many actions from reaching the engine.
-    pub(super) fn refuse_transaction(&self, actions: usize) -> Result<()> {
-        if self.meets(FaultKind::Throttle) {
+    /// Rejects or loses a transaction with this number of actions before it reaches the engine.
+    pub(super) fn reject_transaction(&self, actions: usize) -> Result<()> {
+        if self.has_fault(FaultKind::Throttle) {
             let (code, message) = if self.is_provisioned() {
                 (CancellationCode::ProvisionedThroughputExceeded, PROVISIONED)
             } else {
@@ -39,7 +39,7 @@ impl Attempt<'_> {
             };
             return self.cancel(FaultKind::Throttle, actions, code, message);
         }
-        if self.meets(FaultKind::Conflict) {
+        if self.has_fault(FaultKind::Conflict) {
             let message = Error::TransactionConflict.to_string();
             let code = CancellationCode::TransactionConflict;
             return self.cancel(FaultKind::Conflict, actions, code, &message);
@@ -47,28 +47,28 @@ impl Attempt<'_> {
         self.lose_request()
     }
 
-    /// What becomes of the answer on its way back.
-    pub(super) fn answer<T>(&self, answer: Result<T>) -> Result<T> {
-        if !self.meets(FaultKind::LostAfter) {
-            return answer;
+    /// Returns the response, or loses it.
+    pub(super) fn respond<T>(&self, response: Result<T>) -> Result<T> {
+        if !self.has_fault(FaultKind::LostAfter) {
+            return response;
         }
-        let answered = answer.err().map_or("success", |error| error.code());
-        self.struck(FaultKind::LostAfter, format!("answered={answered}"));
+        let result = response.err().map_or("success", |error| error.code());
+        self.record_fault(FaultKind::LostAfter, format!("result={result}"));
         Err(self.lost())
     }
 
     fn lose_request(&self) -> Result<()> {
-        if !self.meets(FaultKind::LostBefore) {
+        if !self.has_fault(FaultKind::LostBefore) {
             return Ok(());
         }
-        self.struck(FaultKind::LostBefore, String::new());
+        self.record_fault(FaultKind::LostBefore, String::new());
         Err(self.lost())
     }
 
-    /// The same whether the request or its answer was lost: the caller cannot know.
+    /// The error is the same for a lost request and a lost response: the caller cannot distinguish them.
     fn lost(&self) -> Error {
         Error::OutcomeUnknown(format!(
-            "the connection was lost before the answer came: number={} operation={}",
+            "the connection was lost before the response arrived: number={} operation={}",
             self.number(),
             self.operation()
         ))
@@ -85,10 +85,11 @@ impl Attempt<'_> {
     }
 
     fn is_provisioned(&self) -> bool {
-        self.roll(FaultKind::Throttle, &[1]) & 1 == 0
+        self.random(FaultKind::Throttle, &[1]) & 1 == 0
     }
 
-    /// Cancels a transaction because of one of its actions, and of each other with a chance of a quarter.
+    /// Cancels a transaction because of one of its actions; each other action is also at fault with probability
+    /// 1/4.
     fn cancel(
         &self,
         kind: FaultKind,
@@ -97,10 +98,10 @@ impl Attempt<'_> {
         message: &str,
     ) -> Result<()> {
         let actions = actions as u64;
-        let culprit = self.roll(kind, &[2]).checked_rem(actions);
+        let culprit = self.random(kind, &[2]).checked_rem(actions);
         let reasons: Vec<_> = (0..actions)
             .map(|action| {
-                if Some(action) == culprit || self.roll(kind, &[3, action]) & 3 == 0 {
+                if Some(action) == culprit || self.random(kind, &[3, action]) & 3 == 0 {
                     CancellationReason::new(code, message)
                 } else {
                     CancellationReason::none()
@@ -108,7 +109,7 @@ impl Attempt<'_> {
             })
             .collect();
         let at_fault = reasons.iter().filter(|r| r.code == code).count();
-        self.struck(
+        self.record_fault(
             kind,
             format!("code={code} actions={actions} at_fault={at_fault}"),
         );
