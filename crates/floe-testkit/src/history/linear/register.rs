@@ -5,43 +5,43 @@ use std::hash::Hash;
 
 use super::{Effect, Operation};
 
-/// An operation on a register. `None` stands for an item that is not there.
+/// An operation on a register. `None` is an absent item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterOp<V> {
-    /// Found this.
+    /// Read this value.
     Read(Option<V>),
-    /// Set this, whatever was there.
+    /// Wrote this value.
     Write(V),
-    /// Removed what was there, if anything.
+    /// Deleted the value, if any.
     Delete,
-    /// Found the one and left the other: a write or delete whose condition held, or an unconditional one
-    /// that returned what it replaced.
+    /// Replaced one value by another: a write or delete whose condition held, or an unconditional one that returned
+    /// the old value.
     Swap {
-        /// What was there.
+        /// The value before.
         expected: Option<V>,
-        /// What is there now.
+        /// The value after.
         new: Option<V>,
     },
-    /// A write whose condition did not hold: something else than `expected` was there.
+    /// A write whose condition failed: the value was not `expected`.
     Refused {
-        /// What was not there.
+        /// The value that the condition required.
         expected: Option<V>,
     },
-    /// A write whose condition did not hold and that returned what was there instead.
+    /// A write whose condition failed and that returned the current value.
     RefusedBy {
-        /// What should not have been there.
+        /// The value that the condition required.
         expected: Option<V>,
-        /// What was there.
+        /// The current value.
         found: Option<V>,
     },
 }
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterState<V> {
-    /// It holds this.
+    /// It has this value.
     Holds(Option<V>),
-    /// Nothing.
+    /// Its value is unknown.
     Unknown,
 }
 
@@ -108,12 +108,12 @@ impl<V: Debug> Display for RegisterOp<V> {
             Self::Read(found) => write!(f, "read: found {}", Held(found)),
             Self::Write(value) => write!(f, "write {value:?}"),
             Self::Delete => f.write_str("delete"),
-            Self::Swap { expected, new } => write!(f, "swap {} for {}", Held(expected), Held(new)),
-            Self::Refused { expected } => write!(f, "refused: expected {}", Held(expected)),
+            Self::Swap { expected, new } => write!(f, "replace {} by {}", Held(expected), Held(new)),
+            Self::Refused { expected } => write!(f, "rejected: expected {}", Held(expected)),
             Self::RefusedBy { expected, found } => {
                 write!(
                     f,
-                    "refused: expected {}, found {}",
+                    "rejected: expected {}, found {}",
                     Held(expected),
                     Held(found)
                 )
