@@ -1,4 +1,4 @@
-//! Answers made comparable: what an engine may choose freely is taken out, everything else stays.
+//! Responses in comparable form, without the details that an engine may choose freely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,12 +8,12 @@ use floe_store::op::*;
 use floe_store::table::{StreamView, TableDef, TableDescription};
 use floe_store::{ConsumedCapacity, Engine, Error, Item, Result, Units};
 
-/// How many pages a read may have before it counts as endless.
+/// Maximum number of pages of a read; beyond it, the read counts as endless.
 const PAGES_MAX: usize = 2000;
 
-/// An answer of an engine to a step.
+/// The response of an engine to a step.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum Response {
     Get(GetItemOutput),
     BatchGet(BatchGetItemOutput),
     TransactGet(TransactGetItemsOutput),
@@ -23,23 +23,23 @@ pub(super) enum Answer {
     Pages(Vec<Page>),
     Table(Box<Description>),
     Tables(ListTablesOutput),
-    /// How many streams are on a page, and whether there are more; which come first is not promised.
+    /// The number of streams on a page, and whether there are more. Their order is not guaranteed.
     StreamPage(usize, bool),
     Streams(Vec<StreamContents>),
     Done,
     Failed(Error),
-    /// Something that no engine may do, whatever the model does.
+    /// A response that is wrong whatever the model returns.
     Broken(String),
 }
 
-/// What is promised about the description of a table.
+/// The guaranteed parts of a table description.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Description {
     definition: TableDef,
     created: Timestamp,
     item_count: u64,
     size_bytes: u64,
-    /// Name, entries and bytes of each index.
+    /// The name, number of entries and bytes of each index.
     indexes: Vec<(String, u64, u64)>,
     has_stream: bool,
 }
@@ -51,7 +51,7 @@ impl From<TableDescription> for Description {
         };
         let mut definition = table.definition;
         let mut indexes: Vec<_> = table.indexes.into_iter().map(index).collect();
-        // DynamoDB tells local and global ones apart, and promises no order.
+        // DynamoDB lists local and global indexes separately and guarantees no order.
         definition.indexes.sort_by(|a, b| a.name.cmp(&b.name));
         indexes.sort();
         Self {
@@ -65,19 +65,19 @@ impl From<TableDescription> for Description {
     }
 }
 
-/// A stream and the changes in it.
+/// A stream and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StreamContents {
     table_name: String,
     view: StreamView,
     status: StreamStatus,
-    /// The changes of each item, in order; the order between items is not promised.
-    changes: BTreeMap<String, Vec<Told>>,
+    /// The changes of each item, in order. The order between items is not guaranteed.
+    changes: BTreeMap<String, Vec<ChangeContents>>,
 }
 
-/// What a change record tells, besides its place in the stream.
+/// A change record without its position in the stream.
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
+struct ChangeContents {
     kind: ChangeKind,
     old_image: Option<Item>,
     new_image: Option<Item>,
@@ -87,19 +87,19 @@ struct Told {
     identity: Option<ServiceIdentity>,
 }
 
-impl Answer {
-    /// An answer of one kind, or its failure.
-    pub(super) fn of<T>(result: Result<T>, answer: impl FnOnce(T) -> Self) -> Self {
-        result.map_or_else(Self::Failed, answer)
+impl Response {
+    /// The response of one operation, or its error.
+    pub(super) fn of<T>(result: Result<T>, convert: impl FnOnce(T) -> Self) -> Self {
+        result.map_or_else(Self::Failed, convert)
     }
 
     pub(super) fn get(mut output: GetItemOutput) -> Self {
-        hide_shares(output.consumed.as_mut());
+        clear_index_costs(output.consumed.as_mut());
         Self::Get(output)
     }
 
     pub(super) fn write(mut output: WriteItemOutput) -> Self {
-        hide_shares(output.consumed.as_mut());
+        clear_index_costs(output.consumed.as_mut());
         Self::Write(output)
     }
 
@@ -141,7 +141,7 @@ impl Answer {
     }
 }
 
-/// Puts items into an order of their own: by hash, since items have no order and may be large.
+/// Sorts items by hash, because items have no order and may be large.
 pub(super) fn sort_items(items: &mut [Item]) {
     items.sort_by_cached_key(|item| {
         let mut hasher = DefaultHasher::new();
@@ -152,11 +152,11 @@ pub(super) fn sort_items(items: &mut [Item]) {
 
 fn sort(consumed: &mut [ConsumedCapacity]) {
     consumed.sort_by(|a, b| a.table_name.cmp(&b.table_name));
-    hide_shares(consumed);
+    clear_index_costs(consumed);
 }
 
-/// The shares of table and indexes in a cost count only where they were asked for.
-fn hide_shares<'c>(consumed: impl IntoIterator<Item = &'c mut ConsumedCapacity>) {
+/// Clears the costs of tables and indexes if only the total was requested.
+fn clear_index_costs<'c>(consumed: impl IntoIterator<Item = &'c mut ConsumedCapacity>) {
     for cost in consumed.into_iter().filter(|cost| !cost.by_index) {
         cost.table = Units::ZERO;
         cost.local_indexes.clear();
@@ -170,63 +170,63 @@ fn sort_collections(collections: &mut BTreeMap<String, Vec<ItemCollectionMetrics
     }
 }
 
-/// All pages of a query.
-pub(super) async fn query_pages(engine: &dyn Engine, query: Query) -> Answer {
+/// Reads all pages of a query.
+pub(super) async fn query_pages(engine: &dyn Engine, query: Query) -> Response {
     let read = async |start| engine.query(query.clone().start_key(start)).await;
     all_pages("query", query.start_key.clone(), read).await
 }
 
-/// All pages of a scan, each read by `read`.
-pub(super) async fn scan_pages(scan: Scan, read: impl AsyncFn(Scan) -> Result<Page>) -> Answer {
+/// Reads all pages of a scan with `read`.
+pub(super) async fn scan_pages(scan: Scan, read: impl AsyncFn(Scan) -> Result<Page>) -> Response {
     let read = async |start| read(scan.clone().start_key(start)).await;
     all_pages("scan", scan.start_key.clone(), read).await
 }
 
-/// All pages, each read by `read` from the key on with which the one before ended.
+/// Reads all pages with `read`, each from the last key of the previous page.
 async fn all_pages(
-    what: &str,
+    operation: &str,
     mut start_key: Option<Item>,
     read: impl AsyncFn(Option<Item>) -> Result<Page>,
-) -> Answer {
+) -> Response {
     let mut pages = Vec::new();
     while pages.len() < PAGES_MAX {
         match read(start_key).await {
-            Err(error) => return Answer::Failed(error),
+            Err(error) => return Response::Failed(error),
             Ok(mut page) => {
-                hide_shares(page.consumed.as_mut());
+                clear_index_costs(page.consumed.as_mut());
                 start_key = page.last_key.clone();
                 pages.push(page);
             }
         }
         if start_key.is_none() {
-            return Answer::Pages(pages);
+            return Response::Pages(pages);
         }
     }
-    Answer::Broken(format!("a {what} does not end: pages={}", pages.len()))
+    Response::Broken(format!("{operation} does not end: pages={}", pages.len()))
 }
 
-/// All streams with all their changes.
-pub(super) async fn read_streams(engine: &dyn Engine, limit: usize) -> Answer {
+/// Reads all streams with all their changes.
+pub(super) async fn read_streams(engine: &dyn Engine, limit: usize) -> Response {
     match all_streams(engine, limit).await {
-        Ok(streams) => Answer::Streams(streams),
-        Err(Stop::Failed(error)) => Answer::Failed(error),
-        Err(Stop::Broken(what)) => Answer::Broken(what),
+        Ok(streams) => Response::Streams(streams),
+        Err(ReadError::Failed(error)) => Response::Failed(error),
+        Err(ReadError::Broken(what)) => Response::Broken(what),
     }
 }
 
-/// Why the streams could not be read.
-enum Stop {
+/// The reason why the streams could not be read.
+enum ReadError {
     Failed(Error),
     Broken(String),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for ReadError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-async fn all_streams(engine: &dyn Engine, limit: usize) -> Result<Vec<StreamContents>, Stop> {
+async fn all_streams(engine: &dyn Engine, limit: usize) -> Result<Vec<StreamContents>, ReadError> {
     let mut list = ListStreams::default();
     let mut summaries = Vec::new();
     loop {
@@ -251,20 +251,20 @@ async fn one_stream(
     arn: &str,
     limit: usize,
     event_ids: &mut BTreeSet<String>,
-) -> Result<StreamContents, Stop> {
+) -> Result<StreamContents, ReadError> {
     let input = DescribeStream {
         stream_arn: arn.to_owned(),
         ..DescribeStream::default()
     };
     let stream = engine.describe_stream(input).await?;
-    let mut changes: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+    let mut changes: BTreeMap<String, Vec<ChangeContents>> = BTreeMap::new();
     for shard in &stream.shards {
         for record in shard_records(engine, arn, shard, limit).await? {
             if !event_ids.insert(record.event_id.clone()) {
-                let what = format!("an event id comes twice: id={}", record.event_id);
-                return Err(Stop::Broken(what));
+                let what = format!("duplicate event id: event_id={}", record.event_id);
+                return Err(ReadError::Broken(what));
             }
-            let told = Told {
+            let contents = ChangeContents {
                 kind: record.kind,
                 old_image: record.old_image,
                 new_image: record.new_image,
@@ -274,7 +274,7 @@ async fn one_stream(
                 identity: record.identity,
             };
             let key = format!("{:?}", record.keys);
-            changes.entry(key).or_default().push(told);
+            changes.entry(key).or_default().push(contents);
         }
     }
     Ok(StreamContents {
@@ -290,7 +290,7 @@ async fn shard_records(
     arn: &str,
     shard: &Shard,
     limit: usize,
-) -> Result<Vec<ChangeRecord>, Stop> {
+) -> Result<Vec<ChangeRecord>, ReadError> {
     let input = GetShardIterator {
         stream_arn: arn.to_owned(),
         shard_id: shard.id.clone(),
@@ -307,16 +307,16 @@ async fn shard_records(
         }
         next = output.next_iterator;
         if next.is_none() && open {
-            let what = format!("an open shard ends: shard={}", shard.id);
-            return Err(Stop::Broken(what));
+            let what = format!("open shard has an end: shard={}", shard.id);
+            return Err(ReadError::Broken(what));
         }
         for record in output.records {
             if records
                 .last()
                 .is_some_and(|last| last.sequence >= record.sequence)
             {
-                return Err(Stop::Broken(format!(
-                    "sequence numbers fall: {}",
+                return Err(ReadError::Broken(format!(
+                    "sequence numbers are not ascending: sequence={}",
                     record.sequence
                 )));
             }
