@@ -1,4 +1,4 @@
-//! The words inside `#[model(..)]` and `#[event(..)]`: which there are, each at most once, each with the place of it.
+//! Parses the names inside `#[model(..)]`, `#[event(..)]` and the like, and rejects unknown and duplicate ones.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use syn::token::Paren;
 use syn::{Attribute, Error, Expr, Generics, LitStr, Path, Result, Token, parenthesized};
 
-/// The words that were given, with their places.
+/// The attributes seen so far, with their spans.
 #[derive(Default)]
 pub(crate) struct Given(Vec<(String, Span)>);
 
@@ -18,7 +18,7 @@ impl Given {
         self.find(word).is_some()
     }
 
-    /// An error at a word; at the fallback if it was not given.
+    /// An error at an attribute, or at the fallback if the attribute is not present.
     pub(crate) fn error(
         &self,
         word: &str,
@@ -35,28 +35,28 @@ impl Given {
 
     fn note(&mut self, word: &str, span: Span) -> Result<()> {
         if self.has(word) {
-            return Err(Error::new(span, format!("`{word}` is given twice")));
+            return Err(Error::new(span, format!("duplicate attribute `{word}`")));
         }
         self.0.push((word.to_owned(), span));
         Ok(())
     }
 }
 
-/// A list of words in which each stands for something: those of a struct, of a field, of an index.
+/// The attributes that a struct, a field or another attribute supports.
 pub(crate) struct Vocabulary {
     place: &'static str,
-    /// The words, with spaces between them.
+    /// The supported names, separated by spaces.
     known: &'static str,
     repeated: &'static str,
 }
 
 impl Vocabulary {
-    /// These words, each at most once. Errors name the place where they stand.
+    /// Creates a set of attributes, each allowed once. `place` is named in errors.
     pub(crate) const fn new(place: &'static str, known: &'static str) -> Self {
         Self::repeating("", place, known)
     }
 
-    /// These words, of which one may be given more than once.
+    /// As [`new`](Self::new), but `repeated` is allowed more than once.
     pub(crate) const fn repeating(
         repeated: &'static str,
         place: &'static str,
@@ -69,7 +69,7 @@ impl Vocabulary {
         }
     }
 
-    /// The word at which the parser is, which is a known one and not there yet.
+    /// Parses the next name. Rejects unknown and duplicate names.
     pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, given: &mut Given) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
         let Some(word) = word.filter(|word| self.known.split(' ').any(|known| known == word))
@@ -89,17 +89,17 @@ impl Vocabulary {
         let place = self.place;
         Error::new_spanned(
             &meta.path,
-            format!("unknown attribute `{word}`: the attributes of {place} are {known}"),
+            format!("unknown attribute `{word}`\nhelp: the attributes of {place} are {known}"),
         )
     }
 }
 
-/// An error at these tokens.
+/// Returns an error at these tokens.
 pub(crate) fn refused<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
     Err(Error::new_spanned(at, message))
 }
 
-/// Refuses these tokens if the condition holds.
+/// Returns an error at these tokens if the condition holds.
 pub(crate) fn refuse_if(
     condition: bool,
     at: impl ToTokens,
@@ -112,19 +112,19 @@ pub(crate) fn refuse_if(
     }
 }
 
-/// What is stored has one form: there is nothing that could vary.
+/// Rejects generic parameters: stored data has one form.
 pub(crate) fn no_generics(generics: &Generics, message: &str) -> Result<()> {
     refuse_if(!generics.params.is_empty(), generics, message)
 }
 
-/// The words in quotes, separated by commas.
+/// Quotes the words and separates them by commas.
 pub(crate) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let quoted = words.into_iter().map(|word| format!("`{word}`"));
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// Calls `each` for every word inside the attributes of this name among these. All errors are told, at
-/// most one for each attribute.
+/// Calls `each` for every name inside the attributes named `name`. Returns all errors, at most one for each
+/// attribute.
 pub(crate) fn for_each(
     name: &str,
     attributes: &[Attribute],
@@ -139,7 +139,8 @@ pub(crate) fn for_each(
     errors.finish(())
 }
 
-/// Calls `each` for every word in the parentheses after this one. The message is told where there is none.
+/// Calls `each` for every name in the parentheses after this one. Returns an error with `message` if they are
+/// empty.
 pub(crate) fn nested(
     meta: &ParseNestedMeta<'_>,
     message: &str,
@@ -157,12 +158,12 @@ fn is_empty(parentheses: ParseStream<'_>) -> Result<bool> {
     Ok(content.is_empty())
 }
 
-/// The path after `crate`.
+/// Parses the path after `crate`.
 pub(crate) fn crate_path(meta: &ParseNestedMeta<'_>) -> Result<Path> {
     text(meta)?.parse_with(Path::parse_mod_style)
 }
 
-/// The list in the parentheses after a word. The message is told where it is empty.
+/// Parses the list in the parentheses after a name. Returns an error with `message` if it is empty.
 pub(crate) fn list_of<T: Parse>(meta: &ParseNestedMeta<'_>, message: &str) -> Result<Vec<T>> {
     let content;
     parenthesized!(content in meta.input);
@@ -171,20 +172,20 @@ pub(crate) fn list_of<T: Parse>(meta: &ParseNestedMeta<'_>, message: &str) -> Re
     Ok(list.into_iter().collect())
 }
 
-/// What a field is without a value: the expression, or the default of its type.
+/// The default of a field: an expression, or `None` for the default of its type.
 pub(crate) type Default = Option<Expr>;
 
-/// The value after a word that takes one: `word = ".."`.
+/// Parses the string after a name: `name = ".."`.
 pub(crate) fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// The expression after a word that takes one: `word = 1 + 2`.
+/// Parses the expression after a name: `name = 1 + 2`.
 pub(crate) fn expression(meta: &ParseNestedMeta<'_>) -> Result<Expr> {
     meta.value()?.parse()
 }
 
-/// The expression after a word that may have one.
+/// Parses the optional expression after a name.
 pub(crate) fn optional_expression(meta: &ParseNestedMeta<'_>) -> Result<Option<Expr>> {
     meta.input
         .peek(Token![=])
@@ -192,12 +193,12 @@ pub(crate) fn optional_expression(meta: &ParseNestedMeta<'_>) -> Result<Option<E
         .transpose()
 }
 
-/// Errors that are gathered and told together.
+/// Collects errors, to report them together.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
 impl Errors {
-    /// The value, or nothing and the error noted.
+    /// Returns the value, or records the error and returns `None`.
     pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -211,7 +212,7 @@ impl Errors {
         }
     }
 
-    /// Notes an error.
+    /// Records an error.
     pub(crate) fn add(&mut self, error: Error) {
         self.note::<()>(Err(error));
     }

@@ -1,4 +1,4 @@
-//! From the tokens of a struct to the checked description of a model. All errors are told at once.
+//! Parses a struct into the checked description of a model. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -26,13 +26,13 @@ const FIELD: Vocabulary = Vocabulary::new(
      expires serde rename",
 );
 
-const NO_STRUCT: [&str; 3] = ["a model is a struct with named fields"; 3];
+const NO_STRUCT: [&str; 3] = ["`Model` can only be derived for structs with named fields"; 3];
 
 impl ModelDef {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
         no_generics(
             &input.generics,
-            "a model cannot be generic: its items have one form; write a struct for each",
+            "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
@@ -58,7 +58,7 @@ impl ModelDef {
         let fields = fields.iter();
         let fields = fields.filter_map(|field| errors.note(FieldDef::parse(field)?));
         model.fields = fields.collect();
-        // What is missing may be in a field that could not be read.
+        // A missing attribute may be on a field that could not be parsed, so check only without errors.
         let mut model = errors.finish(model)?;
         model.choose_key();
         checks::model(&model)?;
@@ -80,7 +80,7 @@ impl ModelDef {
         }
     }
 
-    /// Without any key, a field `id: Uuid` is the key.
+    /// If no field is marked as key, a field `id: Uuid` is the key.
     fn choose_key(&mut self) {
         if self.with_role(Role::Partition).next().is_none() {
             let mut fields = self.fields.iter_mut();
@@ -95,7 +95,7 @@ impl ModelDef {
 }
 
 impl FieldDef {
-    /// The description of a field; none of one without a name.
+    /// Parses a field; `None` for a field without a name.
     fn parse(field: &Field) -> Option<Result<Self>> {
         let def = Self {
             stored: StoredField::new(field)?,
@@ -135,7 +135,7 @@ impl FieldDef {
             (Role::Plain, _) => Ok(Role::Sort),
             _ => refused(
                 &meta.path,
-                "a field is part of the partition key or of the sort key, not of both",
+                "a field can be part of the partition key or of the sort key, not both",
             ),
         }
     }

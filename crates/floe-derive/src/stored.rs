@@ -1,4 +1,4 @@
-//! Fields that are stored as attributes, as entities and registries have them: read from a struct the same way.
+//! Fields that are stored as attributes, shared by models, entities and registries.
 
 use std::collections::BTreeMap;
 
@@ -34,20 +34,20 @@ pub(crate) struct StoredField {
     pub(crate) given: Given,
 }
 
-/// How the fields of a pattern are marked.
+/// The attributes of the fields of a pattern.
 pub(crate) struct Marks {
-    /// The attribute of the derive: `entity`.
+    /// The name of the attribute of the derive: `entity`.
     pub(crate) derive: &'static str,
-    /// The words that fields have: the mark, `rename`, `default` and `serde`.
+    /// The attributes of fields: the mark, `rename`, `default` and `serde`.
     pub(crate) words: Vocabulary,
-    /// The word for the one field that is unlike the others, if there is one.
+    /// The mark of one special field, such as `id`; empty if there is none.
     pub(crate) mark: &'static str,
-    /// Reads the name of an attribute.
+    /// Parses the name of an attribute.
     pub(crate) rename: fn(&ParseNestedMeta<'_>) -> Result<String>,
 }
 
 impl StoredField {
-    /// A field as it is without attributes; none of one without a name.
+    /// A field without attributes; `None` for a field without a name.
     pub(crate) fn new(field: &Field) -> Option<Self> {
         let ident = field.ident.clone()?;
         let name = ident.unraw().to_string();
@@ -64,7 +64,7 @@ impl StoredField {
         })
     }
 
-    /// Takes a word that the fields of every pattern have: `default` or `serde`.
+    /// Applies an attribute that fields of every pattern have: `default` or `serde`.
     pub(crate) fn take(&mut self, word: &str, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if word == "serde" {
             self.is_serde = true;
@@ -86,7 +86,7 @@ impl StoredField {
         Ok(self)
     }
 
-    /// All of these fields; what is wrong with one is noted.
+    /// Parses all fields. Records the errors.
     pub(crate) fn all(
         marks: &Marks,
         fields: &Punctuated<Field, Token![,]>,
@@ -99,15 +99,15 @@ impl StoredField {
         fields.collect()
     }
 
-    /// An error at a word of the field, or at the field if it has no such word.
+    /// An error at an attribute of the field, or at the field if it does not have that attribute.
     pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
         self.given.error(word, self.ident.span(), message)
     }
 
-    /// The function of this name between values of the field and what is stored: `to_value` or `from_value`.
+    /// The conversion between the field and its stored value: `to_value` or `from_value`.
     pub(crate) fn conversion(&self, krate: &Path, name: &str) -> TokenStream {
         let ty = &self.ty;
-        // An error that the type is none that can be stored is shown at the type.
+        // An error about an unsupported type is reported at the type.
         let span = generated_at(ty.span());
         let function = Ident::new(name, span);
         if self.is_serde {
@@ -117,7 +117,7 @@ impl StoredField {
         }
     }
 
-    /// The kind of the field. What serde makes of it is known when it is written.
+    /// The kind of the field. For serde it is only known at run time.
     pub(crate) fn kind(&self, krate: &Path) -> TokenStream {
         let (ty, span) = (&self.ty, generated_at(self.ty.span()));
         if self.is_serde {
@@ -138,8 +138,8 @@ impl StoredField {
         }
     }
 
-    /// A statement that writes the field of `self`, a value of the owner, to `attributes`, by the functions of the support
-    /// module of its pattern.
+    /// A statement that writes the field of `self`, a value of the owner, to `attributes`, with the support module
+    /// of its pattern.
     fn write(&self, krate: &Path, support: &TokenStream, owner: &str) -> TokenStream {
         let (ident, name, attribute) = (&self.ident, &self.name, &self.attribute);
         let encode = self.conversion(krate, "to_value");
@@ -148,7 +148,7 @@ impl StoredField {
         }
     }
 
-    /// The field with its value, as it is read from what is stored.
+    /// The field with its value, read from the stored attributes.
     pub(crate) fn read(
         &self,
         krate: &Path,
@@ -165,7 +165,7 @@ impl StoredField {
     }
 }
 
-/// The function of a pattern that writes all fields of `self`, for which there is room beside so many more attributes.
+/// Generates the function that writes all fields of `self`, with capacity for `more` further attributes.
 pub(crate) fn to_attributes(
     fields: &[StoredField],
     krate: &Path,
@@ -186,7 +186,7 @@ pub(crate) fn to_attributes(
     }
 }
 
-/// The fields of a struct, or why it is none: its fields have no names, it is an enum, it is a union.
+/// The named fields of a struct. Otherwise one of three errors: unnamed fields, an enum, a union.
 pub(crate) fn named_fields<'i>(
     input: &'i DeriveInput,
     [unnamed, is_enum, is_union]: [&str; 3],
@@ -201,7 +201,7 @@ pub(crate) fn named_fields<'i>(
     }
 }
 
-/// An attribute belongs to one field, which some attributes cannot be: the check tells why.
+/// Checks that each attribute belongs to one field, and runs `check` on its name.
 pub(crate) fn check_attributes(
     fields: &[StoredField],
     check: impl Fn(&str) -> Option<String>,
@@ -214,7 +214,7 @@ pub(crate) fn check_attributes(
             errors.add(field.error("rename", message));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            let message = format!("the attribute `{name}` is the field `{first}`");
+            let message = format!("duplicate attribute name `{name}`: field `{first}` already uses it\nhelp: choose another name with `rename = \"..\"`");
             errors.add(field.error("rename", message));
         }
     }

@@ -1,4 +1,4 @@
-//! From the tokens of a struct to the checked description of its entities. All errors are told at once.
+//! Parses a struct into the checked description of an entity. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Ident, Path, Result, parse_quote};
@@ -28,16 +28,16 @@ const FIELDS: Marks = Marks {
 };
 
 const NO_STRUCT: [&str; 3] = [
-    "an entity is a struct with named fields: they are its attributes",
-    "an entity is a struct: write one for each type of entity",
-    "an entity is a struct",
+    "`Entity` can only be derived for structs with named fields",
+    "`Entity` can only be derived for structs with named fields\nhelp: write a struct for each type of entity",
+    "`Entity` can only be derived for structs with named fields",
 ];
 
 impl EntityDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
         no_generics(
             &input.generics,
-            "an entity cannot be generic: its type has one name; write a struct for each",
+            "`Entity` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let mut errors = Errors::default();
         let (mut krate, mut type_name) = (
@@ -54,7 +54,7 @@ impl EntityDef {
                     refuse_if(
                         type_name.is_empty(),
                         name,
-                        "the name of a type is not empty",
+                        "the type name cannot be empty",
                     )?;
                 }
             }
@@ -78,15 +78,15 @@ impl EntityDef {
     }
 }
 
-const NO_ID: &str = "an entity has an id: name a field `id`, or mark one with `#[entity(id)]`";
+const NO_ID: &str = "the entity has no id\nhelp: name a field `id`, or mark one with `#[entity(id)]`";
 
-/// Takes the id out of the fields: the marked one, or the one of that name.
+/// Removes the id from the fields and returns it: the marked field, or the one named `id`.
 fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
     let marked: Vec<usize> = (0..fields.len())
         .filter(|at| fields.get(*at).is_some_and(|field| field.is_marked))
         .collect();
     if let Some(second) = marked.get(1).and_then(|at| fields.get(*at)) {
-        let message = "an entity has one id: join several parts into one text";
+        let message = "an entity can have only one id\nhelp: join several parts into one text";
         return Err(second.error("id", message));
     }
     let named = || fields.iter().position(|field| field.ident == "id");
@@ -96,26 +96,26 @@ fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
     let id = fields.remove(at);
     for word in ["rename", "default", "serde"] {
         if id.given.has(word) {
-            let message = format!("`{word}` is for attributes: an id is stored as text in the key");
+            let message = format!("`{word}` does not apply to the id, which is stored as text in the key\nhelp: remove `{word}`");
             return Err(id.error(word, message));
         }
     }
     Ok(id)
 }
 
-/// Why a name is not one of an attribute of a field.
+/// Why a name cannot be the attribute name of a field, if so.
 fn not_an_attribute(name: &str) -> Option<String> {
     let message = match name {
-        "" => "the name of an attribute is not empty",
+        "" => "the attribute name cannot be empty",
         name if name.starts_with('_') => {
-            "names that begin with an underscore are the graph's own: choose another with `rename = \"..\"`"
+            "attribute names that begin with `_` are reserved for the graph\nhelp: choose another name with `rename = \"..\"`"
         }
         _ => return None,
     };
     Some(message.to_owned())
 }
 
-/// `ReadingList` as `reading_list`.
+/// Converts `ReadingList` to `reading_list`.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
     for (at, letter) in name.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! From the tokens of an enum to the checked description of its events. All errors are told at once.
+//! Parses an enum into the checked description of its events. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -16,16 +16,16 @@ use crate::attributes::{
 };
 use crate::stored::{Marks, StoredField};
 
-/// An enum of events whose parts fit together.
+/// A checked event enum.
 pub(super) struct EnumDef {
     pub(super) ident: Ident,
     pub(super) krate: Path,
-    /// The case of the fields in bodies.
+    /// The case of field names in bodies.
     case: Case,
     pub(super) variants: Vec<VariantDef>,
 }
 
-const ENUM: Vocabulary = Vocabulary::new("an enum of events", "rename_all crate");
+const ENUM: Vocabulary = Vocabulary::new("an event enum", "rename_all crate");
 
 const VARIANT: Vocabulary =
     Vocabulary::repeating("alias", "a variant", "name alias version upcast");
@@ -41,7 +41,7 @@ impl EnumDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
         no_generics(
             &input.generics,
-            "an enum of events cannot be generic: its events have one form; write an enum for each",
+            "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type",
         )?;
         let variants = variants(input)?;
         let mut errors = Errors::default();
@@ -80,7 +80,7 @@ impl EnumDef {
             given: Given::default(),
         };
         errors.note(for_each("event", &variant.attrs, |meta| def.take(meta)));
-        // What is missing may be in an attribute that could not be read.
+        // A missing attribute may be in one that could not be parsed, so check only without errors.
         let def = errors.finish(def)?;
         checks::variant(&def)?;
         Ok(def)
@@ -96,7 +96,7 @@ impl EnumDef {
                 }
                 _ => refused(
                     fields,
-                    "a variant holds nothing, one value, or named fields: give the fields names",
+                    "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields",
                 ),
             },
             Fields::Named(fields) => {
@@ -113,16 +113,16 @@ impl EnumDef {
 }
 
 fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
-    let message = "events are the variants of an enum";
+    let message = "`Event` can only be derived for enums";
     match &input.data {
         Data::Enum(data) if data.variants.is_empty() => {
-            let message = "an enum of events has at least one variant";
+            let message = "an event enum requires at least one variant";
             refused(&input.ident, message)
         }
         Data::Enum(data) => Ok(&data.variants),
         Data::Struct(data) => {
             let message = format!(
-                "{message}: wrap the struct in one, `enum {0}Event {{ {0}({0}) }}`",
+                "{message}\nhelp: wrap the struct in an enum: `enum {0}Event {{ {0}({0}) }}`",
                 input.ident
             );
             Err(Error::new(data.struct_token.span, message))
@@ -132,8 +132,9 @@ fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
 }
 
 fn no_name(meta: &ParseNestedMeta<'_>) -> Error {
-    let message = "the one value of a variant is its whole body and takes no attributes: give it a name, as in \
-                   `Variant { field: Type }`";
+    let message = "an unnamed field is the whole body and takes no attributes\
+    help: name the field: \\
+        `Variant { field: Type }`";
     Error::new_spanned(&meta.path, message)
 }
 
@@ -148,7 +149,7 @@ impl VariantDef {
             "alias" => self.aliases.push(checks::type_name(text(meta)?)?),
             "version" => self.version = checks::version(&meta.value()?.parse()?)?,
             _ => {
-                let message = "`upcast` names versions and functions: `upcast(1 = function)`";
+                let message = "`upcast` requires versions and functions\nhelp: write `upcast(1 = function)`";
                 self.upcasters = list_of(meta, message)?;
             }
         }

@@ -1,4 +1,4 @@
-//! The description of a registry, as its attributes give it.
+//! The description of a registry, from its attributes.
 
 use syn::ext::IdentExt;
 use syn::{Ident, LitStr, Path, Visibility};
@@ -16,7 +16,7 @@ pub(super) struct RegistryDef {
     pub(super) fields: Vec<StoredField>,
 }
 
-/// What is said of the struct.
+/// The attributes of the struct.
 pub(super) struct Words {
     pub(super) krate: Path,
     pub(super) table: Option<String>,
@@ -34,12 +34,12 @@ pub(super) struct Words {
     pub(super) given: Given,
 }
 
-/// The keys, told apart.
+/// The two keys.
 pub(super) struct Keys {
     pub(super) group: Template,
     pub(super) version_prefix: String,
     pub(super) latest: String,
-    /// Whether the partition key is the version.
+    /// Whether the partition key contains the version.
     pub(super) is_versioned: bool,
 }
 
@@ -67,7 +67,7 @@ impl RegistryDef {
     }
 }
 
-/// The field of that name.
+/// The field with this name.
 pub(super) fn field_named<'f>(fields: &'f [StoredField], name: &str) -> Option<&'f StoredField> {
     fields.iter().find(|field| field.ident.unraw() == name)
 }

@@ -1,4 +1,4 @@
-//! From the tokens of a struct to the checked description of its registry. All errors are told at once.
+//! Parses a struct into the checked description of a registry. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -29,16 +29,16 @@ const FIELDS: Marks = Marks {
 };
 
 const NO_STRUCT: [&str; 3] = [
-    "a registry is a struct with named fields: they are its attributes",
-    "a registry is a struct with named fields",
-    "a registry is a struct with named fields",
+    "`Registry` can only be derived for structs with named fields",
+    "`Registry` can only be derived for structs with named fields",
+    "`Registry` can only be derived for structs with named fields",
 ];
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
         no_generics(
             &input.generics,
-            "a registry cannot be generic: its versions have one form; write a struct for each",
+            "`Registry` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
@@ -106,7 +106,7 @@ fn attribute(meta: &ParseNestedMeta<'_>) -> Result<String> {
     crate::checks::attribute_name(&text(meta)?)
 }
 
-/// The seconds of a duration as one writes it: `30d`.
+/// Parses a duration such as `30d` to seconds.
 fn duration_secs(literal: &LitStr) -> Result<u64> {
     let text = literal.value();
     let split = text.find(|c: char| !c.is_ascii_digit());
@@ -121,7 +121,7 @@ fn duration_secs(literal: &LitStr) -> Result<u64> {
     let number: Option<u64> = number.parse().ok();
     let secs = number.zip(unit).and_then(|(n, unit)| n.checked_mul(unit));
     secs.filter(|secs| *secs > 0).ok_or_else(|| {
-        let message = "a retention is a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
+        let message = "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
         Error::new_spanned(literal, message)
     })
 }
@@ -129,7 +129,7 @@ fn duration_secs(literal: &LitStr) -> Result<u64> {
 impl IndexDef {
     fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         const SHAPE: &str =
-            "an index has a name and a field of the group: `index(name = \"..\", key = field)`";
+            "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`";
         let (mut name, mut key, mut given) = (None, None, Given::default());
         nested(meta, SHAPE, |meta| {
             match INDEX.word(&meta, &mut given)?.as_str() {

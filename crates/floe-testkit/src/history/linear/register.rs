@@ -28,7 +28,7 @@ pub enum RegisterOp<V> {
         expected: Option<V>,
     },
     /// A write whose condition failed and that returned the current value.
-    RefusedBy {
+    RejectedWith {
         /// The value that the condition required.
         expected: Option<V>,
         /// The current value.
@@ -70,14 +70,14 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
                 could_hold(expected).then(|| RegisterState::Holds(new.clone()))
             }
             Self::Refused { expected } => (held != Some(expected)).then(|| state.clone()),
-            Self::RefusedBy { expected, found } => (found != expected && could_hold(found))
+            Self::RejectedWith { expected, found } => (found != expected && could_hold(found))
                 .then(|| RegisterState::Holds(found.clone())),
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Self::Read(_) | Self::Refused { .. } | Self::RefusedBy { .. } => Effect::Observes,
+            Self::Read(_) | Self::Refused { .. } | Self::RejectedWith { .. } => Effect::Observes,
             Self::Write(_) | Self::Delete => Effect::Overwrites,
             Self::Swap { .. } => Effect::Depends,
         }
@@ -87,7 +87,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
         match self {
             Self::Read(held)
             | Self::Swap { expected: held, .. }
-            | Self::RefusedBy { found: held, .. } => Some(RegisterState::Holds(held.clone())),
+            | Self::RejectedWith { found: held, .. } => Some(RegisterState::Holds(held.clone())),
             Self::Write(_) | Self::Delete | Self::Refused { .. } => None,
         }
     }
@@ -97,7 +97,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Write(value) => Some(RegisterState::Holds(Some(value.clone()))),
             Self::Delete => Some(RegisterState::Holds(None)),
             Self::Swap { new, .. } => Some(RegisterState::Holds(new.clone())),
-            Self::Read(_) | Self::Refused { .. } | Self::RefusedBy { .. } => None,
+            Self::Read(_) | Self::Refused { .. } | Self::RejectedWith { .. } => None,
         }
     }
 }
@@ -110,7 +110,7 @@ impl<V: Debug> Display for RegisterOp<V> {
             Self::Delete => f.write_str("delete"),
             Self::Swap { expected, new } => write!(f, "replace {} by {}", Held(expected), Held(new)),
             Self::Refused { expected } => write!(f, "rejected: expected {}", Held(expected)),
-            Self::RefusedBy { expected, found } => {
+            Self::RejectedWith { expected, found } => {
                 write!(
                     f,
                     "rejected: expected {}, found {}",

@@ -1,4 +1,4 @@
-//! Throttling, conflicts and lost answers.
+//! Throttling, conflicts, lost requests and lost responses.
 
 use floe_store::error::CancellationCode;
 use floe_store::expr::{Condition, KeyCondition, Update};
@@ -7,13 +7,13 @@ use floe_store::{Engine, Error, Item, Result};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::model::run_property;
 
-use super::fixture::{QuietHarness, TABLE, assert_near, count, engine, key, put, thing, truth};
+use super::fixture::{QuietHarness, TABLE, assert_near, count, engine, key, put, thing, current_item};
 
 const TRIES: usize = 3000;
 
-/// Every operation once, in the order of [`Operation`]; the errors.
+/// Runs every operation once, in the order of [`Operation`]. Returns the errors.
 async fn all_operations(engine: &FaultEngine, n: u64) -> Vec<(Operation, Option<Error>)> {
-    fn told<T>(operation: Operation, result: Result<T>) -> (Operation, Option<Error>) {
+    fn outcome<T>(operation: Operation, result: Result<T>) -> (Operation, Option<Error>) {
         (operation, result.err())
     }
     let get = || TransactGet::new(TABLE, key(n));
@@ -40,47 +40,47 @@ async fn all_operations(engine: &FaultEngine, n: u64) -> Vec<(Operation, Option<
     let query = Query::new(TABLE, KeyCondition::partition("shelf", "a")).limit(1);
     let batch_write = BatchWriteItem::new().put(TABLE, thing(n, n));
     vec![
-        told(
+        outcome(
             Operation::GetItem,
             engine.get_item(GetItem::new(TABLE, key(n))).await,
         ),
-        told(
+        outcome(
             Operation::BatchGetItem,
             engine
                 .batch_get_item(BatchGetItem::new().keys(TABLE, [key(n)]))
                 .await,
         ),
-        told(
+        outcome(
             Operation::TransactGetItems,
             engine
                 .transact_get_items(TransactGetItems::new([get()]))
                 .await,
         ),
-        told(Operation::WriteItem, put(engine, thing(n, n)).await),
-        told(
+        outcome(Operation::WriteItem, put(engine, thing(n, n)).await),
+        outcome(
             Operation::BatchWriteItem,
             engine.batch_write_item(batch_write).await,
         ),
-        told(
+        outcome(
             Operation::TransactWriteItems,
             engine
                 .transact_write_items(TransactWriteItems::new(actions))
                 .await,
         ),
-        told(Operation::Query, engine.query(query).await),
-        told(
+        outcome(Operation::Query, engine.query(query).await),
+        outcome(
             Operation::Scan,
             engine.scan(Scan::new(TABLE).limit(1)).await,
         ),
-        told(
+        outcome(
             Operation::DescribeStream,
             engine.describe_stream(stream).await,
         ),
-        told(
+        outcome(
             Operation::GetShardIterator,
             engine.get_shard_iterator(iterator).await,
         ),
-        told(Operation::GetRecords, engine.get_records(records).await),
+        outcome(Operation::GetRecords, engine.get_records(records).await),
     ]
 }
 
@@ -109,7 +109,7 @@ async fn shard(engine: &FaultEngine) -> String {
 }
 
 #[tokio::test]
-async fn nothing_strikes_unless_asked() {
+async fn no_faults_occur_by_default() {
     let engine = engine(Faults::seeded(1)).await;
     for n in 0..100 {
         for (operation, error) in all_operations(&engine, n).await {
@@ -121,21 +121,21 @@ async fn nothing_strikes_unless_asked() {
 }
 
 #[tokio::test]
-async fn a_wrapper_without_faults_is_not_to_be_told_from_the_engine_inside() {
+async fn wrapper_without_faults_behaves_as_the_wrapped_engine() {
     let report = run_property(async |seed| QuietHarness::new(seed), 1, 3000).await;
     assert_eq!(report.map(|report| report.operations), Ok(3000));
 }
 
 #[tokio::test]
-async fn every_operation_is_throttled_in_its_own_words() {
+async fn throttled_operations_return_their_own_errors() {
     let engine = engine(Faults::seeded(1).throttle(0.3)).await;
-    let (mut struck, mut provisioned) = (0, 0);
+    let (mut failures, mut provisioned) = (0, 0);
     for n in 0..300 {
         for (operation, error) in all_operations(&engine, n).await {
             let Some(error) = error else {
                 continue;
             };
-            struck += 1;
+            failures += 1;
             assert!(
                 error.is_retryable() && !error.may_have_applied(),
                 "{operation} {error}"
@@ -162,24 +162,24 @@ async fn every_operation_is_throttled_in_its_own_words() {
             }
         }
     }
-    assert_near(struck, 0.3, 3300);
+    assert_near(failures, 0.3, 3300);
     assert!(
         (150..600).contains(&provisioned),
-        "both codes are met: provisioned={provisioned}"
+        "both codes occur: provisioned={provisioned}"
     );
-    assert_eq!(count(&engine, FaultKind::Throttle), struck);
+    assert_eq!(count(&engine, FaultKind::Throttle), failures);
 }
 
 #[tokio::test]
-async fn conflicts_strike_transactions_and_single_writes_only() {
+async fn conflicts_occur_only_in_transactions_and_single_writes() {
     let engine = engine(Faults::seeded(2).conflict(0.3)).await;
-    let mut struck = 0;
+    let mut failures = 0;
     for n in 0..500 {
         for (operation, error) in all_operations(&engine, n).await {
             let Some(error) = error else {
                 continue;
             };
-            struck += 1;
+            failures += 1;
             match (operation, error) {
                 (Operation::WriteItem, Error::TransactionConflict) => {}
                 (
@@ -189,19 +189,19 @@ async fn conflicts_strike_transactions_and_single_writes_only() {
                     let at_fault = reasons
                         .iter()
                         .filter(|r| r.code == CancellationCode::TransactionConflict);
-                    let spared = reasons.iter().filter(|r| r.code == CancellationCode::None);
+                    let others = reasons.iter().filter(|r| r.code == CancellationCode::None);
                     assert!(at_fault.clone().count() >= 1);
-                    assert_eq!(at_fault.count() + spared.count(), reasons.len());
+                    assert_eq!(at_fault.count() + others.count(), reasons.len());
                 }
                 (operation, error) => panic!("{operation} {error:?}"),
             }
         }
     }
-    assert_near(struck, 0.3, 1500);
+    assert_near(failures, 0.3, 1500);
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_applied() {
+async fn rejected_requests_are_not_applied() {
     let engine = engine(
         Faults::seeded(3)
             .throttle(0.3)
@@ -209,7 +209,7 @@ async fn what_is_refused_is_not_applied() {
             .lost_before(0.3),
     )
     .await;
-    let mut refused = 0;
+    let mut rejected = 0;
     for n in 0..TRIES as u64 {
         let answer = match n % 2 {
             0 => put(&*engine, thing(n, n)).await,
@@ -219,23 +219,23 @@ async fn what_is_refused_is_not_applied() {
                 engine.transact_write_items(actions).await.map(drop)
             }
         };
-        refused += usize::from(answer.is_err());
+        rejected += usize::from(answer.is_err());
         assert_eq!(
-            truth(&engine, key(n)).await.is_some(),
+            current_item(&engine, key(n)).await.is_some(),
             answer.is_ok(),
             "{answer:?}"
         );
     }
-    assert_near(refused, 1.0 - 0.7 * 0.7 * 0.7, TRIES);
+    assert_near(rejected, 1.0 - 0.7 * 0.7 * 0.7, TRIES);
 }
 
 #[tokio::test]
-async fn what_is_lost_after_is_applied_and_looks_like_what_is_lost_before() {
+async fn lost_requests_and_lost_responses_look_the_same() {
     let engine = engine(Faults::seeded(4).lost_before(0.2).lost_after(0.2)).await;
     let (mut applied, mut not_applied) = (0, 0);
     for n in 0..TRIES as u64 {
         let answer = put(&*engine, thing(n, n)).await;
-        let there = truth(&engine, key(n)).await.is_some();
+        let there = current_item(&engine, key(n)).await.is_some();
         match answer {
             Ok(()) => assert!(there),
             Err(error @ Error::OutcomeUnknown(_)) => {
@@ -243,7 +243,7 @@ async fn what_is_lost_after_is_applied_and_looks_like_what_is_lost_before() {
                 assert!(
                     error
                         .to_string()
-                        .starts_with("the connection was lost before the answer came")
+                        .starts_with("the connection was lost before the response arrived")
                 );
                 if there {
                     applied += 1;
@@ -261,7 +261,7 @@ async fn what_is_lost_after_is_applied_and_looks_like_what_is_lost_before() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_a_lost_answer_was() {
+async fn log_records_the_result_of_a_lost_response() {
     let engine = engine(Faults::seeded(5).lost_after(1.0)).await;
     assert!(put(&*engine, thing(1, 1)).await.is_err());
     let new = Condition::attribute_not_exists("shelf");
@@ -271,14 +271,14 @@ async fn the_log_tells_what_a_lost_answer_was() {
     assert_eq!(
         details,
         [
-            "lost after: number=1 operation=WriteItem answered=success",
-            "lost after: number=2 operation=WriteItem answered=ConditionalCheckFailedException",
+            "lost after: number=1 operation=WriteItem result=success",
+            "lost after: number=2 operation=WriteItem result=ConditionalCheckFailedException",
         ]
     );
 }
 
 #[tokio::test]
-async fn a_token_makes_lost_answers_harmless() {
+async fn token_makes_lost_responses_harmless() {
     let engine = engine(
         Faults::seeded(6)
             .lost_before(0.3)
@@ -296,12 +296,12 @@ async fn a_token_makes_lost_answers_harmless() {
             assert!(attempts < 100);
         }
     }
-    let note = truth(&engine, key(0)).await.unwrap();
+    let note = current_item(&engine, key(0)).await.unwrap();
     assert_eq!(note.get("note"), Some(&200.into()));
 }
 
 #[tokio::test]
-async fn a_wrong_request_is_told_so_whatever_strikes() {
+async fn invalid_request_is_rejected_despite_faults() {
     let engine = engine(Faults::seeded(7).throttle(1.0)).await;
     let wrong = PutItem::new("x", Item::new());
     let answer = engine.write_item(wrong.into()).await;
@@ -310,7 +310,7 @@ async fn a_wrong_request_is_told_so_whatever_strikes() {
 }
 
 #[tokio::test]
-async fn scripted_faults_strike_the_next_operation_of_their_kind() {
+async fn scripted_fault_applies_to_the_next_operation_of_its_kind() {
     let engine = engine(Faults::seeded(8).throttle(1.0)).await;
     engine.pause();
     engine
@@ -327,8 +327,8 @@ async fn scripted_faults_strike_the_next_operation_of_their_kind() {
         let answer = put(&*engine, thing(place, 0)).await;
         assert!(matches!(answer, Err(Error::OutcomeUnknown(_))));
     }
-    assert_eq!(truth(&engine, key(1)).await, None);
-    assert_eq!(truth(&engine, key(2)).await, Some(thing(2, 0)));
+    assert_eq!(current_item(&engine, key(1)).await, None);
+    assert_eq!(current_item(&engine, key(2)).await, Some(thing(2, 0)));
     assert!(put(&*engine, thing(3, 0)).await.is_ok());
     let kinds: Vec<_> = engine.faults().iter().map(|f| (f.number, f.kind)).collect();
     assert_eq!(
@@ -340,7 +340,7 @@ async fn scripted_faults_strike_the_next_operation_of_their_kind() {
 }
 
 #[tokio::test]
-async fn a_fault_that_cannot_strike_cannot_be_scripted() {
+async fn inapplicable_fault_cannot_be_scripted() {
     let engine = engine(Faults::seeded(9)).await;
     for (operation, kind) in [
         (Operation::GetItem, FaultKind::Conflict),
