@@ -11,9 +11,9 @@ use syn::{Attribute, Error, Expr, Generics, LitStr, Path, Result, Token, parenth
 
 /// The attributes seen so far, with their spans.
 #[derive(Default)]
-pub(crate) struct Given(Vec<(String, Span)>);
+pub(crate) struct SeenAttributes(Vec<(String, Span)>);
 
-impl Given {
+impl SeenAttributes {
     pub(crate) fn has(&self, word: &str) -> bool {
         self.find(word).is_some()
     }
@@ -29,7 +29,7 @@ impl Given {
     }
 
     fn find(&self, word: &str) -> Option<Span> {
-        let found = self.0.iter().find(|(given, _)| given == word);
+        let found = self.0.iter().find(|(name, _)| name == word);
         found.map(|(_, span)| *span)
     }
 
@@ -43,14 +43,14 @@ impl Given {
 }
 
 /// The attributes that a struct, a field or another attribute supports.
-pub(crate) struct Vocabulary {
+pub(crate) struct KnownAttributes {
     place: &'static str,
     /// The supported names, separated by spaces.
     known: &'static str,
     repeated: &'static str,
 }
 
-impl Vocabulary {
+impl KnownAttributes {
     /// Creates a set of attributes, each allowed once. `place` is named in errors.
     pub(crate) const fn new(place: &'static str, known: &'static str) -> Self {
         Self::repeating("", place, known)
@@ -70,14 +70,14 @@ impl Vocabulary {
     }
 
     /// Parses the next name. Rejects unknown and duplicate names.
-    pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, given: &mut Given) -> Result<String> {
+    pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, seen: &mut SeenAttributes) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
         let Some(word) = word.filter(|word| self.known.split(' ').any(|known| known == word))
         else {
             return Err(self.unknown(meta));
         };
         if word != self.repeated {
-            given.note(&word, meta.path.span())?;
+            seen.note(&word, meta.path.span())?;
         }
         Ok(word)
     }
@@ -95,26 +95,26 @@ impl Vocabulary {
 }
 
 /// Returns an error at these tokens.
-pub(crate) fn refused<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
+pub(crate) fn error_at<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
     Err(Error::new_spanned(at, message))
 }
 
 /// Returns an error at these tokens if the condition holds.
-pub(crate) fn refuse_if(
+pub(crate) fn error_if(
     condition: bool,
     at: impl ToTokens,
     message: impl std::fmt::Display,
 ) -> Result<()> {
     if condition {
-        refused(at, message)
+        error_at(at, message)
     } else {
         Ok(())
     }
 }
 
 /// Rejects generic parameters: stored data has one form.
-pub(crate) fn no_generics(generics: &Generics, message: &str) -> Result<()> {
-    refuse_if(!generics.params.is_empty(), generics, message)
+pub(crate) fn reject_generics(generics: &Generics, message: &str) -> Result<()> {
+    error_if(!generics.params.is_empty(), generics, message)
 }
 
 /// Quotes the words and separates them by commas.
@@ -147,7 +147,7 @@ pub(crate) fn nested(
     each: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
     if meta.input.peek(Paren) && is_empty(&meta.input.fork())? {
-        return refused(&meta.path, message);
+        return error_at(&meta.path, message);
     }
     meta.parse_nested_meta(each)
 }
@@ -168,7 +168,7 @@ pub(crate) fn list_of<T: Parse>(meta: &ParseNestedMeta<'_>, message: &str) -> Re
     let content;
     parenthesized!(content in meta.input);
     let list = Punctuated::<T, Token![,]>::parse_terminated(&content)?;
-    refuse_if(list.is_empty(), &meta.path, message)?;
+    error_if(list.is_empty(), &meta.path, message)?;
     Ok(list.into_iter().collect())
 }
 

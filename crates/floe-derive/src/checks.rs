@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Errors, list, refuse_if, refused};
+use crate::attributes::{Errors, list, error_if, error_at};
 use crate::constraint::check_bounds;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
@@ -23,7 +23,7 @@ const ATTRIBUTE_BYTES_MAX: usize = 255;
 pub(crate) fn resource_name(what: &str, name: &LitStr) -> Result<String> {
     let text = name.value();
     let message = invalid_name(what, &text);
-    refuse_if(!is_resource_name(&text), name, message)?;
+    error_if(!is_resource_name(&text), name, message)?;
     Ok(text)
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn default_table(ident: &Ident) -> Result<()> {
     let name = ident.unraw().to_string();
     let problem = invalid_name("table", &name);
     let message = format!("{problem}, or choose a table name with `#[model(table = \"..\")]`");
-    refuse_if(!is_resource_name(&name), ident, message)
+    error_if(!is_resource_name(&name), ident, message)
 }
 
 fn is_resource_name(name: &str) -> bool {
@@ -45,8 +45,8 @@ fn invalid_name(what: &str, name: &str) -> String {
 
 pub(crate) fn sort_constant(constant: &LitStr) -> Result<String> {
     let text = constant.value();
-    refuse_if(text.is_empty(), constant, "the sort key cannot be empty")?;
-    refuse_if(
+    error_if(text.is_empty(), constant, "the sort key cannot be empty")?;
+    error_if(
         text.contains('\0'),
         constant,
         "a key cannot contain NUL",
@@ -58,7 +58,7 @@ pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
     match encoding.value().as_str() {
         "json" => Ok(true),
         "ordered" => Ok(false),
-        other => refused(
+        other => error_at(
             encoding,
             format!(
                 "unknown sort key encoding `{other}`\nhelp: the encodings are `ordered` (default) and `json`"
@@ -69,7 +69,7 @@ pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
 
 pub(crate) fn attribute_name(name: &LitStr) -> Result<String> {
     let text = name.value();
-    refuse_if(
+    error_if(
         text.is_empty() || text.len() > ATTRIBUTE_BYTES_MAX,
         name,
         format!("an attribute name must have 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
@@ -119,12 +119,12 @@ fn component(field: &FieldDef) -> Result<()> {
         let message = "a key field cannot be the expiry\nhelp: use a field outside of the key";
         return error("expires", message);
     }
-    refuse_if(
+    error_if(
         field.is_optional(),
         &field.ty,
         "a key field cannot be an `Option`\nhelp: remove `Option`",
     )?;
-    refuse_if(
+    error_if(
         field.shape() == Shape::Float,
         &field.ty,
         "a key field cannot be a float, because floats are not exact\
@@ -135,10 +135,10 @@ fn component(field: &FieldDef) -> Result<()> {
 
 fn constraints(field: &FieldDef) -> Result<()> {
     for constraint in &field.constraints {
-        if let Some(refusal) = constraint.refusal(field.shape()) {
+        if let Some(unsupported) = constraint.unsupported(field.shape()) {
             let word = constraint.word();
-            let message = format!("`{word}` {refusal}");
-            return Err(field.given.error(word, field.ty.span(), message));
+            let message = format!("`{word}` {unsupported}");
+            return Err(field.seen.error(word, field.ty.span(), message));
         }
     }
     Ok(())
@@ -149,7 +149,7 @@ fn expiry(field: &FieldDef) -> Result<()> {
     match field.shape() {
         Integer | Decimal | Unknown => Ok(()),
         _ if !field.expires => Ok(()),
-        _ => refused(
+        _ => error_at(
             &field.ty,
             "an expiry field must be `Expiry` or `Option<Expiry>`",
         ),
@@ -172,7 +172,7 @@ pub(crate) fn model(model: &ModelDef) -> Result<()> {
 }
 
 fn has_key(model: &ModelDef) -> Result<()> {
-    refuse_if(
+    error_if(
         model.with_role(Role::Partition).next().is_none(),
         &model.ident,
         format!(
@@ -222,7 +222,7 @@ fn distinct_index<'a>(
     } else {
         format!("indexes `{name}` and `{other}` have the same constant `{constant}`\nhelp: rename one of them")
     };
-    refused(&index.name, message)
+    error_at(&index.name, message)
 }
 
 fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
@@ -260,7 +260,7 @@ fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
 /// Checks a field in the key of an index. Types that cannot be recognised by name are checked by an assertion in
 /// the generated code.
 fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
-    refuse_if(
+    error_if(
         field.is_optional() && !index.sparse,
         name,
         format!(
@@ -269,7 +269,7 @@ fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
                 make the field required"
         ),
     )?;
-    refuse_if(
+    error_if(
         field.shape() == Shape::Bool || field.shape().is_collection() || field.is_serde,
         name,
         "an index key field must be text, a number or bytes",

@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprPath, Ident, Path, Result, Type};
 
-use crate::attributes::{Given, Vocabulary, expression, list_of, nested, refused};
+use crate::attributes::{SeenAttributes, KnownAttributes, expression, list_of, nested, error_at};
 use crate::shape::{Shape, generated_at, option, whole_number};
 
 /// A constraint on the values of a field.
@@ -30,7 +30,7 @@ pub(crate) enum Constraint {
 /// The variable with the value to check.
 pub(crate) const VALUE: &str = "value";
 
-const LENGTH: Vocabulary = Vocabulary::new("`length`", "min max");
+const LENGTH: KnownAttributes = KnownAttributes::new("`length`", "min max");
 
 impl Constraint {
     /// Parses a constraint, if `word` names one.
@@ -52,10 +52,10 @@ impl Constraint {
 
     fn parse_length(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         let (mut min, mut max) = (None, None);
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         let message = "`length` requires a bound\nhelp: write `length(min = 1)`, `length(max = 9)` or both";
         nested(meta, message, |meta| {
-            let bound = match LENGTH.word(&meta, &mut given)?.as_str() {
+            let bound = match LENGTH.word(&meta, &mut seen)?.as_str() {
                 "min" => &mut min,
                 _ => &mut max,
             };
@@ -68,7 +68,7 @@ impl Constraint {
     fn parse_custom(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         match expression(meta)? {
             Expr::Path(path) => Ok(Self::Custom(path)),
-            other => refused(
+            other => error_at(
                 other,
                 "`custom` requires the path of a function\nhelp: write a function `fn(&T) -> Result<(), String>`",
             ),
@@ -88,7 +88,7 @@ impl Constraint {
     }
 
     /// Why the constraint does not apply to a type of this shape, if that is known.
-    pub(crate) fn refusal(&self, shape: Shape) -> Option<&'static str> {
+    pub(crate) fn unsupported(&self, shape: Shape) -> Option<&'static str> {
         use Shape::{Bool, Decimal, Float, Integer, List, Map, Set, Text, Unknown, Uuid};
         match (self, shape) {
             (Self::Min(_) | Self::Max(_), Text | List | Map | Set) => Some(
@@ -203,7 +203,7 @@ fn check_order(min: Option<&Expr>, max: Option<&Expr>) -> Result<()> {
         return Ok(());
     };
     match (whole_number(min), whole_number(max)) {
-        (Some(low), Some(high)) if low > high => refused(
+        (Some(low), Some(high)) if low > high => error_at(
             max,
             format!("the minimum is greater than the maximum: min={low} max={high}"),
         ),

@@ -56,7 +56,7 @@ impl ModelDef {
     }
 
     /// The name of a generated struct: the model's name with a suffix.
-    pub(crate) fn named(&self, suffix: &str) -> Ident {
+    pub(crate) fn derived_name(&self, suffix: &str) -> Ident {
         format_ident!("{}{suffix}", self.ident)
     }
 

@@ -14,7 +14,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
         &model.krate,
         &model.vis,
         &model.ident,
-        model.named("Fields"),
+        model.derived_name("Fields"),
     );
     let doc = format!(" The fields of `{ident}`, for query conditions.");
     let fields = model.fields.iter().map(|field| {
@@ -34,7 +34,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// An expression for the columns of all fields.
 pub(crate) fn columns(model: &ModelDef) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Fields"));
+    let (krate, name) = (&model.krate, model.derived_name("Fields"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         quote!(#ident: #krate::model::query::Column::new(&#rules))

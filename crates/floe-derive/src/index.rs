@@ -3,7 +3,7 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Given, Vocabulary, list_of, nested, refused, text};
+use crate::attributes::{SeenAttributes, KnownAttributes, list_of, nested, error_at, text};
 
 /// A parsed index. Its fields have not been checked.
 pub(crate) struct IndexDef {
@@ -21,9 +21,9 @@ pub(crate) enum Projection {
     Include(Vec<Ident>),
 }
 
-const INDEX: Vocabulary = Vocabulary::new("an index", "name key sort sparse project");
+const INDEX: KnownAttributes = KnownAttributes::new("an index", "name key sort sparse project");
 
-const PROJECT: Vocabulary = Vocabulary::new("`project`", "keys all include");
+const PROJECT: KnownAttributes = KnownAttributes::new("`project`", "keys all include");
 
 /// Maximum number of partition key fields and of sort key fields of an index.
 const KEY_FIELDS_MAX: usize = 4;
@@ -32,10 +32,10 @@ impl IndexDef {
     pub(crate) fn parse(index: &ParseNestedMeta<'_>) -> Result<Self> {
         let (mut name, mut key, mut sort) = (None, Vec::new(), Vec::new());
         let (mut sparse, mut projection) = (false, Projection::All);
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         let message = "an index requires a name and a key\nhelp: write `index(name = \"..\", key(field))`";
         nested(index, message, |meta| {
-            match INDEX.word(&meta, &mut given)?.as_str() {
+            match INDEX.word(&meta, &mut seen)?.as_str() {
                 "name" => name = Some(text(&meta)?),
                 "key" => key = fields(&meta)?,
                 "sort" => sort = fields(&meta)?,
@@ -79,7 +79,7 @@ impl Projection {
         let message = "`project` requires exactly one of `keys`, `all` and `include(field, ..)`";
         let mut projections = Vec::new();
         nested(meta, message, |meta| {
-            projections.push(match PROJECT.word(&meta, &mut Given::default())?.as_str() {
+            projections.push(match PROJECT.word(&meta, &mut SeenAttributes::default())?.as_str() {
                 "keys" => Self::Keys,
                 "all" => Self::All,
                 _ => Self::Include(names(&meta)?),
@@ -88,7 +88,7 @@ impl Projection {
         })?;
         match (projections.pop(), projections.pop()) {
             (Some(only), None) => Ok(only),
-            _ => refused(&meta.path, message),
+            _ => error_at(&meta.path, message),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Projection {
 fn fields(meta: &ParseNestedMeta<'_>) -> Result<Vec<Ident>> {
     let names = names(meta)?;
     match names.get(KEY_FIELDS_MAX) {
-        Some(extra) => refused(
+        Some(extra) => error_at(
             extra,
             format!("too many fields in the index key: fields_max={KEY_FIELDS_MAX}"),
         ),

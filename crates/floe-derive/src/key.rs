@@ -9,7 +9,7 @@ use crate::shape::{TupleSource, sources_of_one};
 
 /// Generates the struct of the key fields. Their types can be compared and hashed.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (vis, name) = (&model.vis, model.named("Key"));
+    let (vis, name) = (&model.vis, model.derived_name("Key"));
     let doc = format!(" The key fields of `{}`.", model.ident);
     let components = model.components();
     let fields = components.iter().map(|field| {
@@ -34,19 +34,19 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// Generates the implementations of `IntoKey`.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
-    let name = model.named("Key");
+    let name = model.derived_name("Key");
     let key = key_of(model);
     let of_struct = into_key(model, &quote!(), &quote!(#name), &key);
     let components = model.components();
     let of_parts = (1..=components.len())
-        .filter(|given| can_leave_out(&components, *given))
-        .map(|given| from_parts(model, &components, given));
+        .filter(|count| is_sufficient(&components, *count))
+        .map(|count| from_parts(model, &components, count));
     quote!(#of_struct #(#of_parts)*)
 }
 
 /// Whether this number of key fields is sufficient: the others belong to the sort key and have defaults.
-fn can_leave_out(components: &[&FieldDef], given: usize) -> bool {
-    let mut rest = components.iter().skip(given);
+fn is_sufficient(components: &[&FieldDef], count: usize) -> bool {
+    let mut rest = components.iter().skip(count);
     rest.all(|field| field.default.is_some())
 }
 
@@ -79,10 +79,10 @@ fn into_key(
 }
 
 /// A conversion from the first key fields: one value or a tuple.
-fn from_parts(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
-    match (components, given) {
+fn from_parts(model: &ModelDef, components: &[&FieldDef], count: usize) -> TokenStream {
+    match (components, count) {
         ([only, ..], 1) => from_single(model, components, only),
-        _ => from_tuple(model, components, given),
+        _ => from_tuple(model, components, count),
     }
 }
 
@@ -99,8 +99,8 @@ fn from_single(model: &ModelDef, components: &[&FieldDef], only: &FieldDef) -> T
     quote!(#(#impls)*)
 }
 
-fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
-    let given = components.iter().take(given);
+fn from_tuple(model: &ModelDef, components: &[&FieldDef], count: usize) -> TokenStream {
+    let given = components.iter().take(count);
     let source = TupleSource::of(given.map(|field| (&field.ty, field.shape())));
     let body = build(model, components, &source.values);
     into_key(model, &source.generics, &source.tuple, &body)
@@ -108,7 +108,7 @@ fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> Token
 
 /// Builds the key through the struct: the first fields have these values, the others their defaults.
 fn build(model: &ModelDef, components: &[&FieldDef], values: &[TokenStream]) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Key"));
+    let (krate, name) = (&model.krate, model.derived_name("Key"));
     let given = values
         .iter()
         .cloned()

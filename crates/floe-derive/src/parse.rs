@@ -5,7 +5,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Field, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, no_generics, refused, text,
+    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, reject_generics, error_at, text,
 };
 use crate::checks;
 use crate::constraint::Constraint;
@@ -14,13 +14,13 @@ use crate::index::IndexDef;
 use crate::shape::Shape;
 use crate::stored::{StoredField, named_fields};
 
-const MODEL: Vocabulary = Vocabulary::repeating(
+const MODEL: KnownAttributes = KnownAttributes::repeating(
     "index",
     "a model",
     "table sort_key sort_key_encoding exactly_once stream index crate",
 );
 
-const FIELD: Vocabulary = Vocabulary::new(
+const FIELD: KnownAttributes = KnownAttributes::new(
     "a field",
     "key sort_key default read_only min max length pattern one_of custom json_schema \
      expires serde rename",
@@ -30,16 +30,16 @@ const NO_STRUCT: [&str; 3] = ["`Model` can only be derived for structs with name
 
 impl ModelDef {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
             "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
         let mut model = Self::without_fields(input);
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         errors.note(for_each("model", &input.attrs, |meta| {
-            match MODEL.word(meta, &mut given)?.as_str() {
+            match MODEL.word(meta, &mut seen)?.as_str() {
                 "table" => model.table = checks::resource_name("table", &text(meta)?)?,
                 "sort_key" => model.sort_constant = Some(checks::sort_constant(&text(meta)?)?),
                 "sort_key_encoding" => {
@@ -52,7 +52,7 @@ impl ModelDef {
             }
             Ok(())
         }));
-        if !given.has("table") {
+        if !seen.has("table") {
             errors.note(checks::default_table(&input.ident));
         }
         let fields = fields.iter();
@@ -114,7 +114,7 @@ impl FieldDef {
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let word = FIELD.word(meta, &mut self.stored.given)?;
+        let word = FIELD.word(meta, &mut self.stored.seen)?;
         if let Some(constraint) = Constraint::parse(&word, meta)? {
             self.constraints.push(constraint);
             return Ok(());
@@ -133,7 +133,7 @@ impl FieldDef {
         match (self.role, word) {
             (Role::Plain, "key") => Ok(Role::Partition),
             (Role::Plain, _) => Ok(Role::Sort),
-            _ => refused(
+            _ => error_at(
                 &meta.path,
                 "a field can be part of the partition key or of the sort key, not both",
             ),

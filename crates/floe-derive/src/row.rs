@@ -6,11 +6,11 @@ use syn::Ident;
 
 use crate::definition::{ModelDef, Role};
 use crate::key::key_of;
-use crate::rules::{mixed, rules_name};
+use crate::rules::{hygienic, rules_name};
 
 /// Generates the struct of the row.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (krate, vis, name) = (&model.krate, &model.vis, model.named("Row"));
+    let (krate, vis, name) = (&model.krate, &model.vis, model.derived_name("Row"));
     let doc = format!(
         " A row of `{}` in a transaction. Changes of its fields are committed with the transaction.",
         model.ident
@@ -43,7 +43,7 @@ pub(crate) fn impls(model: &ModelDef) -> TokenStream {
 
 /// An expression for the row of `self`, a value of the model, with the given core.
 pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Row"));
+    let (krate, name) = (&model.krate, model.derived_name("Row"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         match field.role {
@@ -56,7 +56,7 @@ pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
 
 fn methods(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let (name, key) = (model.named("Row"), key_of(model));
+    let (name, key) = (model.derived_name("Row"), key_of(model));
     let bounds = bounds(model, &quote!(::core::clone::Clone));
     let values = model.fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
@@ -92,7 +92,7 @@ fn methods(model: &ModelDef) -> TokenStream {
 }
 
 fn row(model: &ModelDef) -> TokenStream {
-    let (krate, ident, name) = (&model.krate, &model.ident, model.named("Row"));
+    let (krate, ident, name) = (&model.krate, &model.ident, model.derived_name("Row"));
     quote! {
         #[automatically_derived]
         impl<'tx> #krate::model::row::Row<'tx> for #name<'tx> {
@@ -106,7 +106,7 @@ fn row(model: &ModelDef) -> TokenStream {
 }
 
 fn drop(model: &ModelDef) -> TokenStream {
-    let name = model.named("Row");
+    let name = model.derived_name("Row");
     let reports = model.with_role(Role::Plain).map(|field| {
         let ident = &field.ident;
         quote!(self.__core.report(&self.#ident);)
@@ -131,9 +131,9 @@ fn bounds(model: &ModelDef, bound: &TokenStream) -> Vec<TokenStream> {
 
 /// Implements `Debug` for the row if all its fields implement it.
 fn debug(model: &ModelDef) -> TokenStream {
-    let name = model.named("Row");
+    let name = model.derived_name("Row");
     let text = name.to_string();
-    let formatter = mixed("formatter");
+    let formatter = hygienic("formatter");
     let bounds = bounds(model, &quote!(::core::fmt::Debug));
     let fields = model.fields.iter().map(|field| {
         let (name, ident) = (&field.name, &field.ident);

@@ -70,7 +70,7 @@ fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
         return quote!(|_| ::core::result::Result::Ok(()));
     }
     let (krate, shape, ty) = (&model.krate, field.shape(), field.value_type());
-    let value = mixed(VALUE);
+    let value = hygienic(VALUE);
     let constraints = field.constraints.iter();
     let checks = constraints.map(|constraint| constraint.check(krate, shape, ty));
     let body = quote!({ #(#checks)* ::core::result::Result::Ok(()) });
@@ -87,7 +87,7 @@ fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {
     if field.default.is_none() || field.role != Role::Plain {
         return decode;
     }
-    let (stored, default) = (mixed("stored"), default_name(field));
+    let (stored, default) = (hygienic("stored"), default_name(field));
     quote!(|#stored| #krate::model::support::or_default(#stored, #decode, #default))
 }
 
@@ -115,6 +115,6 @@ fn default(field: &FieldDef) -> Option<TokenStream> {
 }
 
 /// A variable name that expressions of the user cannot access.
-pub(crate) fn mixed(name: &str) -> Ident {
+pub(crate) fn hygienic(name: &str) -> Ident {
     Ident::new(name, proc_macro2::Span::mixed_site())
 }

@@ -78,7 +78,7 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
         .iter()
         .filter_map(|constraint| constraint.describe(shape, value_type, field.is_serde))
         .collect();
-    if has_told_default(field) {
+    if has_constant_default(field) {
         let default = default_name(field);
         additions.push(quote!(.keyword::<#ty>("default", #default())));
     }
@@ -92,9 +92,9 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
 }
 
 /// Whether the default is constant, so that a schema can contain it.
-fn has_told_default(field: &FieldDef) -> bool {
-    let is_told = |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
-    !field.is_serde && field.default.as_ref().is_some_and(is_told)
+fn has_constant_default(field: &FieldDef) -> bool {
+    let is_constant = |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
+    !field.is_serde && field.default.as_ref().is_some_and(is_constant)
 }
 
 fn index_schema(model: &ModelDef, index: &IndexDef) -> TokenStream {

@@ -14,7 +14,7 @@ use syn::{
 };
 
 use crate::attributes::{
-    Default, Errors, Given, Vocabulary, for_each, optional_expression, refused,
+    Default, Errors, SeenAttributes, KnownAttributes, for_each, optional_expression, error_at,
 };
 use crate::shape::{default_value, generated_at, option_of};
 
@@ -31,15 +31,15 @@ pub(crate) struct StoredField {
     pub(crate) is_serde: bool,
     /// Whether it has the mark of its pattern: the id, the hash.
     pub(crate) is_marked: bool,
-    pub(crate) given: Given,
+    pub(crate) seen: SeenAttributes,
 }
 
 /// The attributes of the fields of a pattern.
-pub(crate) struct Marks {
+pub(crate) struct FieldAttributes {
     /// The name of the attribute of the derive: `entity`.
     pub(crate) derive: &'static str,
     /// The attributes of fields: the mark, `rename`, `default` and `serde`.
-    pub(crate) words: Vocabulary,
+    pub(crate) words: KnownAttributes,
     /// The mark of one special field, such as `id`; empty if there is none.
     pub(crate) mark: &'static str,
     /// Parses the name of an attribute.
@@ -60,7 +60,7 @@ impl StoredField {
             default: None,
             is_serde: false,
             is_marked: false,
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         })
     }
 
@@ -74,11 +74,11 @@ impl StoredField {
         Ok(())
     }
 
-    fn with_attributes(mut self, marks: &Marks, attributes: &[Attribute]) -> Result<Self> {
-        for_each(marks.derive, attributes, |meta| {
-            match marks.words.word(meta, &mut self.given)?.as_str() {
-                "rename" => self.attribute = (marks.rename)(meta)?,
-                word if word == marks.mark => self.is_marked = true,
+    fn with_attributes(mut self, supported: &FieldAttributes, attributes: &[Attribute]) -> Result<Self> {
+        for_each(supported.derive, attributes, |meta| {
+            match supported.words.word(meta, &mut self.seen)?.as_str() {
+                "rename" => self.attribute = (supported.rename)(meta)?,
+                word if word == supported.mark => self.is_marked = true,
                 word => self.take(word, meta)?,
             }
             Ok(())
@@ -88,20 +88,20 @@ impl StoredField {
 
     /// Parses all fields. Records the errors.
     pub(crate) fn all(
-        marks: &Marks,
+        supported: &FieldAttributes,
         fields: &Punctuated<Field, Token![,]>,
         errors: &mut Errors,
     ) -> Vec<Self> {
         let fields = fields.iter().filter_map(|field| {
             let def = Self::new(field)?;
-            errors.note(def.with_attributes(marks, &field.attrs))
+            errors.note(def.with_attributes(supported, &field.attrs))
         });
         fields.collect()
     }
 
     /// An error at an attribute of the field, or at the field if it does not have that attribute.
     pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
-        self.given.error(word, self.ident.span(), message)
+        self.seen.error(word, self.ident.span(), message)
     }
 
     /// The conversion between the field and its stored value: `to_value` or `from_value`.
@@ -194,7 +194,7 @@ pub(crate) fn named_fields<'i>(
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => Ok(&fields.named),
-            _ => refused(&input.ident, unnamed),
+            _ => error_at(&input.ident, unnamed),
         },
         Data::Enum(data) => Err(Error::new(data.enum_token.span, is_enum)),
         Data::Union(data) => Err(Error::new(data.union_token.span, is_union)),

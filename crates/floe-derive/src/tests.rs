@@ -10,11 +10,11 @@ fn errors(source: &str) -> Vec<(String, String)> {
     let Err(errors) = expand(&input) else {
         return Vec::new();
     };
-    let told = errors.into_iter().map(|error| {
+    let reported = errors.into_iter().map(|error| {
         let place = error.span().source_text().unwrap_or_default();
         (place, error.to_string())
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Checks that there is exactly this error, at this source text.
@@ -367,8 +367,8 @@ fn invalid_indexes_are_rejected() {
 
 #[test]
 fn all_errors_are_reported_together() {
-    let told = errors("struct Order { #[model(colour)] a: i64, #[model(min = 1)] b: String }");
-    let places: Vec<&str> = told.iter().map(|(place, _)| place.as_str()).collect();
+    let reported = errors("struct Order { #[model(colour)] a: i64, #[model(min = 1)] b: String }");
+    let places: Vec<&str> = reported.iter().map(|(place, _)| place.as_str()).collect();
     assert_eq!(places, ["colour", "min"]);
 }
 

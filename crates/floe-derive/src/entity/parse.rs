@@ -4,9 +4,9 @@ use syn::ext::IdentExt;
 use syn::{DeriveInput, Ident, Path, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, no_generics, refuse_if, refused, text,
+    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, reject_generics, error_if, error_at, text,
 };
-use crate::stored::{Marks, StoredField, check_attributes, named_fields};
+use crate::stored::{FieldAttributes, StoredField, check_attributes, named_fields};
 
 /// A struct whose values are entities.
 pub(super) struct EntityDef {
@@ -18,11 +18,11 @@ pub(super) struct EntityDef {
     pub(super) fields: Vec<StoredField>,
 }
 
-const STRUCT: Vocabulary = Vocabulary::new("an entity", "type crate");
+const STRUCT: KnownAttributes = KnownAttributes::new("an entity", "type crate");
 
-const FIELDS: Marks = Marks {
+const FIELDS: FieldAttributes = FieldAttributes {
     derive: "entity",
-    words: Vocabulary::new("a field", "id rename default serde"),
+    words: KnownAttributes::new("a field", "id rename default serde"),
     mark: "id",
     rename: |meta| Ok(text(meta)?.value()),
 };
@@ -35,7 +35,7 @@ const NO_STRUCT: [&str; 3] = [
 
 impl EntityDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
             "`Entity` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
@@ -44,14 +44,14 @@ impl EntityDef {
             parse_quote!(::floe),
             snake(&input.ident.unraw().to_string()),
         );
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         errors.note(for_each("entity", &input.attrs, |meta| {
-            match STRUCT.word(meta, &mut given)?.as_str() {
+            match STRUCT.word(meta, &mut seen)?.as_str() {
                 "crate" => krate = crate_path(meta)?,
                 _ => {
                     let name = text(meta)?;
                     type_name = name.value();
-                    refuse_if(
+                    error_if(
                         type_name.is_empty(),
                         name,
                         "the type name cannot be empty",
@@ -66,7 +66,7 @@ impl EntityDef {
         let id = errors.note(id_of(&input.ident, &mut fields));
         let krate = errors.finish(krate)?;
         let Some(id) = id else {
-            return refused(&input.ident, NO_ID);
+            return error_at(&input.ident, NO_ID);
         };
         Ok(Self {
             ident: input.ident.clone(),
@@ -89,13 +89,13 @@ fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
         let message = "an entity can have only one id\nhelp: join several parts into one text";
         return Err(second.error("id", message));
     }
-    let named = || fields.iter().position(|field| field.ident == "id");
-    let Some(at) = marked.first().copied().or_else(named) else {
-        return refused(ident, NO_ID);
+    let by_name = || fields.iter().position(|field| field.ident == "id");
+    let Some(at) = marked.first().copied().or_else(by_name) else {
+        return error_at(ident, NO_ID);
     };
     let id = fields.remove(at);
     for word in ["rename", "default", "serde"] {
-        if id.given.has(word) {
+        if id.seen.has(word) {
             let message = format!("`{word}` does not apply to the id, which is stored as text in the key\nhelp: remove `{word}`");
             return Err(id.error(word, message));
         }

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::{Error, LitInt, LitStr, Result};
 
 use super::definition::{BodyDef, VariantDef, stored_name};
-use crate::attributes::{Errors, refuse_if, refused};
+use crate::attributes::{Errors, error_if, error_at};
 use crate::stored::StoredField;
 
 /// Every version before the current one requires a function, so no enum has more versions than this.
@@ -14,7 +14,7 @@ const VERSION_MAX: u32 = 999;
 
 /// Checks the name of an event type.
 pub(super) fn type_name(name: LitStr) -> Result<LitStr> {
-    refuse_if(
+    error_if(
         name.value().is_empty(),
         &name,
         "the event type name cannot be empty",
@@ -40,15 +40,15 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeSet::new();
     for upcaster in &variant.upcasters {
-        let refused = |message: String| refused(&upcaster.literal, message);
+        let error_at = |message: String| error_at(&upcaster.literal, message);
         let (from, current) = (upcaster.version, variant.version);
         errors.note(if from >= current {
-            refused(format!(
+            error_at(format!(
                 "cannot upcast version {from}: the current version of `{}` is {current}",
                 variant.ident
             ))
         } else if !seen.insert(from) {
-            refused(format!("duplicate upcaster for version {from}"))
+            error_at(format!("duplicate upcaster for version {from}"))
         } else {
             Ok(())
         });
@@ -62,21 +62,21 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
             missing + 1
         );
         let place = variant.ident.span();
-        errors.add(variant.given.error("version", place, message));
+        errors.add(variant.seen.error("version", place, message));
     }
     errors.finish(())
 }
 
 fn nothing_to_version(variant: &VariantDef) -> Result<()> {
     let words = ["version", "upcast"];
-    let Some(word) = words.into_iter().find(|word| variant.given.has(word)) else {
+    let Some(word) = words.into_iter().find(|word| variant.seen.has(word)) else {
         return Ok(());
     };
     let message = format!(
         "`{word}` requires a body, but variant `{}` has none\nhelp: remove `{word}`",
         variant.ident
     );
-    Err(variant.given.error(word, variant.ident.span(), message))
+    Err(variant.seen.error(word, variant.ident.span(), message))
 }
 
 /// Checks that each stored name belongs to one variant.

@@ -7,7 +7,7 @@ use syn::{Ident, Path};
 
 use super::definition::{BodyDef, VariantDef, stored_name};
 use super::parse::EnumDef;
-use crate::rules::mixed;
+use crate::rules::hygienic;
 use crate::shape::{Shape, generated_at};
 use crate::stored::StoredField;
 
@@ -18,7 +18,7 @@ pub(super) fn generate(def: &EnumDef) -> TokenStream {
     let names = variants().map(name);
     let writes = variants().map(|variant| write(krate, variant));
     let reads = variants().map(|variant| read(krate, variant));
-    let (event_type, data) = (mixed("event_type"), mixed("data"));
+    let (event_type, data) = (hygienic("event_type"), hygienic("data"));
     quote! {
         const _: () = {
             #[automatically_derived]
@@ -67,7 +67,7 @@ fn write(krate: &Path, variant: &VariantDef) -> TokenStream {
             quote!(Self::#ident => ::core::result::Result::Ok(::std::vec::Vec::new()))
         }
         BodyDef::Whole(ty) => {
-            let value = mixed("value");
+            let value = hygienic("value");
             let write = quote_spanned! {generated_at(ty.span())=>
                 #krate::events::support::write_whole::<#ty>(#name, #value)
             };
@@ -118,7 +118,7 @@ fn names_of(variant: &VariantDef, version: u32) -> TokenStream {
 
 /// An expression for the stored body in the current version.
 fn upcast(krate: &Path, variant: &VariantDef) -> TokenStream {
-    let (event_type, data) = (mixed("event_type"), mixed("data"));
+    let (event_type, data) = (hygienic("event_type"), hygienic("data"));
     let current = variant.version;
     let version = if current == 1 {
         quote!(1)
@@ -145,7 +145,7 @@ fn read_fields(
     fields: &[StoredField],
     body: &TokenStream,
 ) -> TokenStream {
-    let slots_name = mixed("slots");
+    let slots_name = hygienic("slots");
     let (mut slots, mut pattern) = (quote!(()), quote!(()));
     for (at, field) in fields.iter().enumerate().rev() {
         let (ty, name, value) = (&field.ty, &field.attribute, value_name(at));
@@ -169,7 +169,7 @@ fn read_fields(
 
 /// An expression for the value of a slot.
 fn value(field: &StoredField, slot: &Ident) -> TokenStream {
-    let (ty, event_type) = (&field.ty, mixed("event_type"));
+    let (ty, event_type) = (&field.ty, hygienic("event_type"));
     match &field.default {
         None => quote!(#slot.required(#event_type)?),
         Some(None) => quote_spanned! {generated_at(ty.span())=>
@@ -184,5 +184,5 @@ fn value(field: &StoredField, slot: &Ident) -> TokenStream {
 
 fn value_name(at: usize) -> Ident {
     let name = format_ident!("value_{at}");
-    mixed(&name.to_string())
+    hygienic(&name.to_string())
 }

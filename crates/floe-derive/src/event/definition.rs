@@ -2,7 +2,7 @@
 
 use syn::{Expr, Ident, LitInt, LitStr, Type};
 
-use crate::attributes::Given;
+use crate::attributes::SeenAttributes;
 use crate::stored::StoredField;
 
 /// A variant: one type of event.
@@ -16,7 +16,7 @@ pub(super) struct VariantDef {
     pub(super) version: u32,
     pub(super) upcasters: Vec<Upcaster>,
     pub(super) body: BodyDef,
-    pub(super) given: Given,
+    pub(super) seen: SeenAttributes,
 }
 
 /// The body of a variant.

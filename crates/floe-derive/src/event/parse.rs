@@ -12,9 +12,9 @@ use super::case::Case;
 use super::checks;
 use super::definition::{BodyDef, Upcaster, VariantDef};
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, list_of, no_generics, refused, text,
+    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, list_of, reject_generics, error_at, text,
 };
-use crate::stored::{Marks, StoredField};
+use crate::stored::{FieldAttributes, StoredField};
 
 /// A checked event enum.
 pub(super) struct EnumDef {
@@ -25,21 +25,21 @@ pub(super) struct EnumDef {
     pub(super) variants: Vec<VariantDef>,
 }
 
-const ENUM: Vocabulary = Vocabulary::new("an event enum", "rename_all crate");
+const ENUM: KnownAttributes = KnownAttributes::new("an event enum", "rename_all crate");
 
-const VARIANT: Vocabulary =
-    Vocabulary::repeating("alias", "a variant", "name alias version upcast");
+const VARIANT: KnownAttributes =
+    KnownAttributes::repeating("alias", "a variant", "name alias version upcast");
 
-const FIELDS: Marks = Marks {
+const FIELDS: FieldAttributes = FieldAttributes {
     derive: "event",
-    words: Vocabulary::new("a field", "rename default"),
+    words: KnownAttributes::new("a field", "rename default"),
     mark: "",
     rename: |meta| Ok(text(meta)?.value()),
 };
 
 impl EnumDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
             "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type",
         )?;
@@ -51,9 +51,9 @@ impl EnumDef {
             case: Case::Snake,
             variants: Vec::new(),
         };
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         errors.note(for_each("event", &input.attrs, |meta| {
-            match ENUM.word(meta, &mut given)?.as_str() {
+            match ENUM.word(meta, &mut seen)?.as_str() {
                 "crate" => def.krate = crate_path(meta)?,
                 _ => def.case = Case::parse(&text(meta)?)?,
             }
@@ -77,7 +77,7 @@ impl EnumDef {
             version: 1,
             upcasters: Vec::new(),
             body: body.unwrap_or(BodyDef::Nothing),
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         };
         errors.note(for_each("event", &variant.attrs, |meta| def.take(meta)));
         // A missing attribute may be in one that could not be parsed, so check only without errors.
@@ -94,7 +94,7 @@ impl EnumDef {
                     for_each("event", &field.attrs, |meta| Err(no_name(meta)))?;
                     Ok(BodyDef::Whole(Box::new(field.ty.clone())))
                 }
-                _ => refused(
+                _ => error_at(
                     fields,
                     "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields",
                 ),
@@ -102,7 +102,7 @@ impl EnumDef {
             Fields::Named(fields) => {
                 let mut errors = Errors::default();
                 let mut fields = StoredField::all(&FIELDS, &fields.named, &mut errors);
-                for field in fields.iter_mut().filter(|field| !field.given.has("rename")) {
+                for field in fields.iter_mut().filter(|field| !field.seen.has("rename")) {
                     field.attribute = self.case.apply(&field.attribute);
                 }
                 errors.note(checks::field_names(&fields));
@@ -117,7 +117,7 @@ fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
     match &input.data {
         Data::Enum(data) if data.variants.is_empty() => {
             let message = "an event enum requires at least one variant";
-            refused(&input.ident, message)
+            error_at(&input.ident, message)
         }
         Data::Enum(data) => Ok(&data.variants),
         Data::Struct(data) => {
@@ -140,7 +140,7 @@ fn no_name(meta: &ParseNestedMeta<'_>) -> Error {
 
 impl VariantDef {
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        match VARIANT.word(meta, &mut self.given)?.as_str() {
+        match VARIANT.word(meta, &mut self.seen)?.as_str() {
             "name" => {
                 let literal = checks::type_name(text(meta)?)?;
                 self.name = literal.value();

@@ -10,11 +10,11 @@ fn errors(source: &str) -> Vec<(String, String)> {
     let Err(errors) = expand(&input) else {
         return Vec::new();
     };
-    let told = errors.into_iter().map(|error| {
+    let reported = errors.into_iter().map(|error| {
         let place = error.span().source_text().unwrap_or_default();
         (place, error.to_string())
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Checks that there is exactly this error, at this source text.

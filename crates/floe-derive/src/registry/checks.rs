@@ -3,9 +3,9 @@
 use syn::ext::IdentExt;
 use syn::{Error, Ident, Result};
 
-use super::definition::{Keys, RegistryDef, Words, field_named};
+use super::definition::{Keys, RegistryDef, RegistryAttributes, field_named};
 use super::template::{Template, VERSION};
-use crate::attributes::{Errors, refuse_if, refused};
+use crate::attributes::{Errors, error_if, error_at};
 use crate::shape::{Shape, option_of};
 use crate::stored::{self, StoredField};
 
@@ -15,12 +15,12 @@ const CONTENT_HASH: &str = "content_hash";
 /// The attribute with the hash of the content, unless a field contains it.
 
 /// Determines which key contains the group and which the version.
-pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Result<Keys> {
+pub(super) fn keys(ident: &Ident, words: &RegistryAttributes, fields: &[StoredField]) -> Result<Keys> {
     let (Some(pk), Some(sk), Some(latest)) = (&words.pk, &words.sk, &words.latest) else {
         let message = "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\
         help: write \\
                 `#[registry(pk = \\"lyr#{region}.{package}\\", sk = \\"lyrVrsn#v{version}\\", latest = \\"lyrVrsn0#\\")]`";
-        return refused(ident, message);
+        return error_at(ident, message);
     };
     let (group, version) = match (pk.is_of_version(), sk.is_of_version()) {
         (false, true) => (pk, sk),
@@ -41,9 +41,9 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Resu
     if text.is_empty() || text.contains(['{', '}']) {
         let message =
             "the pointer key must be text without fields\nhelp: write `latest = \"lyrVrsn0#\"`";
-        return refused(latest, message);
+        return error_at(latest, message);
     }
-    refuse_if(
+    error_if(
         text.starts_with(&version_prefix) || version_prefix.starts_with(&text),
         latest,
         format!(
@@ -79,13 +79,13 @@ fn check_group(group: &Template, fields: &[StoredField]) -> Result<()> {
 /// Checks a group field: it must always be present and have one form.
 fn check_name(field: &StoredField) -> Result<()> {
     for word in ["default", "serde", "hash"] {
-        if field.given.has(word) {
+        if field.seen.has(word) {
             let message = format!("`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`");
             return Err(field.error(word, message));
         }
     }
     let message = "a group field cannot be an `Option`\nhelp: remove `Option`";
-    refuse_if(option_of(&field.ty).is_some(), &field.ty, message)
+    error_if(option_of(&field.ty).is_some(), &field.ty, message)
 }
 
 /// Checks the registry as a whole.
@@ -106,12 +106,12 @@ fn check_expiry(def: &RegistryDef) -> Result<()> {
     let (words, place) = (&def.words, def.ident.span());
     if words.expires.is_some() && words.status.is_none() {
         let message = "`expires` requires `status`, because only deprecated versions expire\nhelp: add `status = \"..\"`";
-        return Err(words.given.error("expires", place, message));
+        return Err(words.seen.error("expires", place, message));
     }
     if words.retention_secs.is_some() && words.expires.is_none() {
         let message = "`retention` requires `expires`\
         help: add `expires = \\"..\\"`";
-        return Err(words.given.error("retention", place, message));
+        return Err(words.seen.error("retention", place, message));
     }
     Ok(())
 }
@@ -119,12 +119,12 @@ fn check_expiry(def: &RegistryDef) -> Result<()> {
 fn check_indexes(def: &RegistryDef) -> Result<()> {
     let group = def.group();
     for (at, index) in def.words.indexes.iter().enumerate() {
-        refuse_if(
+        error_if(
             def.words.status.is_none(),
             &index.name,
             "an index of a registry requires `status`\nhelp: add `status = \"..\"`",
         )?;
-        refuse_if(
+        error_if(
             !group.iter().any(|field| field.ident == index.key),
             &index.key,
             format!(
@@ -133,7 +133,7 @@ fn check_indexes(def: &RegistryDef) -> Result<()> {
             ),
         )?;
         let mut before = def.words.indexes.iter().take(at);
-        refuse_if(
+        error_if(
             before.any(|other| other.name.value() == index.name.value() || other.key == index.key),
             &index.name,
             "duplicate index: another index has this name or this field",
@@ -153,7 +153,7 @@ fn check_hash(def: &RegistryDef) -> Result<()> {
     }
     let is_text = Shape::of(&first.ty) == Shape::Text && !first.is_serde;
     let message = "the hash must be a `String`";
-    refuse_if(!is_text, &first.ty, message)
+    error_if(!is_text, &first.ty, message)
 }
 
 /// Checks that each attribute belongs to one field and is not used by the registry itself.

@@ -4,20 +4,20 @@ use syn::ext::IdentExt;
 use syn::{Ident, LitStr, Path, Visibility};
 
 use super::template::Template;
-use crate::attributes::Given;
+use crate::attributes::SeenAttributes;
 use crate::stored::StoredField;
 
 /// A struct whose values are published in versions.
 pub(super) struct RegistryDef {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
-    pub(super) words: Words,
+    pub(super) words: RegistryAttributes,
     pub(super) keys: Keys,
     pub(super) fields: Vec<StoredField>,
 }
 
 /// The attributes of the struct.
-pub(super) struct Words {
+pub(super) struct RegistryAttributes {
     pub(super) krate: Path,
     pub(super) table: Option<String>,
     pub(super) pk: Option<Template>,
@@ -31,7 +31,7 @@ pub(super) struct Words {
     pub(super) retention_secs: Option<u64>,
     pub(super) indexes: Vec<IndexDef>,
     pub(super) legacy_keys: bool,
-    pub(super) given: Given,
+    pub(super) seen: SeenAttributes,
 }
 
 /// The two keys.

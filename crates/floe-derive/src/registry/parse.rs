@@ -5,25 +5,25 @@ use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, Ident, LitStr, Result, parse_quote};
 
 use super::checks;
-use super::definition::{IndexDef, RegistryDef, Words};
+use super::definition::{IndexDef, RegistryDef, RegistryAttributes};
 use super::template::Template;
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, nested, no_generics, refused, text,
+    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, nested, reject_generics, error_at, text,
 };
-use crate::stored::{Marks, StoredField, named_fields};
+use crate::stored::{FieldAttributes, StoredField, named_fields};
 
-const STRUCT: Vocabulary = Vocabulary::repeating(
+const STRUCT: KnownAttributes = KnownAttributes::repeating(
     "index",
     "a registry",
     "table pk sk latest version published deleted status expires retention index \
      legacy_keys crate",
 );
 
-const INDEX: Vocabulary = Vocabulary::new("an index", "name key");
+const INDEX: KnownAttributes = KnownAttributes::new("an index", "name key");
 
-const FIELDS: Marks = Marks {
+const FIELDS: FieldAttributes = FieldAttributes {
     derive: "registry",
-    words: Vocabulary::new("a field", "rename default serde hash"),
+    words: KnownAttributes::new("a field", "rename default serde hash"),
     mark: "hash",
     rename: attribute,
 };
@@ -36,13 +36,13 @@ const NO_STRUCT: [&str; 3] = [
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
             "`Registry` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
-        let mut words = Words::new();
+        let mut words = RegistryAttributes::new();
         errors.note(for_each("registry", &input.attrs, |meta| words.take(meta)));
         let fields = StoredField::all(&FIELDS, fields, &mut errors);
         let words = errors.finish(words)?;
@@ -59,7 +59,7 @@ impl RegistryDef {
     }
 }
 
-impl Words {
+impl RegistryAttributes {
     fn new() -> Self {
         Self {
             krate: parse_quote!(::floe),
@@ -75,12 +75,12 @@ impl Words {
             retention_secs: None,
             indexes: Vec::new(),
             legacy_keys: false,
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         }
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let word = STRUCT.word(meta, &mut self.given)?;
+        let word = STRUCT.word(meta, &mut self.seen)?;
         match word.as_str() {
             "table" => {
                 self.table = Some(crate::checks::resource_name("table", &text(meta)?)?);
@@ -130,9 +130,9 @@ impl IndexDef {
     fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         const SHAPE: &str =
             "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`";
-        let (mut name, mut key, mut given) = (None, None, Given::default());
+        let (mut name, mut key, mut seen) = (None, None, SeenAttributes::default());
         nested(meta, SHAPE, |meta| {
-            match INDEX.word(&meta, &mut given)?.as_str() {
+            match INDEX.word(&meta, &mut seen)?.as_str() {
                 "name" => {
                     let literal = text(&meta)?;
                     crate::checks::resource_name("index", &literal)?;
@@ -144,7 +144,7 @@ impl IndexDef {
         })?;
         match (name, key) {
             (Some(name), Some(key)) => Ok(Self { name, key }),
-            _ => refused(&meta.path, SHAPE),
+            _ => error_at(&meta.path, SHAPE),
         }
     }
 }

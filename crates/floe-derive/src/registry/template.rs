@@ -2,7 +2,7 @@
 
 use syn::{Error, LitStr, Result};
 
-use crate::attributes::{refuse_if, refused};
+use crate::attributes::{error_if, error_at};
 
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +29,11 @@ impl Template {
         while let Some((before, after)) = rest.split_once('{') {
             push_text(&literal, before, &mut parts)?;
             let Some((name, after)) = after.split_once('}') else {
-                return refused(&literal, "unclosed brace\nhelp: write `{field}`");
+                return error_at(&literal, "unclosed brace\nhelp: write `{field}`");
             };
             if name.is_empty() || name.contains('{') {
                 let message = "expected a field name in braces\nhelp: write `{field}`";
-                return refused(&literal, message);
+                return error_at(&literal, message);
             }
             parts.push(Part::Name(name.to_owned()));
             rest = after;
@@ -82,15 +82,15 @@ impl Template {
     pub(super) fn check_separators(&self) -> Result<()> {
         let is_separator = |text: &String| text.contains(|c: char| c.is_ascii_punctuation());
         let mut pairs = self.parts.windows(2);
-        let touch = pairs.any(|two| matches!(two, [Part::Name(_), Part::Name(_)]));
+        let adjacent = pairs.any(|two| matches!(two, [Part::Name(_), Part::Name(_)]));
         let mut threes = self.parts.windows(3);
-        let blend = threes.any(|three| match three {
+        let unseparated = threes.any(|three| match three {
             [Part::Name(_), Part::Text(text), Part::Name(_)] => !is_separator(text),
             _ => false,
         });
         let message =
             "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
-        refuse_if(touch || blend, &self.literal, message)
+        error_if(adjacent || unseparated, &self.literal, message)
     }
 
     pub(super) fn error(&self, message: impl std::fmt::Display) -> Error {
@@ -100,7 +100,7 @@ impl Template {
 
 fn push_text(literal: &LitStr, text: &str, parts: &mut Vec<Part>) -> Result<()> {
     if text.contains('}') {
-        return refused(literal, "unmatched closing brace");
+        return error_at(literal, "unmatched closing brace");
     }
     if !text.is_empty() {
         parts.push(Part::Text(text.to_owned()));

@@ -25,7 +25,7 @@ fn check(source: &str, place: &str, message: &str) {
 
 /// As [`check`], for a registry with valid keys, these additional attributes and these fields.
 #[track_caller]
-fn check_words(words: &str, fields: &str, place: &str, message: &str) {
+fn check_attributes_of(words: &str, fields: &str, place: &str, message: &str) {
     let source = format!("#[registry({KEYS}, {words})] struct R {{ {FIELDS}, {fields} }}");
     check(&source, place, message);
 }
@@ -187,37 +187,37 @@ fn group_fields_must_be_plain_and_required() {
 
 #[test]
 fn dependent_attributes_are_required_together() {
-    check_words(
+    check_attributes_of(
         r#"expires = "ttl""#,
         "",
         "expires",
         "`expires` requires `status`, because only deprecated versions expire\nhelp: add `status = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", retention = "30d""#,
         "",
         "retention",
         "`retention` requires `expires`\nhelp: add `expires = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"index(name = "by-region", key = region)"#,
         "",
         r#""by-region""#,
         "an index of a registry requires `status`\nhelp: add `status = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "by-arn", key = arn)"#,
         "arn: String",
         "arn",
         "the index field `arn` is not a group field",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "one", key = region), index(name = "two", key = region)"#,
         "",
         r#""two""#,
         "duplicate index: another index has this name or this field",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "one")"#,
         "",
         "index",
@@ -231,19 +231,19 @@ fn retention_must_be_a_duration() {
         "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
     for text in ["", "30", "d", "30 d", "1w", "0d", "99999999999999999999d"] {
         let words = format!(r#"status = "s", expires = "e", retention = "{text}""#);
-        check_words(&words, "", &format!("{text:?}"), message);
+        check_attributes_of(&words, "", &format!("{text:?}"), message);
     }
 }
 
 #[test]
 fn hash_must_be_one_string() {
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         "#[registry(hash)] a: u64",
         "u64",
         "the hash must be a `String`",
     );
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         "#[registry(hash)] a: String, #[registry(hash)] b: String",
         "hash",
@@ -263,7 +263,7 @@ fn reserved_and_duplicate_attribute_names_are_rejected() {
         "_x",
         "dplySts",
     ] {
-        check_words(
+        check_attributes_of(
             r#"status = "dplySts""#,
             &format!("{name}: String"),
             name,
@@ -272,13 +272,13 @@ fn reserved_and_duplicate_attribute_names_are_rejected() {
             ),
         );
     }
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         r#"a: u8, #[registry(rename = "a")] b: u8"#,
         "rename",
         "duplicate attribute name `a`: field `a` already uses it\nhelp: choose another name with `rename = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "version""#,
         "",
         "R",
@@ -288,14 +288,14 @@ fn reserved_and_duplicate_attribute_names_are_rejected() {
 
 #[test]
 fn unknown_attributes_are_rejected_with_a_list_of_known_ones() {
-    check_words(
+    check_attributes_of(
         "key = 1",
         "",
         "key",
         "unknown attribute `key`\nhelp: the attributes of a registry are `table`, `pk`, `sk`, `latest`, `version`, \
          `published`, `deleted`, `status`, `expires`, `retention`, `index`, `legacy_keys`, `crate`",
     );
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         "#[registry(key)] a: u8",
         "key",
