@@ -70,7 +70,11 @@ impl KnownAttributes {
     }
 
     /// Parses the next name. Rejects unknown and duplicate names.
-    pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, seen: &mut SeenAttributes) -> Result<String> {
+    pub(crate) fn word(
+        &self,
+        meta: &ParseNestedMeta<'_>,
+        seen: &mut SeenAttributes,
+    ) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
         let Some(word) = word.filter(|word| self.known.split(' ').any(|known| known == word))
         else {

@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Errors, list, error_if, error_at};
+use crate::attributes::{Errors, error_at, error_if, list};
 use crate::constraint::check_bounds;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
@@ -40,17 +40,15 @@ fn is_resource_name(name: &str) -> bool {
 }
 
 fn invalid_name(what: &str, name: &str) -> String {
-    format!("invalid {what} name `{name}`\nhelp: use 3 to 255 of the characters a-z, A-Z, 0-9, `_`, `-` and `.`")
+    format!(
+        "invalid {what} name `{name}`\nhelp: use 3 to 255 of the characters a-z, A-Z, 0-9, `_`, `-` and `.`"
+    )
 }
 
 pub(crate) fn sort_constant(constant: &LitStr) -> Result<String> {
     let text = constant.value();
     error_if(text.is_empty(), constant, "the sort key cannot be empty")?;
-    error_if(
-        text.contains('\0'),
-        constant,
-        "a key cannot contain NUL",
-    )?;
+    error_if(text.contains('\0'), constant, "a key cannot contain NUL")?;
     Ok(text)
 }
 
@@ -96,9 +94,8 @@ fn reserved(field: &FieldDef) -> Result<()> {
     }
     let name = &field.attribute;
     let message = format!(
-            "attribute names that begin with `_` are reserved: attribute={name}\
-        help: choose another name with \\
-            `#[model(rename = \\"..\\")]`"
+        "attribute names that begin with `_` are reserved: attribute={name}\nhelp: choose another name with \
+            `#[model(rename = \"..\")]`"
     );
     Err(field.error("rename", message))
 }
@@ -113,7 +110,10 @@ fn component(field: &FieldDef) -> Result<()> {
         );
     }
     if field.read_only {
-        return error("read_only", "`read_only` has no effect on a key field, which never changes\nhelp: remove `read_only`");
+        return error(
+            "read_only",
+            "`read_only` has no effect on a key field, which never changes\nhelp: remove `read_only`",
+        );
     }
     if field.expires {
         let message = "a key field cannot be the expiry\nhelp: use a field outside of the key";
@@ -127,8 +127,7 @@ fn component(field: &FieldDef) -> Result<()> {
     error_if(
         field.shape() == Shape::Float,
         &field.ty,
-        "a key field cannot be a float, because floats are not exact\
-        help: use an integer, `Number` or `String`",
+        "a key field cannot be a float, because floats are not exact\nhelp: use an integer, `Number` or `String`",
     )?;
     Ok(())
 }
@@ -176,8 +175,7 @@ fn has_key(model: &ModelDef) -> Result<()> {
         model.with_role(Role::Partition).next().is_none(),
         &model.ident,
         format!(
-            "model `{}` has no key\
-        help: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
+            "model `{}` has no key\nhelp: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
             model.ident
         ),
     )
@@ -188,7 +186,8 @@ fn one_expiry(model: &ModelDef) -> Result<()> {
     match (fields.next(), fields.next()) {
         (Some(first), Some(second)) => {
             let first = &first.name;
-            let message = format!("a model can have only one expiry field: `{first}` is already one");
+            let message =
+                format!("a model can have only one expiry field: `{first}` is already one");
             Err(second.error("expires", message))
         }
         _ => Ok(()),
@@ -200,8 +199,9 @@ fn distinct_attributes(model: &ModelDef) -> Result<()> {
     for field in &model.fields {
         if let Some(other) = seen.insert(&field.attribute, field) {
             let (other, name) = (&other.name, &field.attribute);
-            let message =
-                format!("duplicate attribute name `{name}`: field `{other}` already uses it\nhelp: choose another name with `#[model(rename = \"..\")]`");
+            let message = format!(
+                "duplicate attribute name `{name}`: field `{other}` already uses it\nhelp: choose another name with `#[model(rename = \"..\")]`"
+            );
             return Err(field.error("rename", message));
         }
     }
@@ -220,7 +220,9 @@ fn distinct_index<'a>(
     let message = if other == name {
         format!("duplicate index name `{name}`")
     } else {
-        format!("indexes `{name}` and `{other}` have the same constant `{constant}`\nhelp: rename one of them")
+        format!(
+            "indexes `{name}` and `{other}` have the same constant `{constant}`\nhelp: rename one of them"
+        )
     };
     error_at(&index.name, message)
 }
@@ -264,8 +266,7 @@ fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
         field.is_optional() && !index.sparse,
         name,
         format!(
-            "field `{name}` is optional, so items without it are not in the index\
-            help: add `sparse` to the index, or \\
+            "field `{name}` is optional, so items without it are not in the index\nhelp: add `sparse` to the index, or \
                 make the field required"
         ),
     )?;

@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprPath, Ident, Path, Result, Type};
 
-use crate::attributes::{SeenAttributes, KnownAttributes, expression, list_of, nested, error_at};
+use crate::attributes::{KnownAttributes, SeenAttributes, error_at, expression, list_of, nested};
 use crate::shape::{Shape, generated_at, option, whole_number};
 
 /// A constraint on the values of a field.
@@ -53,7 +53,8 @@ impl Constraint {
     fn parse_length(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         let (mut min, mut max) = (None, None);
         let mut seen = SeenAttributes::default();
-        let message = "`length` requires a bound\nhelp: write `length(min = 1)`, `length(max = 9)` or both";
+        let message =
+            "`length` requires a bound\nhelp: write `length(min = 1)`, `length(max = 9)` or both";
         nested(meta, message, |meta| {
             let bound = match LENGTH.word(&meta, &mut seen)?.as_str() {
                 "min" => &mut min,
@@ -98,10 +99,10 @@ impl Constraint {
             (Self::Length { .. }, Integer | Float | Decimal) => Some(
                 "applies to text, bytes and collections\nhelp: to limit a number, use `min` and `max`",
             ),
-            (Self::Length { .. }, Bool | Uuid) => {
-                Some("applies to text, bytes and collections")
+            (Self::Length { .. }, Bool | Uuid) => Some("applies to text, bytes and collections"),
+            (Self::Pattern(_), shape) if !matches!(shape, Text | Unknown) => {
+                Some("applies to text")
             }
-            (Self::Pattern(_), shape) if !matches!(shape, Text | Unknown) => Some("applies to text"),
             (Self::OneOf(_), List | Map | Set) => {
                 Some("applies to single values\nhelp: to check the elements, use `custom`")
             }

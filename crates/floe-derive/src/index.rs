@@ -3,7 +3,7 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{SeenAttributes, KnownAttributes, list_of, nested, error_at, text};
+use crate::attributes::{KnownAttributes, SeenAttributes, error_at, list_of, nested, text};
 
 /// A parsed index. Its fields have not been checked.
 pub(crate) struct IndexDef {
@@ -33,7 +33,8 @@ impl IndexDef {
         let (mut name, mut key, mut sort) = (None, Vec::new(), Vec::new());
         let (mut sparse, mut projection) = (false, Projection::All);
         let mut seen = SeenAttributes::default();
-        let message = "an index requires a name and a key\nhelp: write `index(name = \"..\", key(field))`";
+        let message =
+            "an index requires a name and a key\nhelp: write `index(name = \"..\", key(field))`";
         nested(index, message, |meta| {
             match INDEX.word(&meta, &mut seen)?.as_str() {
                 "name" => name = Some(text(&meta)?),
@@ -44,8 +45,7 @@ impl IndexDef {
             }
             Ok(())
         })?;
-        let missing =
-            |what: &str| Error::new_spanned(&index.path, format!("missing index {what}"));
+        let missing = |what: &str| Error::new_spanned(&index.path, format!("missing index {what}"));
         let name = name.ok_or_else(|| missing("name\nhelp: add `name = \"..\"`"))?;
         if key.is_empty() {
             return Err(missing("key\nhelp: add `key(field)`"));
@@ -79,11 +79,16 @@ impl Projection {
         let message = "`project` requires exactly one of `keys`, `all` and `include(field, ..)`";
         let mut projections = Vec::new();
         nested(meta, message, |meta| {
-            projections.push(match PROJECT.word(&meta, &mut SeenAttributes::default())?.as_str() {
-                "keys" => Self::Keys,
-                "all" => Self::All,
-                _ => Self::Include(names(&meta)?),
-            });
+            projections.push(
+                match PROJECT
+                    .word(&meta, &mut SeenAttributes::default())?
+                    .as_str()
+                {
+                    "keys" => Self::Keys,
+                    "all" => Self::All,
+                    _ => Self::Include(names(&meta)?),
+                },
+            );
             Ok(())
         })?;
         match (projections.pop(), projections.pop()) {

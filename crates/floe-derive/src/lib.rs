@@ -201,4 +201,6 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
 }
 
 #[cfg(test)]
+mod test_support;
+#[cfg(test)]
 mod tests;

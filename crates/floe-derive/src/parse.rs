@@ -5,7 +5,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Field, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, reject_generics, error_at, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, reject_generics, text,
 };
 use crate::checks;
 use crate::constraint::Constraint;

@@ -93,7 +93,8 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
 
 /// Whether the default is constant, so that a schema can contain it.
 fn has_constant_default(field: &FieldDef) -> bool {
-    let is_constant = |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
+    let is_constant =
+        |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
     !field.is_serde && field.default.as_ref().is_some_and(is_constant)
 }
 

@@ -14,7 +14,7 @@ use syn::{
 };
 
 use crate::attributes::{
-    Default, Errors, SeenAttributes, KnownAttributes, for_each, optional_expression, error_at,
+    Default, Errors, KnownAttributes, SeenAttributes, error_at, for_each, optional_expression,
 };
 use crate::shape::{default_value, generated_at, option_of};
 
@@ -74,7 +74,11 @@ impl StoredField {
         Ok(())
     }
 
-    fn with_attributes(mut self, supported: &FieldAttributes, attributes: &[Attribute]) -> Result<Self> {
+    fn with_attributes(
+        mut self,
+        supported: &FieldAttributes,
+        attributes: &[Attribute],
+    ) -> Result<Self> {
         for_each(supported.derive, attributes, |meta| {
             match supported.words.word(meta, &mut self.seen)?.as_str() {
                 "rename" => self.attribute = (supported.rename)(meta)?,
@@ -214,7 +218,9 @@ pub(crate) fn check_attributes(
             errors.add(field.error("rename", message));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            let message = format!("duplicate attribute name `{name}`: field `{first}` already uses it\nhelp: choose another name with `rename = \"..\"`");
+            let message = format!(
+                "duplicate attribute name `{name}`: field `{first}` already uses it\nhelp: choose another name with `rename = \"..\"`"
+            );
             errors.add(field.error("rename", message));
         }
     }

@@ -3,24 +3,15 @@
 //! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
-/// The source text and message of each error, in order.
 fn errors(source: &str) -> Vec<(String, String)> {
-    let input = syn::parse_str(source).unwrap();
-    let Err(errors) = expand(&input) else {
-        return Vec::new();
-    };
-    let reported = errors.into_iter().map(|error| {
-        let place = error.span().source_text().unwrap_or_default();
-        (place, error.to_string())
-    });
-    reported.collect()
+    test_support::errors(expand, source)
 }
 
-/// Checks that there is exactly this error, at this source text.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    assert_eq!(errors(source), [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
 /// Checks the error of one field of a model with a key.
@@ -118,7 +109,8 @@ fn only_structs_with_named_fields_are_models() {
     check("enum Order { A }", "enum", message);
     check("struct Order(i64);", "Order", message);
     check("struct Order;", "Order", message);
-    let message = "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type";
+    let message =
+        "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type";
     check("struct Order<T> { id: Uuid, a: T }", "<T>", message);
     check("struct Order<'a> { id: Uuid, a: &'a str }", "<'a>", message);
 }
@@ -133,8 +125,7 @@ fn invalid_keys_are_rejected() {
         "Order",
         message,
     );
-    let message =
-        "a partition key field cannot have a default, because it identifies the item\nhelp: remove `default`";
+    let message = "a partition key field cannot have a default, because it identifies the item\nhelp: remove `default`";
     check(
         "struct Order { #[model(key, default = 5)] a: i64 }",
         "default",
@@ -178,16 +169,14 @@ fn invalid_and_duplicate_names_are_rejected() {
     check_field(
         "_sk: i64",
         "_sk",
-        "attribute names that begin with `_` are reserved: attribute=_sk\
-        help: choose another name with \\
-        `#[model(rename = \\"..\\")]`",
+        "attribute names that begin with `_` are reserved: attribute=_sk\nhelp: choose another name with \
+        `#[model(rename = \"..\")]`",
     );
     check_field(
         "#[model(rename = \"_a\")] a: i64",
         "rename",
-        "attribute names that begin with `_` are reserved: attribute=_a\
-        help: choose another name with \\
-        `#[model(rename = \\"..\\")]`",
+        "attribute names that begin with `_` are reserved: attribute=_a\nhelp: choose another name with \
+        `#[model(rename = \"..\")]`",
     );
     check_field(
         "#[model(rename = \"\")] a: i64",
@@ -221,8 +210,7 @@ fn invalid_and_duplicate_names_are_rejected() {
 
 #[test]
 fn constraints_on_incompatible_types_are_rejected() {
-    let length =
-        "`min` applies to numbers and times\nhelp: to limit the length, use `length(min = .., max = ..)`";
+    let length = "`min` applies to numbers and times\nhelp: to limit the length, use `length(min = .., max = ..)`";
     check_field("#[model(min = 1)] a: String", "min", length);
     check_field("#[model(min = 1)] a: Option<Vec<i64>>", "min", length);
     check_field(

@@ -44,6 +44,7 @@ pub mod contract;
 pub mod fault;
 pub mod harness;
 pub mod history;
+mod key_range;
 mod lock;
 pub mod meter;
 pub mod model;

@@ -4,7 +4,8 @@ use syn::ext::IdentExt;
 use syn::{DeriveInput, Ident, Path, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, reject_generics, error_if, error_at, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, error_if, for_each,
+    reject_generics, text,
 };
 use crate::stored::{FieldAttributes, StoredField, check_attributes, named_fields};
 
@@ -51,11 +52,7 @@ impl EntityDef {
                 _ => {
                     let name = text(meta)?;
                     type_name = name.value();
-                    error_if(
-                        type_name.is_empty(),
-                        name,
-                        "the type name cannot be empty",
-                    )?;
+                    error_if(type_name.is_empty(), name, "the type name cannot be empty")?;
                 }
             }
             Ok(())
@@ -78,7 +75,8 @@ impl EntityDef {
     }
 }
 
-const NO_ID: &str = "the entity has no id\nhelp: name a field `id`, or mark one with `#[entity(id)]`";
+const NO_ID: &str =
+    "the entity has no id\nhelp: name a field `id`, or mark one with `#[entity(id)]`";
 
 /// Removes the id from the fields and returns it: the marked field, or the one named `id`.
 fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
@@ -96,7 +94,9 @@ fn id_of(ident: &Ident, fields: &mut Vec<StoredField>) -> Result<StoredField> {
     let id = fields.remove(at);
     for word in ["rename", "default", "serde"] {
         if id.seen.has(word) {
-            let message = format!("`{word}` does not apply to the id, which is stored as text in the key\nhelp: remove `{word}`");
+            let message = format!(
+                "`{word}` does not apply to the id, which is stored as text in the key\nhelp: remove `{word}`"
+            );
             return Err(id.error(word, message));
         }
     }

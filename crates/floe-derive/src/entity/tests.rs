@@ -3,20 +3,11 @@
 //! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
-/// Checks that there is exactly this error, at this source text.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    let input = syn::parse_str(source).unwrap();
-    let errors: Vec<_> = expand(&input)
-        .unwrap_err()
-        .into_iter()
-        .map(|error| {
-            let place = error.span().source_text().unwrap_or_default();
-            (place, error.to_string())
-        })
-        .collect();
-    assert_eq!(errors, [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
 #[test]

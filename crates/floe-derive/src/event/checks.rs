@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::{Error, LitInt, LitStr, Result};
 
 use super::definition::{BodyDef, VariantDef, stored_name};
-use crate::attributes::{Errors, error_if, error_at};
+use crate::attributes::{Errors, error_at, error_if};
 use crate::stored::StoredField;
 
 /// Every version before the current one requires a function, so no enum has more versions than this.
@@ -56,8 +56,7 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     let missing = (1..variant.version).find(|version| !seen.contains(version));
     if let Some(missing) = missing {
         let message = format!(
-            "missing upcaster for version {missing}\
-            help: add `upcast({missing} = function)`; the function converts \\
+            "missing upcaster for version {missing}\nhelp: add `upcast({missing} = function)`; the function converts \
                     the body to version {}",
             missing + 1
         );

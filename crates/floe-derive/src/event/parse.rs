@@ -12,7 +12,8 @@ use super::case::Case;
 use super::checks;
 use super::definition::{BodyDef, Upcaster, VariantDef};
 use crate::attributes::{
-    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, list_of, reject_generics, error_at, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, list_of,
+    reject_generics, text,
 };
 use crate::stored::{FieldAttributes, StoredField};
 
@@ -132,8 +133,7 @@ fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
 }
 
 fn no_name(meta: &ParseNestedMeta<'_>) -> Error {
-    let message = "an unnamed field is the whole body and takes no attributes\
-    help: name the field: \\
+    let message = "an unnamed field is the whole body and takes no attributes\nhelp: name the field: \
         `Variant { field: Type }`";
     Error::new_spanned(&meta.path, message)
 }
@@ -149,7 +149,8 @@ impl VariantDef {
             "alias" => self.aliases.push(checks::type_name(text(meta)?)?),
             "version" => self.version = checks::version(&meta.value()?.parse()?)?,
             _ => {
-                let message = "`upcast` requires versions and functions\nhelp: write `upcast(1 = function)`";
+                let message =
+                    "`upcast` requires versions and functions\nhelp: write `upcast(1 = function)`";
                 self.upcasters = list_of(meta, message)?;
             }
         }

@@ -3,24 +3,15 @@
 //! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
-/// The source text and message of each error, in order.
 fn errors(source: &str) -> Vec<(String, String)> {
-    let input = syn::parse_str(source).unwrap();
-    let Err(errors) = expand(&input) else {
-        return Vec::new();
-    };
-    let reported = errors.into_iter().map(|error| {
-        let place = error.span().source_text().unwrap_or_default();
-        (place, error.to_string())
-    });
-    reported.collect()
+    test_support::errors(expand, source)
 }
 
-/// Checks that there is exactly this error, at this source text.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    assert_eq!(errors(source), [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
 /// Checks the error of the attributes of a variant with a body.
@@ -95,29 +86,30 @@ fn only_enums_without_generics_are_events() {
         "E",
         "an event enum requires at least one variant",
     );
-    let generic =
-        "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type";
+    let generic = "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type";
     check("enum E<T> { A(T) }", "<T>", generic);
     check("enum E<'a> { A(&'a str) }", "<'a>", generic);
 }
 
 #[test]
 fn variants_have_no_fields_one_unnamed_field_or_named_fields() {
-    let message = "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields";
+    let message =
+        "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields";
     check("enum E { A(u8, u8) }", "(u8, u8)", message);
     check("enum E { A() }", "()", message);
     check(
         "enum E { A(#[event(default)] u8) }",
         "default",
-        "an unnamed field is the whole body and takes no attributes\
-        help: name the field: `Variant { field: Type }`",
+        "an unnamed field is the whole body and takes no attributes\nhelp: name the field: `Variant { field: Type }`",
     );
 }
 
 #[test]
 fn duplicate_stored_names_are_rejected() {
     let taken = |name: &str, by: &str| {
-        format!("duplicate stored name `{name}`: variant `{by}` already uses it\nhelp: choose another name with `name = \"..\"`")
+        format!(
+            "duplicate stored name `{name}`: variant `{by}` already uses it\nhelp: choose another name with `name = \"..\"`"
+        )
     };
     check(
         "enum E { A, #[event(name = \"A\")] B }",
@@ -144,11 +136,7 @@ fn duplicate_stored_names_are_rejected() {
         "\"A.v2\"",
         &taken("A.v2", "A"),
     );
-    check_variant(
-        "name = \"\"",
-        "\"\"",
-        "the event type name cannot be empty",
-    );
+    check_variant("name = \"\"", "\"\"", "the event type name cannot be empty");
 }
 
 #[test]
@@ -215,9 +203,7 @@ fn invalid_upcasters_are_rejected() {
 #[test]
 fn versions_require_a_body() {
     let message = |word: &str| {
-        format!(
-            "`{word}` requires a body, but variant `A` has none\nhelp: remove `{word}`"
-        )
+        format!("`{word}` requires a body, but variant `A` has none\nhelp: remove `{word}`")
     };
     check(
         "enum E { #[event(version = 2)] A }",

@@ -3,9 +3,9 @@
 use syn::ext::IdentExt;
 use syn::{Error, Ident, Result};
 
-use super::definition::{Keys, RegistryDef, RegistryAttributes, field_named};
+use super::definition::{Keys, RegistryAttributes, RegistryDef, field_named};
 use super::template::{Template, VERSION};
-use crate::attributes::{Errors, error_if, error_at};
+use crate::attributes::{Errors, error_at, error_if};
 use crate::shape::{Shape, option_of};
 use crate::stored::{self, StoredField};
 
@@ -15,19 +15,21 @@ const CONTENT_HASH: &str = "content_hash";
 /// The attribute with the hash of the content, unless a field contains it.
 
 /// Determines which key contains the group and which the version.
-pub(super) fn keys(ident: &Ident, words: &RegistryAttributes, fields: &[StoredField]) -> Result<Keys> {
+pub(super) fn keys(
+    ident: &Ident,
+    words: &RegistryAttributes,
+    fields: &[StoredField],
+) -> Result<Keys> {
     let (Some(pk), Some(sk), Some(latest)) = (&words.pk, &words.sk, &words.latest) else {
-        let message = "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\
-        help: write \\
-                `#[registry(pk = \\"lyr#{region}.{package}\\", sk = \\"lyrVrsn#v{version}\\", latest = \\"lyrVrsn0#\\")]`";
+        let message = "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\nhelp: write \
+                `#[registry(pk = \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`";
         return error_at(ident, message);
     };
     let (group, version) = match (pk.is_of_version(), sk.is_of_version()) {
         (false, true) => (pk, sk),
         (true, false) => (sk, pk),
         (true, true) => {
-            let message =
-                "both keys contain `{version}`\nhelp: use `{version}` in one key, and the group fields in the other";
+            let message = "both keys contain `{version}`\nhelp: use `{version}` in one key, and the group fields in the other";
             return Err(sk.error(message));
         }
         (false, false) => {
@@ -47,7 +49,7 @@ pub(super) fn keys(ident: &Ident, words: &RegistryAttributes, fields: &[StoredFi
         text.starts_with(&version_prefix) || version_prefix.starts_with(&text),
         latest,
         format!(
-                "the pointer key and the version keys must not begin with each other, because aliases extend the \\
+            "the pointer key and the version keys must not begin with each other, because aliases extend the \
                     pointer key: version={version_prefix} latest={text}"
         ),
     )?;
@@ -62,7 +64,9 @@ pub(super) fn keys(ident: &Ident, words: &RegistryAttributes, fields: &[StoredFi
 fn check_group(group: &Template, fields: &[StoredField]) -> Result<()> {
     let names: Vec<&str> = group.names().collect();
     if names.is_empty() {
-        return Err(group.error("the group key requires at least one field\nhelp: write `pckg#{package}`"));
+        return Err(
+            group.error("the group key requires at least one field\nhelp: write `pckg#{package}`")
+        );
     }
     for (at, name) in names.iter().enumerate() {
         let Some(field) = field_named(fields, name) else {
@@ -80,7 +84,9 @@ fn check_group(group: &Template, fields: &[StoredField]) -> Result<()> {
 fn check_name(field: &StoredField) -> Result<()> {
     for word in ["default", "serde", "hash"] {
         if field.seen.has(word) {
-            let message = format!("`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`");
+            let message = format!(
+                "`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`"
+            );
             return Err(field.error(word, message));
         }
     }
@@ -109,8 +115,7 @@ fn check_expiry(def: &RegistryDef) -> Result<()> {
         return Err(words.seen.error("expires", place, message));
     }
     if words.retention_secs.is_some() && words.expires.is_none() {
-        let message = "`retention` requires `expires`\
-        help: add `expires = \\"..\\"`";
+        let message = "`retention` requires `expires`\nhelp: add `expires = \"..\"`";
         return Err(words.seen.error("retention", place, message));
     }
     Ok(())

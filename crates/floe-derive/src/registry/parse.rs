@@ -5,10 +5,11 @@ use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, Ident, LitStr, Result, parse_quote};
 
 use super::checks;
-use super::definition::{IndexDef, RegistryDef, RegistryAttributes};
+use super::definition::{IndexDef, RegistryAttributes, RegistryDef};
 use super::template::Template;
 use crate::attributes::{
-    Errors, SeenAttributes, KnownAttributes, crate_path, for_each, nested, reject_generics, error_at, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, nested,
+    reject_generics, text,
 };
 use crate::stored::{FieldAttributes, StoredField, named_fields};
 
@@ -128,8 +129,7 @@ fn duration_secs(literal: &LitStr) -> Result<u64> {
 
 impl IndexDef {
     fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
-        const SHAPE: &str =
-            "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`";
+        const SHAPE: &str = "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`";
         let (mut name, mut key, mut seen) = (None, None, SeenAttributes::default());
         nested(meta, SHAPE, |meta| {
             match INDEX.word(&meta, &mut seen)?.as_str() {

@@ -2,7 +2,7 @@
 
 use syn::{Error, LitStr, Result};
 
-use crate::attributes::{error_if, error_at};
+use crate::attributes::{error_at, error_if};
 
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +58,7 @@ impl Template {
         match self.parts.as_slice() {
             [Part::Text(prefix), Part::Name(_)] => Ok(prefix.clone()),
             _ => Err(self.error(
-                "a version key must be text followed by the version, so that versions are sorted by number\
-                help: write \\
+                "a version key must be text followed by the version, so that versions are sorted by number\nhelp: write \
                     `vrsn#v{version}`",
             )),
         }
@@ -88,8 +87,7 @@ impl Template {
             [Part::Name(_), Part::Text(text), Part::Name(_)] => !is_separator(text),
             _ => false,
         });
-        let message =
-            "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
+        let message = "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
         error_if(adjacent || unseparated, &self.literal, message)
     }
 

@@ -3,24 +3,15 @@
 //! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
 const KEYS: &str =
     r##"table = "layers", pk = "lyr#{region}.{package}", sk = "v#{version}", latest = "v0#""##;
 const FIELDS: &str = "region: String, package: String";
 
-/// Checks that there is exactly this error, at this source text.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    let input = syn::parse_str(source).unwrap();
-    let errors: Vec<_> = expand(&input)
-        .unwrap_err()
-        .into_iter()
-        .map(|error| {
-            let place = error.span().source_text().unwrap_or_default();
-            (place, error.to_string())
-        })
-        .collect();
-    assert_eq!(errors, [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
 /// As [`check`], for a registry with valid keys, these additional attributes and these fields.
@@ -63,9 +54,8 @@ fn registry_requires_keys_and_a_table() {
     check(
         "struct R { a: String }",
         "R",
-        "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\
-        help: write \\
-        `#[registry(pk = \\"lyr#{region}.{package}\\", sk = \\"lyrVrsn#v{version}\\", latest = \\"lyrVrsn0#\\")]`",
+        "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\nhelp: write \
+        `#[registry(pk = \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`",
     );
     check(
         r#"#[registry(pk = "{a}", sk = "v{version}", latest = "l")] struct R { a: String }"#,
@@ -97,8 +87,7 @@ fn one_key_contains_the_version_and_the_other_the_group() {
         "lyr",
         "the group key requires at least one field\nhelp: write `pckg#{package}`",
     );
-    let prefix = "a version key must be text followed by the version, so that versions are sorted by number\
-    help: write \\
+    let prefix = "a version key must be text followed by the version, so that versions are sorted by number\nhelp: write \
         `vrsn#v{version}`";
     check_keys("{region}", "{version}", "l", "{version}", prefix);
     check_keys("{region}", "v{version}#", "l", "v{version}#", prefix);
@@ -120,8 +109,7 @@ fn group_key_requires_distinct_and_separated_fields() {
         "{region}#{region}",
         "duplicate field `region` in the group key",
     );
-    let apart =
-        "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
+    let apart = "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
     for pk in ["{region}{package}", "{region}x{package}"] {
         check_keys(pk, "v{version}", "l", pk, apart);
     }
@@ -152,15 +140,14 @@ fn group_key_requires_distinct_and_separated_fields() {
 fn pointer_key_must_differ_from_version_keys() {
     let message = |latest: &str| {
         format!(
-            "the pointer key and the version keys must not begin with each other, because aliases extend the pointer \\
+            "the pointer key and the version keys must not begin with each other, because aliases extend the pointer \
             key: version=v# latest={latest}"
         )
     };
     for latest in ["v#", "v", "v#0"] {
         check_keys("{region}", "v#{version}", latest, latest, &message(latest));
     }
-    let empty =
-        "the pointer key must be text without fields\nhelp: write `latest = \"lyrVrsn0#\"`";
+    let empty = "the pointer key must be text without fields\nhelp: write `latest = \"lyrVrsn0#\"`";
     check_keys("{region}", "v#{version}", "", "", empty);
 }
 
@@ -180,7 +167,9 @@ fn group_fields_must_be_plain_and_required() {
         check(
             &source(&format!("#[registry({word})] a: String")),
             word,
-            &format!("`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`"),
+            &format!(
+                "`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`"
+            ),
         );
     }
 }
@@ -227,8 +216,7 @@ fn dependent_attributes_are_required_together() {
 
 #[test]
 fn retention_must_be_a_duration() {
-    let message =
-        "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
+    let message = "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
     for text in ["", "30", "d", "30 d", "1w", "0d", "99999999999999999999d"] {
         let words = format!(r#"status = "s", expires = "e", retention = "{text}""#);
         check_attributes_of(&words, "", &format!("{text:?}"), message);

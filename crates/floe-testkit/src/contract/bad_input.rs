@@ -148,7 +148,11 @@ pub(super) fn duplicate_set_elements_are_rejected(_: &mut Fixture) {
     assert_eq!(text(&["a", "b", "a"]), Err(SetError::Duplicate));
     assert_eq!(text(&[]), Err(SetError::Empty));
     let equal = Set::new([number("1"), number("1.0")]);
-    assert_eq!(equal, Err(SetError::Duplicate), "numbers are compared by value");
+    assert_eq!(
+        equal,
+        Err(SetError::Duplicate),
+        "numbers are compared by value"
+    );
     let empty = text(&["", "a"]);
     assert!(empty.is_ok(), "an empty string is a valid element");
 }

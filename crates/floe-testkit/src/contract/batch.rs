@@ -91,7 +91,10 @@ pub(super) fn get_returns_keys_beyond_sixteen_megabytes_as_unprocessed(t: &mut F
             .get("Sorted")
             .map(|rest| rest.keys.clone())
             .unwrap_or_default();
-        assert_eq!(output.items["Sorted"].len() + remaining.len(), missing.len());
+        assert_eq!(
+            output.items["Sorted"].len() + remaining.len(),
+            missing.len()
+        );
         missing = remaining;
         rounds += 1;
     }

@@ -227,7 +227,11 @@ pub(super) fn batches_cost_the_sum_of_their_items(t: &mut Fixture) {
         .costing(Total);
     let consumed = t.batch_get_item(get.clone()).unwrap().consumed;
     assert_eq!(consumed.len(), 1);
-    assert_eq!(consumed[0].total(), whole(3), "each item is charged separately");
+    assert_eq!(
+        consumed[0].total(),
+        whole(3),
+        "each item is charged separately"
+    );
     get.requests.get_mut("Plain").unwrap().consistent = false;
     let consumed = t.batch_get_item(get).unwrap().consumed;
     assert_eq!(consumed[0].total(), units(3));

@@ -88,9 +88,7 @@ impl Fixture {
 
     pub(super) fn advance(&self, by: Duration) {
         let clock = self.harness.clock();
-        clock
-            .expect("the case requires a manual clock")
-            .advance(by);
+        clock.expect("the case requires a manual clock").advance(by);
     }
 
     pub(super) fn now_secs(&self) -> u64 {

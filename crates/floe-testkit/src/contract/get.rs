@@ -40,7 +40,11 @@ pub(super) fn returns_only_the_projected_attributes(t: &mut Fixture) {
     assert_eq!(projected(t, "x, z"), Item::new().with("x", 1).with("z", 3));
     assert_eq!(projected(t, "pk, absent"), item("a"));
     let nothing = projected(t, "absent");
-    assert_eq!(nothing, Item::new(), "the item exists without these attributes");
+    assert_eq!(
+        nothing,
+        Item::new(),
+        "the item exists without these attributes"
+    );
 }
 
 pub(super) fn projects_into_documents(t: &mut Fixture) {

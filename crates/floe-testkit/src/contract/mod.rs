@@ -152,7 +152,9 @@ where
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| run(name, make)));
     let Err(panic) = outcome else {
-        panic!("the store follows the rule: remove it from the list of differences: {difference:?}");
+        panic!(
+            "the store follows the rule: remove it from the list of differences: {difference:?}"
+        );
     };
     let said = match panic.downcast_ref::<String>() {
         Some(text) => text.as_str(),

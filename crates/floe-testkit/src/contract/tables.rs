@@ -78,7 +78,10 @@ pub(super) fn table_names_are_unique(t: &mut Fixture) {
     assert_eq!(t.create_table(named("Plain")), Err(taken));
     t.delete_table("Plain").unwrap();
     let second = t.create(plain());
-    assert_ne!(first.id, second.id, "a new table of the same name has another id");
+    assert_ne!(
+        first.id, second.id,
+        "a new table of the same name has another id"
+    );
 }
 
 pub(super) fn deleting_a_table_deletes_its_items(t: &mut Fixture) {

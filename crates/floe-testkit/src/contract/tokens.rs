@@ -97,7 +97,11 @@ pub(super) fn transaction_with_token_is_applied_once(t: &mut Fixture) {
     t.reopen();
     t.transact_write_items(transaction(1)).unwrap();
     let once = Some(item("a").with("n", 1));
-    assert_eq!(t.get("Plain", item("a")), once, "the token survives reopening");
+    assert_eq!(
+        t.get("Plain", item("a")),
+        once,
+        "the token survives reopening"
+    );
 }
 
 pub(super) fn transaction_tokens_expire_after_ten_minutes(t: &mut Fixture) {

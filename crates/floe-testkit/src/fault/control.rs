@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use floe_store::{Error, Result};
 
-use super::random;
 use super::faults::{Faults, Lag};
 use super::kind::{FaultKind, Operation, Request};
+use super::random;
 use crate::lock::lock;
 
 /// Maximum number of faults in the log.
@@ -178,7 +178,9 @@ impl Attempt<'_> {
     /// Whether this operation gets this fault.
     pub(super) fn has_fault(&self, kind: FaultKind) -> bool {
         let is_chosen = match &self.choice {
-            FaultChoice::ByRate => random::is_hit(self.faults.rate_of(kind), self.random(kind, &[])),
+            FaultChoice::ByRate => {
+                random::is_hit(self.faults.rate_of(kind), self.random(kind, &[]))
+            }
             FaultChoice::Scripted(scripted) => *scripted == kind,
             FaultChoice::Fixed(kinds) => kinds.contains(&kind),
             FaultChoice::Disabled => false,

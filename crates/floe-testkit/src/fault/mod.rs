@@ -81,18 +81,18 @@
 
 mod batch;
 mod control;
-pub(crate) mod random;
 mod engine;
 mod faults;
 mod kind;
-mod versions;
 mod position;
+pub(crate) mod random;
 mod records;
 mod reject;
 mod shards;
 mod stale;
 mod streams;
 mod tracker;
+mod versions;
 
 use std::fmt;
 use std::sync::Arc;

@@ -197,13 +197,20 @@ impl ShardTree {
 
     /// Closes an open shard after the last record of the engine, or the last returned one if that is later, and
     /// adds one or two children. `None` if the shard has no record or a maximum is reached.
-    pub(super) fn split(&mut self, id: &str, last_sequence: Option<&str>, in_two: bool) -> Option<Split> {
+    pub(super) fn split(
+        &mut self,
+        id: &str,
+        last_sequence: Option<&str>,
+        in_two: bool,
+    ) -> Option<Split> {
         let in_two = in_two && self.open().count() < OPEN_SHARDS_MAX;
         if self.shown.len() >= SHARDS_MAX {
             return None;
         }
         let shard = self.shown.iter_mut().find(|s| s.id == id && s.is_open())?;
-        let until = last_sequence.max(shard.last_returned.as_deref())?.to_owned();
+        let until = last_sequence
+            .max(shard.last_returned.as_deref())?
+            .to_owned();
         if shard.after.as_ref().is_some_and(|after| *after >= until) {
             return None;
         }
@@ -288,11 +295,7 @@ mod tests {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         assert_eq!(described(&tree), ["s <  001.."]);
-        assert_eq!(
-            tree.split("s", None, true),
-            None,
-            "it has no record"
-        );
+        assert_eq!(tree.split("s", None, true), None, "it has no record");
         let split = tree.split("s", Some("009"), true);
         assert_eq!(
             split,
@@ -394,7 +397,10 @@ mod tests {
             tree.split(&id, Some(&format!("{n:03}")), true);
         }
         assert_eq!(tree.open().count(), OPEN_SHARDS_MAX);
-        assert!(tree.shown.len() > 200, "at the limit, shards get a single child");
+        assert!(
+            tree.shown.len() > 200,
+            "at the limit, shards get a single child"
+        );
     }
 
     #[test]

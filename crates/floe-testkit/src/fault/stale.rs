@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use floe_store::capacity::ReturnConsumedCapacity;
-use floe_store::expr::{Condition, KeyOp, KeyRange, Path};
 use floe_store::op::{
     BatchGetItem, BatchGetItemOutput, GetItem, GetItemOutput, Meter, Page, Query, ReadPlan, Scan,
     Select,
 };
 use floe_store::size::item_size;
 use floe_store::table::{IndexKind, KeyAttribute};
-use floe_store::{Item, Result, TableDef, Value};
+use floe_store::{Item, Result, TableDef};
 
 use super::FaultEngine;
 use super::control::Attempt;
-use super::random;
 use super::kind::FaultKind;
+use super::random;
 use super::versions::OutdatedItem;
+use crate::key_range;
 
 /// The items of which a reader sees an earlier version, by key, and the fault that causes it.
 struct OutdatedItems {
@@ -130,7 +130,10 @@ impl FaultEngine {
                     .front()
                     .is_some_and(|outdated| builder.order(outdated, &entry).is_lt())
                 {
-                    if outdated_in_range.pop_front().is_some_and(|entry| !builder.push(entry)) {
+                    if outdated_in_range
+                        .pop_front()
+                        .is_some_and(|entry| !builder.push(entry))
+                    {
                         break 'pages;
                     }
                 }
@@ -222,14 +225,25 @@ impl FaultEngine {
                     history.lagging(attempt, table, index, reader),
                 )
             }
-            None => (FaultKind::StaleRead, self.outdated_items(attempt, table, None)),
+            None => (
+                FaultKind::StaleRead,
+                self.outdated_items(attempt, table, None),
+            ),
         };
-        let items: HashMap<_, _> = outdated.into_iter().map(|old| (old.key.clone(), old)).collect();
+        let items: HashMap<_, _> = outdated
+            .into_iter()
+            .map(|old| (old.key.clone(), old))
+            .collect();
         (!items.is_empty()).then_some((definition, OutdatedItems { kind, items }))
     }
 
     /// The items, of `keys` or of the table, of which an eventually consistent read sees an earlier version.
-    fn outdated_items(&self, attempt: &Attempt<'_>, table: &str, keys: Option<&[Item]>) -> Vec<OutdatedItem> {
+    fn outdated_items(
+        &self,
+        attempt: &Attempt<'_>,
+        table: &str,
+        keys: Option<&[Item]>,
+    ) -> Vec<OutdatedItem> {
         let is_behind = attempt.has_fault(FaultKind::StaleRead);
         let reader = self.moment(attempt.number());
         self.tracker
@@ -284,7 +298,10 @@ impl<'p> PageBuilder<'p> {
         let outdated = self.outdated.items.values();
         let mut outdated_in_range: Vec<Item> = outdated
             .filter_map(|old| self.entry(old.seen.as_ref()))
-            .filter(|entry| (self.plan.range.as_ref()).is_none_or(|range| self.is_in(range, entry)))
+            .filter(|entry| {
+                (self.plan.range.as_ref())
+                    .is_none_or(|range| key_range::contains(self.plan, range, entry))
+            })
             .filter(|entry| {
                 let start = self.plan.start_key;
                 start.is_none_or(|start| self.order(start, entry).is_lt())
@@ -307,19 +324,6 @@ impl<'p> PageBuilder<'p> {
         } else {
             order.reverse()
         }
-    }
-
-    fn is_in(&self, range: &KeyRange, entry: &Item) -> bool {
-        let key = self.plan.key();
-        let equal = |attributes: &[KeyAttribute], values: &[Value]| {
-            let mut pairs = attributes.iter().zip(values);
-            pairs.all(|(a, value)| entry.get(&a.name) == Some(value))
-        };
-        let next = key.sort.get(range.sort_prefix.len());
-        let ranged = next.zip(range.range.as_ref());
-        equal(&key.partition, &range.partition)
-            && equal(&key.sort, &range.sort_prefix)
-            && ranged.is_none_or(|(a, op)| condition(a, op).evaluate(entry))
     }
 
     /// Adds an entry to the page. Returns `false` once the page is full.
@@ -357,7 +361,9 @@ impl<'p> PageBuilder<'p> {
     /// Adds earlier entries of deleted items to the last page of a scan, as far as there is room.
     fn push_deleted(&mut self) {
         let mut absent: Vec<(&Item, Item)> = (self.outdated.items.values())
-            .filter(|old| self.entry(old.current.as_ref()).is_none() && self.is_in_segment(&old.key))
+            .filter(|old| {
+                self.entry(old.current.as_ref()).is_none() && self.is_in_segment(&old.key)
+            })
             .filter_map(|old| Some((&old.key, self.entry(old.seen.as_ref())?)))
             .collect();
         absent.sort_by_key(|(key, _)| format!("{key:?}"));
@@ -385,19 +391,5 @@ impl<'p> PageBuilder<'p> {
         self.page.scanned_count = self.meter.entries();
         self.page.consumed = detail.is_wanted().then(|| self.meter.cost(detail));
         self.page
-    }
-}
-
-/// Converts a condition on a key attribute to a condition on an item.
-fn condition(attribute: &KeyAttribute, op: &KeyOp) -> Condition {
-    let path = Path::attribute(attribute.name.clone());
-    match op.clone() {
-        KeyOp::Eq(value) => Condition::eq(path, value),
-        KeyOp::Lt(value) => Condition::lt(path, value),
-        KeyOp::Le(value) => Condition::le(path, value),
-        KeyOp::Gt(value) => Condition::gt(path, value),
-        KeyOp::Ge(value) => Condition::ge(path, value),
-        KeyOp::Between(low, high) => Condition::between(path, low, high),
-        KeyOp::BeginsWith(prefix) => Condition::begins_with(path, prefix),
     }
 }

@@ -58,7 +58,8 @@ impl FaultEngine {
                 if last_sequence.is_none() {
                     last_sequence = self.last_sequence(&stream_arn, &shard).await?;
                 }
-                self.iterator_after(&stream_arn, &shard, last_sequence).await?
+                self.iterator_after(&stream_arn, &shard, last_sequence)
+                    .await?
             }
             IteratorKind::AfterSequenceNumber(sequence) => {
                 let kind = IteratorKind::AfterSequenceNumber(sequence.clone());
@@ -180,10 +181,10 @@ impl FaultEngine {
         &self,
         attempt: &Attempt<'_>,
         stream_arn: &str,
-        wanted: Option<String>,
+        shard_id: Option<String>,
     ) -> Result<()> {
         let roll = attempt.random(FaultKind::ShardSplit, &[1]);
-        let chosen = self.shards.with(stream_arn, |tree| match wanted {
+        let chosen = self.shards.with(stream_arn, |tree| match shard_id {
             Some(id) => tree.open().find(|shard| shard.id == id).cloned(),
             None => {
                 let open = tree.open().count() as u64;
@@ -212,7 +213,11 @@ impl FaultEngine {
     }
 
     /// The sequence number of the last known record of a shard's source.
-    async fn last_sequence(&self, stream_arn: &str, shard: &VirtualShard) -> Result<Option<String>> {
+    async fn last_sequence(
+        &self,
+        stream_arn: &str,
+        shard: &VirtualShard,
+    ) -> Result<Option<String>> {
         let mut last_sequence = shard.last_returned.clone().max(shard.after.clone());
         let iterator = self.iterator_after(stream_arn, shard, last_sequence.clone());
         let mut next = Some(iterator.await?.1);

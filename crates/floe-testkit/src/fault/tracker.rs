@@ -64,12 +64,12 @@ impl WriteTracker {
             let hash = random::hash_text(&format!("{table} {key:?}"));
             hash.checked_rem(LOCKS as u64).unwrap_or(0)
         };
-        let mut wanted: Vec<u64> = targets.iter().map(lock_of).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut guards = Vec::with_capacity(wanted.len());
+        let mut indexes: Vec<u64> = targets.iter().map(lock_of).collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        let mut guards = Vec::with_capacity(indexes.len());
         for (at, lock) in (0..).zip(&self.locks) {
-            if wanted.contains(&at) {
+            if indexes.contains(&at) {
                 guards.push(lock.lock().await);
             }
         }

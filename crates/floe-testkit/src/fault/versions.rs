@@ -9,8 +9,8 @@ use std::time::Duration;
 use floe_store::{Item, Timestamp};
 
 use super::control::{Attempt, index_units};
-use super::random;
 use super::faults::{Faults, Lag};
+use super::random;
 
 /// Maximum number of versions of an item. Older ones are discarded and never returned.
 const VERSIONS_MAX: usize = 64;

@@ -32,7 +32,6 @@
 //! | `mutant/` | engines with a planted bug |
 
 mod admin;
-mod response;
 mod changes;
 mod engine;
 mod generate;
@@ -42,6 +41,7 @@ mod mutant;
 mod pair;
 mod read;
 mod report;
+mod response;
 mod run;
 mod shrink;
 mod state;

@@ -7,8 +7,8 @@ use floe_store::op::*;
 use floe_store::{Engine, Item};
 
 use super::ModelEngine;
-use super::response::{Response, query_pages, read_streams, scan_pages, sort_items};
 use super::report::Report;
+use super::response::{Response, query_pages, read_streams, scan_pages, sort_items};
 use super::step::Step;
 use crate::Harness;
 
@@ -235,8 +235,12 @@ async fn execute(engine: &dyn Engine, step: &Step) -> Response {
         ),
         Step::Query(query) => query_pages(engine, query).await,
         Step::Scan(scan) => scan_pages(scan, async |scan| engine.scan(scan).await).await,
-        Step::CreateTable(create) => Response::of(engine.create_table(create).await, Response::table),
-        Step::DescribeTable(name) => Response::of(engine.describe_table(name).await, Response::table),
+        Step::CreateTable(create) => {
+            Response::of(engine.create_table(create).await, Response::table)
+        }
+        Step::DescribeTable(name) => {
+            Response::of(engine.describe_table(name).await, Response::table)
+        }
         // While an index is built or removed, its description is not determined.
         Step::UpdateTable(update) => {
             Response::of(engine.update_table(update).await, |_| Response::Done)

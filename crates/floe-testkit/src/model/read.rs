@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use floe_store::capacity::{ReturnConsumedCapacity, read_cost, read_units};
-use floe_store::expr::{KeyOp, KeyRange};
 use floe_store::limits::{BATCH_GET_BYTES_MAX, PAGE_BYTES_MAX};
 use floe_store::op::*;
 use floe_store::size::item_size;
 use floe_store::table::IndexKind;
-use floe_store::{ConsumedCapacity, Item, Result, Units, Value};
+use floe_store::{ConsumedCapacity, Item, Result, Units};
 
 use super::key::Key;
 use super::state::{State, Table};
+use crate::key_range;
 
 /// The costs of an operation, one entry for each table.
 #[derive(Default)]
@@ -173,7 +173,8 @@ impl<'t> Entries<'t> {
             Some(index) => index.holds(item).then(|| (index.project(key, item), item)),
         });
         let range = plan.range.as_ref();
-        let wanted = |entry: &Item| range.is_none_or(|range| in_range(plan, range, entry));
+        let wanted =
+            |entry: &Item| range.is_none_or(|range| key_range::contains(plan, range, entry));
         Self(entries.filter(|(entry, _)| wanted(entry)).collect())
     }
 
@@ -253,39 +254,6 @@ fn cost(
         }
     }
     cost
-}
-
-/// Whether an entry matches a key condition.
-fn in_range(plan: &ReadPlan<'_>, range: &KeyRange, entry: &Item) -> bool {
-    let key = plan.key();
-    let equal = |attributes: &[floe_store::table::KeyAttribute], values: &[Value]| {
-        let mut pairs = attributes.iter().zip(values);
-        pairs.all(|(a, value)| entry.get(&a.name) == Some(value))
-    };
-    let next = key.sort.get(range.sort_prefix.len());
-    let ranged = next.zip(range.range.as_ref());
-    equal(&key.partition, &range.partition)
-        && equal(&key.sort, &range.sort_prefix)
-        && ranged.is_none_or(|(a, op)| entry.get(&a.name).is_some_and(|value| matches_operator(value, op)))
-}
-
-fn matches_operator(value: &Value, op: &KeyOp) -> bool {
-    let is = |other: &Value, wanted: fn(std::cmp::Ordering) -> bool| {
-        value.compare(other).is_some_and(wanted)
-    };
-    match op {
-        KeyOp::Eq(other) => value == other,
-        KeyOp::Lt(other) => is(other, |o| o.is_lt()),
-        KeyOp::Le(other) => is(other, |o| o.is_le()),
-        KeyOp::Gt(other) => is(other, |o| o.is_gt()),
-        KeyOp::Ge(other) => is(other, |o| o.is_ge()),
-        KeyOp::Between(low, high) => is(low, |o| o.is_ge()) && is(high, |o| o.is_le()),
-        KeyOp::BeginsWith(prefix) => match (value, prefix) {
-            (Value::S(text), Value::S(prefix)) => text.starts_with(prefix.as_str()),
-            (Value::B(bytes), Value::B(prefix)) => bytes.starts_with(prefix),
-            _ => false,
-        },
-    }
 }
 
 /// The segment of an entry: the sum of the bytes of its partition key, which is spread well enough.

@@ -61,7 +61,10 @@ struct PanicReporter {
 }
 
 impl Drop for PanicReporter {
-    #[expect(clippy::print_stderr, reason = "after a panic, there is no other way to report")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "after a panic, there is no other way to report"
+    )]
     fn drop(&mut self) {
         if std::thread::panicking() {
             let Self { seed, sequence } = self;

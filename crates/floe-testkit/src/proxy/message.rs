@@ -71,8 +71,10 @@ async fn more(from: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> io::R
     Ok(from.read_buf(bytes).await? > 0)
 }
 
-fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|part| part == wanted)
+fn position(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
+    bytes
+        .windows(pattern.len())
+        .position(|part| part == pattern)
 }
 
 #[cfg(test)]

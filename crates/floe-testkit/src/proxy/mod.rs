@@ -297,6 +297,9 @@ mod tests {
         assert_eq!(control.decide("PutItem"), Some(Cut::Inside));
         assert_eq!(control.decide("PutItem"), None);
         let cut_requests = lock(&control.cut_requests).clone();
-        assert_eq!(cut_requests.iter().map(|s| s.number).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(
+            cut_requests.iter().map(|s| s.number).collect::<Vec<_>>(),
+            [2, 3]
+        );
     }
 }

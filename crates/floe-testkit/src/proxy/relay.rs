@@ -42,33 +42,33 @@ async fn pass(
 ) -> io::Result<bool> {
     match control.decide(request.operation()) {
         None => {
-            let answer = ask(server, request, control).await?;
-            client.write_all(&answer.bytes).await?;
+            let response = exchange(server, request, control).await?;
+            client.write_all(&response.bytes).await?;
             return Ok(true);
         }
         Some(Cut::Before) => {}
-        Some(Cut::After) => drop(ask(server, request, control).await?),
+        Some(Cut::After) => drop(exchange(server, request, control).await?),
         Some(Cut::Inside) => {
-            let answer = ask(server, request, control).await?;
-            client.write_all(answer.half()).await?;
+            let response = exchange(server, request, control).await?;
+            client.write_all(response.half()).await?;
             client.flush().await?;
         }
         Some(Cut::Silence) => {
             let _held = control.hold();
-            let _answer = ask(server, request, control).await?;
-            given_up(client).await;
+            let _response = exchange(server, request, control).await?;
+            wait_for_close(client).await;
         }
         Some(Cut::Late) => {
             let _held = control.hold();
-            given_up(client).await;
-            drop(ask(server, request, control).await?);
+            wait_for_close(client).await;
+            drop(exchange(server, request, control).await?);
         }
     }
     Ok(false)
 }
 
 /// Sends a request to the server, connecting on the first use, and returns the response.
-async fn ask(
+async fn exchange(
     server: &mut Option<TcpStream>,
     request: &Message,
     control: &Control,
@@ -78,12 +78,12 @@ async fn ask(
         None => server.insert(TcpStream::connect(control.server).await?),
     };
     server.write_all(&request.bytes).await?;
-    let answer = Message::read(server).await?;
-    answer.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    let response = Message::read(server).await?;
+    response.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Waits until the client has closed the connection.
-async fn given_up(client: &mut TcpStream) {
+async fn wait_for_close(client: &mut TcpStream) {
     let mut rest = [0; 64];
     while client.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}
 }

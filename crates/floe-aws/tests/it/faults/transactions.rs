@@ -169,7 +169,10 @@ async fn other_single_writes_are_settled_by_stamp_or_unknown() {
 fn assert_all_faults_occurred(counters: &CounterWorld) {
     let cut_requests = counters.world.proxy.cut_requests();
     for cut in SUDDEN {
-        let times = cut_requests.iter().filter(|request| request.cut == cut).count();
+        let times = cut_requests
+            .iter()
+            .filter(|request| request.cut == cut)
+            .count();
         assert!(times > 5, "{cut:?} {times}");
     }
 }

@@ -41,10 +41,7 @@ where
     };
     match link.dependency {
         Dependency::WriteWrite => {
-            format!(
-                "T{from} before T{to} (ww): it appended before {}",
-                append()
-            )
+            format!("T{from} before T{to} (ww): it appended before {}", append())
         }
         Dependency::WriteRead => format!("T{from} before T{to} (wr): T{to} read {}", append()),
         Dependency::ReadWrite => {

@@ -121,7 +121,13 @@ impl Graph {
         self.edges.len() - 1
     }
 
-    fn add(&mut self, from: NodeId, to: NodeId, dependency: Dependency, element: Option<ElementId>) {
+    fn add(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        dependency: Dependency,
+        element: Option<ElementId>,
+    ) {
         if from != to {
             self.dependencies += 1;
             self.push(from, to, Some(dependency), element);

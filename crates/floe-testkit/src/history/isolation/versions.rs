@@ -291,7 +291,10 @@ where
         for &id in self.lists.iter().flat_map(|list| &list.order) {
             let writer = self.element(id).transaction;
             if (self.history.get(writer)).is_some_and(|t| t.status == Status::Aborted) {
-                let text = format!("{} was read by other transactions", self.describe_append(id));
+                let text = format!(
+                    "{} was read by other transactions",
+                    self.describe_append(id)
+                );
                 let anomaly = self.about(AnomalyKind::G1a, &[writer], &text);
                 findings.anomalies.push(anomaly);
             }

@@ -23,7 +23,7 @@ pub enum RegisterOp<V> {
         new: Option<V>,
     },
     /// A write whose condition failed: the value was not `expected`.
-    Refused {
+    Rejected {
         /// The value that the condition required.
         expected: Option<V>,
     },
@@ -69,7 +69,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Swap { expected, new } => {
                 could_hold(expected).then(|| RegisterState::Holds(new.clone()))
             }
-            Self::Refused { expected } => (held != Some(expected)).then(|| state.clone()),
+            Self::Rejected { expected } => (held != Some(expected)).then(|| state.clone()),
             Self::RejectedWith { expected, found } => (found != expected && could_hold(found))
                 .then(|| RegisterState::Holds(found.clone())),
         }
@@ -77,7 +77,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
 
     fn effect(&self) -> Effect {
         match self {
-            Self::Read(_) | Self::Refused { .. } | Self::RejectedWith { .. } => Effect::Observes,
+            Self::Read(_) | Self::Rejected { .. } | Self::RejectedWith { .. } => Effect::Observes,
             Self::Write(_) | Self::Delete => Effect::Overwrites,
             Self::Swap { .. } => Effect::Depends,
         }
@@ -88,7 +88,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Read(held)
             | Self::Swap { expected: held, .. }
             | Self::RejectedWith { found: held, .. } => Some(RegisterState::Holds(held.clone())),
-            Self::Write(_) | Self::Delete | Self::Refused { .. } => None,
+            Self::Write(_) | Self::Delete | Self::Rejected { .. } => None,
         }
     }
 
@@ -97,7 +97,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Write(value) => Some(RegisterState::Holds(Some(value.clone()))),
             Self::Delete => Some(RegisterState::Holds(None)),
             Self::Swap { new, .. } => Some(RegisterState::Holds(new.clone())),
-            Self::Read(_) | Self::Refused { .. } | Self::RejectedWith { .. } => None,
+            Self::Read(_) | Self::Rejected { .. } | Self::RejectedWith { .. } => None,
         }
     }
 }
@@ -108,8 +108,10 @@ impl<V: Debug> Display for RegisterOp<V> {
             Self::Read(found) => write!(f, "read: found {}", Held(found)),
             Self::Write(value) => write!(f, "write {value:?}"),
             Self::Delete => f.write_str("delete"),
-            Self::Swap { expected, new } => write!(f, "replace {} by {}", Held(expected), Held(new)),
-            Self::Refused { expected } => write!(f, "rejected: expected {}", Held(expected)),
+            Self::Swap { expected, new } => {
+                write!(f, "replace {} by {}", Held(expected), Held(new))
+            }
+            Self::Rejected { expected } => write!(f, "rejected: expected {}", Held(expected)),
             Self::RejectedWith { expected, found } => {
                 write!(
                     f,

@@ -4,15 +4,16 @@
 //! every pending response), check that it can happen in the current state, continue, and backtrack if stuck. Lowe's
 //! memoisation of configurations (the operations done, and the state) avoids visiting the same configuration twice.
 //! Four optimisations keep it fast; none of them loses an explaining order:
-//! - An operation that only observes, and whose answer fits the state, is taken at once. It changes
+//!
 //! - An operation that only observes, and whose response fits the state, is done at once: it changes nothing and
-//! excludes nothing.
+//!   excludes nothing.
 //! - A state is kept while a pending operation needs it and no pending operation can restore it. If every value is
-//! written once, this leaves hardly any choice.
+//!   written once, this leaves hardly any choice.
 //! - Operations of unknown outcome are optional. Of two configurations that differ only in the optional operations
-//! used, the one that used fewer can do everything that the other can.
+//!   used, the one that used fewer can do everything that the other can.
 //! - An optional operation is done only if an operation that depends on the state follows directly; otherwise the
-//! same order without it explains as much. Of equal optional operations, the earliest is used first.
+//!   same order without it explains as much. Of equal optional operations, the earliest is used first.
+
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -296,7 +297,9 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             .iter()
             .enumerate()
             .take_while(|(_, o)| o.invoked <= earliest)
-            .filter(|(at, o)| !self.used.has(*at) && o.previous_equal.is_none_or(|t| self.used.has(t)))
+            .filter(|(at, o)| {
+                !self.used.has(*at) && o.previous_equal.is_none_or(|t| self.used.has(t))
+            })
             .map(|(at, o)| (at, o.operation))
             .collect();
         let followers = Followers::of(&ready);
@@ -401,14 +404,14 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             .required
             .get(self.first)
             .map_or(self.first, |r| r.reach);
-        let position = Configuration {
+        let configuration = Configuration {
             first: self.first,
             window: self.done.words(self.first, reach),
             state: self.state.clone(),
             dangling,
         };
         let used = self.used.words(0, self.problem.optional.len());
-        let smallest = self.seen.entry(position).or_default();
+        let smallest = self.seen.entry(configuration).or_default();
         if smallest.iter().any(|other| is_subset(other, &used)) {
             return false;
         }

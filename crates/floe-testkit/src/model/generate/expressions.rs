@@ -7,7 +7,7 @@ use floe_store::table::{KeyAttribute, KeyKind, KeySchema, TableDef};
 use floe_store::{Value, ValueType};
 
 use super::values::{ATTRIBUTES, FIELDS};
-use super::{RandomChoices, Generator};
+use super::{Generator, RandomChoices};
 
 const COMPARATORS: [Comparator; 6] = {
     use Comparator::{Eq, Ge, Gt, Le, Lt, Ne};
@@ -152,7 +152,9 @@ impl Generator {
 
     /// A condition with this probability in percent.
     pub(super) fn some_condition(&self, table: &TableDef, percent: usize) -> Option<Condition> {
-        self.random.chance(percent).then(|| self.condition(table, 2))
+        self.random
+            .chance(percent)
+            .then(|| self.condition(table, 2))
     }
 
     /// A projection with this probability in percent.

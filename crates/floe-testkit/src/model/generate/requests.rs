@@ -143,7 +143,8 @@ impl Generator {
         let mut batch = BatchWriteItem::new();
         for _ in 0..12 {
             let partition = table.key.partition.iter();
-            let partition = partition.map(|a| (a.name.clone(), self.random.common_partition_value(a.kind)));
+            let partition =
+                partition.map(|a| (a.name.clone(), self.random.common_partition_value(a.kind)));
             let sort = table.key.sort.iter();
             let sort = sort.map(|a| (a.name.clone(), self.random.key_value(a.kind)));
             let key: Item = partition.chain(sort).collect();
@@ -335,7 +336,10 @@ impl Generator {
         let mut key = self.key(table);
         for attribute in index.into_iter().flat_map(|index| index.key.attributes()) {
             if !table.key.contains(&attribute.name) {
-                key.insert(attribute.name.clone(), self.random.key_value(attribute.kind));
+                key.insert(
+                    attribute.name.clone(),
+                    self.random.key_value(attribute.kind),
+                );
             }
         }
         key
@@ -346,7 +350,10 @@ impl Generator {
         let index = self.index(&table);
         let key = index.map_or(&table.key, |index| &index.key);
         let key_condition = self.key_condition(key);
-        let mut start_key = self.random.chance(15).then(|| self.start_key(&table, index));
+        let mut start_key = self
+            .random
+            .chance(15)
+            .then(|| self.start_key(&table, index));
         if let Some(start) = &mut start_key
             && self.random.chance(85)
         {

@@ -110,7 +110,9 @@ impl Generator {
     /// The name of a table with this probability in percent.
     fn some_name(&self, percent: usize) -> Option<String> {
         let random = &self.random;
-        random.chance(percent).then(|| random.text(&NAMES).to_owned())
+        random
+            .chance(percent)
+            .then(|| random.text(&NAMES).to_owned())
     }
 
     pub(super) fn list_tables(&self) -> Step {
@@ -131,7 +133,11 @@ impl Generator {
 
     pub(super) fn update_ttl(&mut self) -> Step {
         let table = self.table();
-        let attribute = if self.random.chance(85) { "expires" } else { "n" };
+        let attribute = if self.random.chance(85) {
+            "expires"
+        } else {
+            "n"
+        };
         let enabled = if self.random.chance(85) {
             table.ttl_attribute.is_none()
         } else {

@@ -3,7 +3,7 @@
 use floe_store::table::{KeyAttribute, KeyKind, TableDef};
 use floe_store::{Item, Name, Number, Set, Text, Value};
 
-use super::{RandomChoices, Generator};
+use super::{Generator, RandomChoices};
 
 /// Attributes other than table keys. Some tables use some of them as index keys.
 pub(super) const ATTRIBUTES: [&str; 12] = [

@@ -66,9 +66,7 @@ impl Mutant {
             Err(Error::ConditionalCheckFailed { .. }) if self.has(Bug::OldItemMissingOnFailure) => {
                 Err(Error::ConditionalCheckFailed { item: None })
             }
-            Err(Error::TransactionCanceled { mut reasons })
-                if self.has(Bug::OnlyFirstReason) =>
-            {
+            Err(Error::TransactionCanceled { mut reasons }) if self.has(Bug::OnlyFirstReason) => {
                 let none = floe_store::CancellationReason::none();
                 let first = reasons
                     .iter()
@@ -85,7 +83,9 @@ impl Mutant {
     }
 
     async fn write(&self, mut write: WriteItem) -> Result<WriteItemOutput> {
-        if self.has(Bug::TableCheckedBeforeRequest) && self.table(write.table_name()).await.is_none() {
+        if self.has(Bug::TableCheckedBeforeRequest)
+            && self.table(write.table_name()).await.is_none()
+        {
             return Err(missing_table());
         }
         match &mut write {

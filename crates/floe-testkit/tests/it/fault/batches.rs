@@ -7,7 +7,7 @@ use floe_store::op::*;
 use floe_store::{Engine, Error};
 use floe_testkit::fault::{FaultKind, Faults};
 
-use super::fixture::{TABLE, assert_near, count, engine, key, put, thing, current_item};
+use super::fixture::{TABLE, assert_near, count, current_item, engine, key, put, thing};
 
 #[tokio::test]
 async fn batch_write_is_processed_in_part() {
@@ -38,7 +38,10 @@ async fn batch_write_is_processed_in_part() {
             assert_eq!(current_item(&engine, key(place)).await.is_none(), is_left);
             found.extend(is_left.then_some(BatchWrite::Put(thing(place, place))));
         }
-        assert_eq!(left, found, "unprocessed writes are unique and in the order of the request");
+        assert_eq!(
+            left, found,
+            "unprocessed writes are unique and in the order of the request"
+        );
     }
     assert_near(partial, 0.5, 1000);
     assert_eq!(count(&engine, FaultKind::PartialBatch), partial);
@@ -130,7 +133,10 @@ async fn invalid_batch_is_rejected_as_a_whole() {
         let twice = BatchWriteItem::new()
             .put(TABLE, thing(1, 1))
             .put(TABLE, thing(1, 2));
-        let answer = engine.batch_write_item(twice).await;
-        assert!(matches!(answer, Err(Error::Validation(_))), "{answer:?}");
+        let response = engine.batch_write_item(twice).await;
+        assert!(
+            matches!(response, Err(Error::Validation(_))),
+            "{response:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Clients use an engine with faults, and the history checkers check the result: lost responses violate no
-//! guarantee of a correct engine, and stale results violate those that eventually consistent reads do not have.
+//! Clients use an engine with faults, and the history checkers check the result: lost responses keep a correct
+//! engine linearizable, and eventually consistent reads are found not to be.
 
 use std::sync::Arc;
 

@@ -51,7 +51,10 @@ async fn repeated_records_continue_from_the_start_of_an_earlier_page() {
     let (rest, _) = page(&engine, iterator, 100).await;
     let returned: Vec<String> = again.into_iter().chain(rest).collect();
     let all: Vec<String> = page(&engine, start(&engine).await, 100).await.0;
-    assert!(all.ends_with(&returned) && returned.len() >= 4, "{returned:?} {all:?}");
+    assert!(
+        all.ends_with(&returned) && returned.len() >= 4,
+        "{returned:?} {all:?}"
+    );
     assert_eq!(count(&engine, FaultKind::RepeatedRecords), 1);
 
     // A reader that has read nothing is not sent to a page of another reader.

@@ -7,7 +7,9 @@ use floe_store::{Engine, Error, Item, Result};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::model::run_property;
 
-use super::fixture::{QuietHarness, TABLE, assert_near, count, engine, key, put, thing, current_item};
+use super::fixture::{
+    QuietHarness, TABLE, assert_near, count, current_item, engine, key, put, thing,
+};
 
 const TRIES: usize = 3000;
 
@@ -211,7 +213,7 @@ async fn rejected_requests_are_not_applied() {
     .await;
     let mut rejected = 0;
     for n in 0..TRIES as u64 {
-        let answer = match n % 2 {
+        let response = match n % 2 {
             0 => put(&*engine, thing(n, n)).await,
             _ => {
                 let put = PutItem::new(TABLE, thing(n, n));
@@ -219,11 +221,11 @@ async fn rejected_requests_are_not_applied() {
                 engine.transact_write_items(actions).await.map(drop)
             }
         };
-        rejected += usize::from(answer.is_err());
+        rejected += usize::from(response.is_err());
         assert_eq!(
             current_item(&engine, key(n)).await.is_some(),
-            answer.is_ok(),
-            "{answer:?}"
+            response.is_ok(),
+            "{response:?}"
         );
     }
     assert_near(rejected, 1.0 - 0.7 * 0.7 * 0.7, TRIES);
@@ -234,9 +236,9 @@ async fn lost_requests_and_lost_responses_look_the_same() {
     let engine = engine(Faults::seeded(4).lost_before(0.2).lost_after(0.2)).await;
     let (mut applied, mut not_applied) = (0, 0);
     for n in 0..TRIES as u64 {
-        let answer = put(&*engine, thing(n, n)).await;
+        let response = put(&*engine, thing(n, n)).await;
         let there = current_item(&engine, key(n)).await.is_some();
-        match answer {
+        match response {
             Ok(()) => assert!(there),
             Err(error @ Error::OutcomeUnknown(_)) => {
                 assert!(error.may_have_applied());
@@ -304,8 +306,11 @@ async fn token_makes_lost_responses_harmless() {
 async fn invalid_request_is_rejected_despite_faults() {
     let engine = engine(Faults::seeded(7).throttle(1.0)).await;
     let wrong = PutItem::new("x", Item::new());
-    let answer = engine.write_item(wrong.into()).await;
-    assert!(matches!(answer, Err(Error::Validation(_))), "{answer:?}");
+    let response = engine.write_item(wrong.into()).await;
+    assert!(
+        matches!(response, Err(Error::Validation(_))),
+        "{response:?}"
+    );
     assert_eq!(engine.faults(), []);
 }
 
@@ -324,8 +329,8 @@ async fn scripted_fault_applies_to_the_next_operation_of_its_kind() {
         .unwrap();
     assert!(engine.get_item(GetItem::new(TABLE, key(1))).await.is_ok());
     for place in [1, 2] {
-        let answer = put(&*engine, thing(place, 0)).await;
-        assert!(matches!(answer, Err(Error::OutcomeUnknown(_))));
+        let response = put(&*engine, thing(place, 0)).await;
+        assert!(matches!(response, Err(Error::OutcomeUnknown(_))));
     }
     assert_eq!(current_item(&engine, key(1)).await, None);
     assert_eq!(current_item(&engine, key(2)).await, Some(thing(2, 0)));
@@ -351,9 +356,9 @@ async fn inapplicable_fault_cannot_be_scripted() {
         (Operation::GetItem, FaultKind::StaleRead),
         (Operation::Query, FaultKind::IndexLag),
     ] {
-        let answer = engine.script(operation, kind);
+        let response = engine.script(operation, kind);
         assert!(
-            matches!(answer, Err(Error::Validation(_))),
+            matches!(response, Err(Error::Validation(_))),
             "{operation} {kind}"
         );
     }

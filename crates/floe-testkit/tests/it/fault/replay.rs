@@ -23,7 +23,7 @@ fn all_faults(seed: u64) -> Faults {
 
 /// The responses to a client, as text.
 async fn run(engine: &FaultEngine) -> Vec<String> {
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for n in 0..400_u64 {
         let place = n * 7 % 10;
         let item = thing(place, n).with("color", "red").with("weight", n);
@@ -33,7 +33,7 @@ async fn run(engine: &FaultEngine) -> Vec<String> {
         let red = Query::new(TABLE, KeyCondition::partition("color", "red")).index("by_color");
         let write = TransactWriteItems::new([PutItem::new(TABLE, item.clone()).into()]);
         let get = GetItem::new(TABLE, key(place)).eventual();
-        answers.push(match n % 6 {
+        responses.push(match n % 6 {
             0 => format!("{:?}", put(engine, item).await),
             1 => format!("{:?}", engine.transact_write_items(write).await),
             2 => format!("{:?}", engine.batch_write_item(batch).await),
@@ -42,7 +42,7 @@ async fn run(engine: &FaultEngine) -> Vec<String> {
             _ => format!("{:?}", engine.scan(Scan::new(TABLE)).await),
         });
     }
-    answers
+    responses
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn pause_does_not_change_later_faults() {
 #[tokio::test]
 async fn log_can_be_replayed_without_rates() {
     let random = engine(all_faults(42)).await;
-    let answers = run(&random).await;
+    let responses = run(&random).await;
     let log = random.faults();
     let mut fixed = Faults::seeded(42)
         .index_lag(0.5, Lag::Operations(10))
@@ -91,7 +91,7 @@ async fn log_can_be_replayed_without_rates() {
         fixed = fixed.at(fault.number, fault.kind);
     }
     let replayed = engine(fixed).await;
-    assert_eq!(run(&replayed).await, answers);
+    assert_eq!(run(&replayed).await, responses);
     assert_eq!(replayed.faults(), log);
 }
 
@@ -100,7 +100,7 @@ async fn fault_can_be_injected_by_operation_number() {
     use floe_testkit::fault::FaultKind;
     let engine = engine(Faults::seeded(1).at(3, FaultKind::LostAfter).throttle(0.0)).await;
     for n in 1..=5 {
-        let answer = put(&*engine, thing(n, n)).await;
-        assert_eq!(matches!(answer, Err(Error::OutcomeUnknown(_))), n == 3);
+        let response = put(&*engine, thing(n, n)).await;
+        assert_eq!(matches!(response, Err(Error::OutcomeUnknown(_))), n == 3);
     }
 }

@@ -27,9 +27,9 @@ async fn shards(engine: &FaultEngine, arn: &str, page: Option<usize>) -> Vec<Sha
     };
     let mut shards = Vec::new();
     loop {
-        let answer = engine.describe_stream(request.clone()).await.unwrap();
-        shards.extend(answer.shards);
-        match answer.last_shard_id {
+        let response = engine.describe_stream(request.clone()).await.unwrap();
+        shards.extend(response.shards);
+        match response.last_shard_id {
             None => return shards,
             last => request.start_after = last,
         }
@@ -189,7 +189,11 @@ async fn virtual_shards_follow_the_engine_shards_and_their_trimming() {
     for _ in 0..20 {
         consumer.step(&engine, &arn, &random).await;
     }
-    assert_eq!(consumer.seen.len(), 100, "a consumer that keeps up gets every record");
+    assert_eq!(
+        consumer.seen.len(),
+        100,
+        "a consumer that keeps up gets every record"
+    );
     assert!(
         by_key(&consumer.seen)
             .values()
@@ -326,16 +330,16 @@ async fn unknown_shards_and_streams_are_not_found() {
         kind: IteratorKind::TrimHorizon,
     };
     let shard = format!("{}.9", shards(&engine, &arn, None).await[0].id);
-    let answer = engine.get_shard_iterator(request(&arn, &shard)).await;
+    let response = engine.get_shard_iterator(request(&arn, &shard)).await;
     assert!(
-        matches!(answer, Err(Error::ResourceNotFound(_))),
-        "{answer:?}"
+        matches!(response, Err(Error::ResourceNotFound(_))),
+        "{response:?}"
     );
     let elsewhere = format!("{arn}0");
-    let answer = engine.get_shard_iterator(request(&elsewhere, &shard)).await;
+    let response = engine.get_shard_iterator(request(&elsewhere, &shard)).await;
     assert!(
-        matches!(answer, Err(Error::ResourceNotFound(_))),
-        "{answer:?}"
+        matches!(response, Err(Error::ResourceNotFound(_))),
+        "{response:?}"
     );
     let nowhere = GetRecords {
         iterator: "nowhere".to_owned(),

@@ -14,7 +14,7 @@ use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Lag, Operation};
 use floe_testkit::model::ModelHarness;
 
 use super::fixture::{
-    TABLE, assert_near, count, engine, key, put, thing, things, current_item, with_clock,
+    TABLE, assert_near, count, current_item, engine, key, put, thing, things, with_clock,
 };
 
 const ALWAYS: Lag = Lag::Operations(1_000_000);
@@ -192,7 +192,10 @@ async fn count_steps_back(faults: Faults) -> usize {
 #[tokio::test]
 async fn eventual_reads_go_back_unless_monotonic() {
     assert!(count_steps_back(Faults::seeded(8)).await > 100);
-    assert_eq!(count_steps_back(Faults::seeded(8).monotonic_reads()).await, 0);
+    assert_eq!(
+        count_steps_back(Faults::seeded(8).monotonic_reads()).await,
+        0
+    );
 }
 
 #[tokio::test]
@@ -477,7 +480,8 @@ async fn stale_page_equals_the_earlier_page() {
                 let expected = earlier.engine().query(query.clone()).await.unwrap();
                 assert_eq!(seen, expected, "round={round} {query:#?}");
                 pages += 1;
-                differing += usize::from(seen != current.inner().query(query.clone()).await.unwrap());
+                differing +=
+                    usize::from(seen != current.inner().query(query.clone()).await.unwrap());
                 match seen.last_key {
                     None => break,
                     Some(key) => query.start_key = Some(key),
@@ -543,7 +547,9 @@ async fn stale_paged_scan_returns_each_item_once() {
         let mut seen = Vec::new();
         let mut scan = Scan::new(TABLE).limit(1 + round % 7);
         loop {
-            current.script(Operation::Scan, FaultKind::StaleRead).unwrap();
+            current
+                .script(Operation::Scan, FaultKind::StaleRead)
+                .unwrap();
             let page = current.scan(scan.clone()).await.unwrap();
             assert!(page.scanned_count <= 1 + round % 7);
             seen.extend(page.items);
@@ -582,7 +588,8 @@ async fn stale_batch_get_keeps_its_projection() {
         requests: BTreeMap::from([(TABLE.to_owned(), request)]),
         ..BatchGetItem::new()
     };
-    current.script(Operation::BatchGetItem, FaultKind::StaleRead)
+    current
+        .script(Operation::BatchGetItem, FaultKind::StaleRead)
         .unwrap();
     let notes = |output: BatchGetItemOutput| -> BTreeSet<String> {
         output.items[TABLE]
@@ -593,7 +600,13 @@ async fn stale_batch_get_keeps_its_projection() {
     let seen = notes(current.batch_get_item(batch.clone()).await.unwrap());
     assert_eq!(
         seen,
-        notes(earlier.engine().batch_get_item(batch.clone()).await.unwrap())
+        notes(
+            earlier
+                .engine()
+                .batch_get_item(batch.clone())
+                .await
+                .unwrap()
+        )
     );
     assert_ne!(
         seen,

@@ -369,7 +369,9 @@ impl Simulation {
             &self.lists
         };
         let first_key = self.value / 2000 * keys;
-        let mut picked: Vec<u64> = (0..3).map(|_| first_key + self.random.below(keys)).collect();
+        let mut picked: Vec<u64> = (0..3)
+            .map(|_| first_key + self.random.below(keys))
+            .collect();
         picked.sort_unstable();
         picked.dedup();
         let mut steps = Vec::new();

@@ -8,7 +8,7 @@ use floe_testkit::history::linear::{
     self, CounterOp, Effect, Event, Limits, Operation, Recorder, RegisterOp, Report,
 };
 
-use RegisterOp::{Delete, Read, Refused, RejectedWith, Write};
+use RegisterOp::{Delete, Read, Rejected, RejectedWith, Write};
 
 type Register = RegisterOp<u64>;
 
@@ -48,12 +48,12 @@ fn explained<O: Operation>(events: &[Event<&'static str, O>]) {
 fn contradicted<O: Operation>(events: &[Event<&'static str, O>], window: &[u64]) {
     let report = linear::check(events);
     assert_eq!(report.violations.len(), 1, "{report}");
-    let told: Vec<u64> = report.violations[0]
+    let invoked: Vec<u64> = report.violations[0]
         .window
         .iter()
         .map(|e| e.invoked)
         .collect();
-    assert_eq!(told, window, "{report}");
+    assert_eq!(invoked, window, "{report}");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn only_one_of_concurrent_swaps_succeeds() {
     explained(&[
         at(0, 1, Write(1)),
         at(2, 9, swap(1, 2)),
-        at(3, 8, Refused { expected: Some(1) }),
+        at(3, 8, Rejected { expected: Some(1) }),
         at(10, 11, Read(Some(2))),
     ]);
     contradicted(
@@ -127,7 +127,7 @@ fn only_one_of_concurrent_swaps_succeeds() {
 #[test]
 fn rejected_write_requires_another_value() {
     contradicted(
-        &[at(0, 1, Write(1)), at(2, 3, Refused { expected: Some(1) })],
+        &[at(0, 1, Write(1)), at(2, 3, Rejected { expected: Some(1) })],
         &[0, 2],
     );
     let by = |expected, found| RejectedWith { expected, found };
@@ -140,7 +140,7 @@ fn rejected_write_requires_another_value() {
 fn conditional_creation_and_deletion_are_swaps_with_an_absent_value() {
     explained(&[
         at(0, 1, swap(None, 1)),
-        at(2, 3, Refused { expected: None }),
+        at(2, 3, Rejected { expected: None }),
         at(4, 5, swap(1, None)),
         at(6, 7, swap(None, 2)),
     ]);
@@ -555,7 +555,7 @@ fn random_register_op(random: &SeededRandom) -> Register {
         0..3 => Read(value()),
         3 => Write(random.below(2)),
         4 => Delete,
-        5 => Refused { expected: value() },
+        5 => Rejected { expected: value() },
         _ => swap(value(), value()),
     }
 }
