@@ -29,11 +29,7 @@ const FIELDS: FieldAttributes = FieldAttributes {
     rename: attribute,
 };
 
-const NO_STRUCT: [&str; 3] = [
-    "`Registry` can only be derived for structs with named fields",
-    "`Registry` can only be derived for structs with named fields",
-    "`Registry` can only be derived for structs with named fields",
-];
+const NO_STRUCT: [&str; 3] = ["`Registry` can only be derived for structs with named fields"; 3];
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
