@@ -1,4 +1,4 @@
-//! The words inside `#[model(..)]` and `#[event(..)]`: which there are, each at most once, each with the place of it.
+//! Parses the names inside `#[model(..)]`, `#[event(..)]` and the like, and rejects unknown and duplicate ones.
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -9,16 +9,16 @@ use syn::spanned::Spanned;
 use syn::token::Paren;
 use syn::{Attribute, Error, Expr, Generics, LitStr, Path, Result, Token, parenthesized};
 
-/// The words that were given, with their places.
+/// The attributes seen so far, with their spans.
 #[derive(Default)]
-pub(crate) struct Given(Vec<(String, Span)>);
+pub(crate) struct SeenAttributes(Vec<(String, Span)>);
 
-impl Given {
+impl SeenAttributes {
     pub(crate) fn has(&self, word: &str) -> bool {
         self.find(word).is_some()
     }
 
-    /// An error at a word; at the fallback if it was not given.
+    /// An error at an attribute, or at the fallback if the attribute is not present.
     pub(crate) fn error(
         &self,
         word: &str,
@@ -29,34 +29,34 @@ impl Given {
     }
 
     fn find(&self, word: &str) -> Option<Span> {
-        let found = self.0.iter().find(|(given, _)| given == word);
+        let found = self.0.iter().find(|(name, _)| name == word);
         found.map(|(_, span)| *span)
     }
 
     fn note(&mut self, word: &str, span: Span) -> Result<()> {
         if self.has(word) {
-            return Err(Error::new(span, format!("`{word}` is given twice")));
+            return Err(Error::new(span, format!("duplicate attribute `{word}`")));
         }
         self.0.push((word.to_owned(), span));
         Ok(())
     }
 }
 
-/// A list of words in which each stands for something: those of a struct, of a field, of an index.
-pub(crate) struct Vocabulary {
+/// The attributes that a struct, a field or another attribute supports.
+pub(crate) struct KnownAttributes {
     place: &'static str,
-    /// The words, with spaces between them.
+    /// The supported names, separated by spaces.
     known: &'static str,
     repeated: &'static str,
 }
 
-impl Vocabulary {
-    /// These words, each at most once. Errors name the place where they stand.
+impl KnownAttributes {
+    /// Creates a set of attributes, each allowed once. `place` is named in errors.
     pub(crate) const fn new(place: &'static str, known: &'static str) -> Self {
         Self::repeating("", place, known)
     }
 
-    /// These words, of which one may be given more than once.
+    /// As [`new`](Self::new), but `repeated` is allowed more than once.
     pub(crate) const fn repeating(
         repeated: &'static str,
         place: &'static str,
@@ -69,15 +69,19 @@ impl Vocabulary {
         }
     }
 
-    /// The word at which the parser is, which is a known one and not there yet.
-    pub(crate) fn word(&self, meta: &ParseNestedMeta<'_>, given: &mut Given) -> Result<String> {
+    /// Parses the next name. Rejects unknown and duplicate names.
+    pub(crate) fn word(
+        &self,
+        meta: &ParseNestedMeta<'_>,
+        seen: &mut SeenAttributes,
+    ) -> Result<String> {
         let word = meta.path.get_ident().map(ToString::to_string);
         let Some(word) = word.filter(|word| self.known.split(' ').any(|known| known == word))
         else {
             return Err(self.unknown(meta));
         };
         if word != self.repeated {
-            given.note(&word, meta.path.span())?;
+            seen.note(&word, meta.path.span())?;
         }
         Ok(word)
     }
@@ -89,42 +93,42 @@ impl Vocabulary {
         let place = self.place;
         Error::new_spanned(
             &meta.path,
-            format!("unknown attribute `{word}`: the attributes of {place} are {known}"),
+            format!("unknown attribute `{word}`\nhelp: the attributes of {place} are {known}"),
         )
     }
 }
 
-/// An error at these tokens.
-pub(crate) fn refused<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
+/// Returns an error at these tokens.
+pub(crate) fn error_at<T>(at: impl ToTokens, message: impl std::fmt::Display) -> Result<T> {
     Err(Error::new_spanned(at, message))
 }
 
-/// Refuses these tokens if the condition holds.
-pub(crate) fn refuse_if(
+/// Returns an error at these tokens if the condition holds.
+pub(crate) fn error_if(
     condition: bool,
     at: impl ToTokens,
     message: impl std::fmt::Display,
 ) -> Result<()> {
     if condition {
-        refused(at, message)
+        error_at(at, message)
     } else {
         Ok(())
     }
 }
 
-/// What is stored has one form: there is nothing that could vary.
-pub(crate) fn no_generics(generics: &Generics, message: &str) -> Result<()> {
-    refuse_if(!generics.params.is_empty(), generics, message)
+/// Rejects generic parameters: stored data has one form.
+pub(crate) fn reject_generics(generics: &Generics, message: &str) -> Result<()> {
+    error_if(!generics.params.is_empty(), generics, message)
 }
 
-/// The words in quotes, separated by commas.
+/// Quotes the words and separates them by commas.
 pub(crate) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let quoted = words.into_iter().map(|word| format!("`{word}`"));
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-/// Calls `each` for every word inside the attributes of this name among these. All errors are told, at
-/// most one for each attribute.
+/// Calls `each` for every name inside the attributes named `name`. Returns all errors, at most one for each
+/// attribute.
 pub(crate) fn for_each(
     name: &str,
     attributes: &[Attribute],
@@ -139,14 +143,15 @@ pub(crate) fn for_each(
     errors.finish(())
 }
 
-/// Calls `each` for every word in the parentheses after this one. The message is told where there is none.
+/// Calls `each` for every name in the parentheses after this one. Returns an error with `message` if they are
+/// empty.
 pub(crate) fn nested(
     meta: &ParseNestedMeta<'_>,
     message: &str,
     each: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
     if meta.input.peek(Paren) && is_empty(&meta.input.fork())? {
-        return refused(&meta.path, message);
+        return error_at(&meta.path, message);
     }
     meta.parse_nested_meta(each)
 }
@@ -157,34 +162,34 @@ fn is_empty(parentheses: ParseStream<'_>) -> Result<bool> {
     Ok(content.is_empty())
 }
 
-/// The path after `crate`.
+/// Parses the path after `crate`.
 pub(crate) fn crate_path(meta: &ParseNestedMeta<'_>) -> Result<Path> {
     text(meta)?.parse_with(Path::parse_mod_style)
 }
 
-/// The list in the parentheses after a word. The message is told where it is empty.
+/// Parses the list in the parentheses after a name. Returns an error with `message` if it is empty.
 pub(crate) fn list_of<T: Parse>(meta: &ParseNestedMeta<'_>, message: &str) -> Result<Vec<T>> {
     let content;
     parenthesized!(content in meta.input);
     let list = Punctuated::<T, Token![,]>::parse_terminated(&content)?;
-    refuse_if(list.is_empty(), &meta.path, message)?;
+    error_if(list.is_empty(), &meta.path, message)?;
     Ok(list.into_iter().collect())
 }
 
-/// What a field is without a value: the expression, or the default of its type.
+/// The default of a field: an expression, or `None` for the default of its type.
 pub(crate) type Default = Option<Expr>;
 
-/// The value after a word that takes one: `word = ".."`.
+/// Parses the string after a name: `name = ".."`.
 pub(crate) fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// The expression after a word that takes one: `word = 1 + 2`.
+/// Parses the expression after a name: `name = 1 + 2`.
 pub(crate) fn expression(meta: &ParseNestedMeta<'_>) -> Result<Expr> {
     meta.value()?.parse()
 }
 
-/// The expression after a word that may have one.
+/// Parses the optional expression after a name.
 pub(crate) fn optional_expression(meta: &ParseNestedMeta<'_>) -> Result<Option<Expr>> {
     meta.input
         .peek(Token![=])
@@ -192,12 +197,12 @@ pub(crate) fn optional_expression(meta: &ParseNestedMeta<'_>) -> Result<Option<E
         .transpose()
 }
 
-/// Errors that are gathered and told together.
+/// Collects errors, to report them together.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
 impl Errors {
-    /// The value, or nothing and the error noted.
+    /// Returns the value, or records the error and returns `None`.
     pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -211,7 +216,7 @@ impl Errors {
         }
     }
 
-    /// Notes an error.
+    /// Records an error.
     pub(crate) fn add(&mut self, error: Error) {
         self.note::<()>(Err(error));
     }

@@ -1,4 +1,4 @@
-//! What is refused when the program is compiled, each with the place and what to do instead.
+//! Compile-time checks of models. Each error points at the code and says what to do instead.
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,32 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::attributes::{Errors, list, refuse_if, refused};
+use crate::attributes::{Errors, error_at, error_if, list};
 use crate::constraint::check_bounds;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
 use crate::index::IndexDef;
 use crate::shape::Shape;
 
-/// DynamoDB's names of tables and indexes.
+/// The allowed lengths of names of tables and indexes in DynamoDB.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=255;
 
-/// An attribute's name that an index copies or has as its key is at most this long.
+/// The maximum length of an attribute name that an index projects or uses as key.
 const ATTRIBUTE_BYTES_MAX: usize = 255;
 
-/// The name of a table or an index.
+/// Parses the name of a table or an index.
 pub(crate) fn resource_name(what: &str, name: &LitStr) -> Result<String> {
     let text = name.value();
     let message = invalid_name(what, &text);
-    refuse_if(!is_resource_name(&text), name, message)?;
+    error_if(!is_resource_name(&text), name, message)?;
     Ok(text)
 }
 
 pub(crate) fn default_table(ident: &Ident) -> Result<()> {
     let name = ident.unraw().to_string();
     let problem = invalid_name("table", &name);
-    let message = format!("{problem}; name the table with `#[model(table = \"..\")]`");
-    refuse_if(!is_resource_name(&name), ident, message)
+    let message = format!("{problem}, or choose a table name with `#[model(table = \"..\")]`");
+    error_if(!is_resource_name(&name), ident, message)
 }
 
 fn is_resource_name(name: &str) -> bool {
@@ -40,17 +40,15 @@ fn is_resource_name(name: &str) -> bool {
 }
 
 fn invalid_name(what: &str, name: &str) -> String {
-    format!("the name of the {what} is not 3 to 255 of a-z, A-Z, 0-9, _, - and .: {what}={name}")
+    format!(
+        "invalid {what} name `{name}`\nhelp: use 3 to 255 of the characters a-z, A-Z, 0-9, `_`, `-` and `.`"
+    )
 }
 
 pub(crate) fn sort_constant(constant: &LitStr) -> Result<String> {
     let text = constant.value();
-    refuse_if(text.is_empty(), constant, "the sort key cannot be empty")?;
-    refuse_if(
-        text.contains('\0'),
-        constant,
-        "text in a key cannot contain NUL",
-    )?;
+    error_if(text.is_empty(), constant, "the sort key cannot be empty")?;
+    error_if(text.contains('\0'), constant, "a key cannot contain NUL")?;
     Ok(text)
 }
 
@@ -58,10 +56,10 @@ pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
     match encoding.value().as_str() {
         "json" => Ok(true),
         "ordered" => Ok(false),
-        other => refused(
+        other => error_at(
             encoding,
             format!(
-                "unknown encoding `{other}`: the encodings are `ordered`, the default, and `json`"
+                "unknown sort key encoding `{other}`\nhelp: the encodings are `ordered` (default) and `json`"
             ),
         ),
     }
@@ -69,15 +67,15 @@ pub(crate) fn is_json_encoding(encoding: &LitStr) -> Result<bool> {
 
 pub(crate) fn attribute_name(name: &LitStr) -> Result<String> {
     let text = name.value();
-    refuse_if(
+    error_if(
         text.is_empty() || text.len() > ATTRIBUTE_BYTES_MAX,
         name,
-        format!("the name of an attribute has 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
+        format!("an attribute name must have 1 to {ATTRIBUTE_BYTES_MAX} bytes"),
     )?;
     Ok(text)
 }
 
-/// What can be told of a field alone.
+/// Checks a single field.
 pub(crate) fn field(field: &FieldDef) -> Result<()> {
     let mut errors = Errors::default();
     errors.note(reserved(field));
@@ -96,48 +94,50 @@ fn reserved(field: &FieldDef) -> Result<()> {
     }
     let name = &field.attribute;
     let message = format!(
-        "attributes that begin with `_` are reserved, as `_id`, `_sk` and `_tx`: attribute={name}; \
-         give another with `#[model(rename = \"..\")]`"
+        "attribute names that begin with `_` are reserved: attribute={name}\nhelp: choose another name with \
+            `#[model(rename = \"..\")]`"
     );
     Err(field.error("rename", message))
 }
 
-/// A field that is part of the key.
+/// Checks a field that is part of the key.
 fn component(field: &FieldDef) -> Result<()> {
     let error = |word: &str, message: &str| Err(field.error(word, message));
     if field.role == Role::Partition && field.default.is_some() {
         return error(
             "default",
-            "a component of the partition key cannot have a default: it is what tells items apart",
+            "a partition key field cannot have a default, because it identifies the item\nhelp: remove `default`",
         );
     }
     if field.read_only {
-        return error("read_only", "keys never change: remove `read_only`");
+        return error(
+            "read_only",
+            "`read_only` has no effect on a key field, which never changes\nhelp: remove `read_only`",
+        );
     }
     if field.expires {
-        let message = "a component of the key cannot tell when the item expires";
+        let message = "a key field cannot be the expiry\nhelp: use a field outside of the key";
         return error("expires", message);
     }
-    refuse_if(
+    error_if(
         field.is_optional(),
         &field.ty,
-        "a component of the key is never absent: take the type without `Option`",
+        "a key field cannot be an `Option`\nhelp: remove `Option`",
     )?;
-    refuse_if(
+    error_if(
         field.shape() == Shape::Float,
         &field.ty,
-        "a component of the key cannot be a float, which is not exact: take an integer, \
-                       `Number` or text",
+        "a key field cannot be a float, because floats are not exact\nhelp: use an integer, `Number` or `String`",
     )?;
     Ok(())
 }
 
 fn constraints(field: &FieldDef) -> Result<()> {
     for constraint in &field.constraints {
-        if let Some(refusal) = constraint.refusal(field.shape()) {
+        if let Some(unsupported) = constraint.unsupported(field.shape()) {
             let word = constraint.word();
-            let message = format!("`{word}` {refusal}");
-            return Err(field.given.error(word, field.ty.span(), message));
+            let message = format!("`{word}` {unsupported}");
+            return Err(field.seen.error(word, field.ty.span(), message));
         }
     }
     Ok(())
@@ -148,14 +148,14 @@ fn expiry(field: &FieldDef) -> Result<()> {
     match field.shape() {
         Integer | Decimal | Unknown => Ok(()),
         _ if !field.expires => Ok(()),
-        _ => refused(
+        _ => error_at(
             &field.ty,
-            "a field that tells when the item expires is an `Expiry` or an `Option<Expiry>`",
+            "an expiry field must be `Expiry` or `Option<Expiry>`",
         ),
     }
 }
 
-/// What can be told of a model whose fields are well.
+/// Checks a model whose fields are valid on their own.
 pub(crate) fn model(model: &ModelDef) -> Result<()> {
     let mut errors = Errors::default();
     errors.note(has_key(model));
@@ -171,10 +171,13 @@ pub(crate) fn model(model: &ModelDef) -> Result<()> {
 }
 
 fn has_key(model: &ModelDef) -> Result<()> {
-    refuse_if(
+    error_if(
         model.with_role(Role::Partition).next().is_none(),
         &model.ident,
-        "the model has no key: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
+        format!(
+            "model `{}` has no key\nhelp: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`",
+            model.ident
+        ),
     )
 }
 
@@ -183,7 +186,8 @@ fn one_expiry(model: &ModelDef) -> Result<()> {
     match (fields.next(), fields.next()) {
         (Some(first), Some(second)) => {
             let first = &first.name;
-            let message = format!("an item expires at one time: `{first}` tells it already");
+            let message =
+                format!("a model can have only one expiry field: `{first}` is already one");
             Err(second.error("expires", message))
         }
         _ => Ok(()),
@@ -195,8 +199,9 @@ fn distinct_attributes(model: &ModelDef) -> Result<()> {
     for field in &model.fields {
         if let Some(other) = seen.insert(&field.attribute, field) {
             let (other, name) = (&other.name, &field.attribute);
-            let message =
-                format!("the field `{other}` is stored under that name already: attribute={name}");
+            let message = format!(
+                "duplicate attribute name `{name}`: field `{other}` already uses it\nhelp: choose another name with `#[model(rename = \"..\")]`"
+            );
             return Err(field.error("rename", message));
         }
     }
@@ -213,11 +218,13 @@ fn distinct_index<'a>(
     };
     let other = other.name.value();
     let message = if other == name {
-        format!("two indexes have the same name: index={name}")
+        format!("duplicate index name `{name}`")
     } else {
-        format!("two indexes come to the same constant `{constant}`: index={name} other={other}")
+        format!(
+            "indexes `{name}` and `{other}` have the same constant `{constant}`\nhelp: rename one of them"
+        )
     };
-    refused(&index.name, message)
+    error_at(&index.name, message)
 }
 
 fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
@@ -230,7 +237,7 @@ fn index_fields(model: &ModelDef, index: &IndexDef) -> Result<()> {
     let mut seen: Vec<&Ident> = Vec::new();
     for name in index.key_fields() {
         if seen.contains(&name) {
-            let message = format!("`{name}` is twice in the key of the index");
+            let message = format!("duplicate field `{name}` in the index key");
             errors.add(Error::new_spanned(name, message));
         }
         seen.push(name);
@@ -248,24 +255,25 @@ fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
     let of = &model.ident;
     Error::new_spanned(
         name,
-        format!("`{of}` has no field `{name}`: its fields are {known}"),
+        format!("no field `{name}` in model `{of}`\nhelp: the fields are {known}"),
     )
 }
 
-/// A field in the key of an index. Types whose names tell nothing are checked by the compiler.
+/// Checks a field in the key of an index. Types that cannot be recognised by name are checked by an assertion in
+/// the generated code.
 fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
-    refuse_if(
+    error_if(
         field.is_optional() && !index.sparse,
         name,
         format!(
-            "items without `{name}` are not in the index: say so with `sparse`, or make the field \
-             required"
+            "field `{name}` is optional, so items without it are not in the index\nhelp: add `sparse` to the index, or \
+                make the field required"
         ),
     )?;
-    refuse_if(
+    error_if(
         field.shape() == Shape::Bool || field.shape().is_collection() || field.is_serde,
         name,
-        "a field in the key of an index is text, a number or bytes",
+        "an index key field must be text, a number or bytes",
     )?;
     Ok(())
 }

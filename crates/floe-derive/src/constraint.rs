@@ -1,4 +1,4 @@
-//! Constraints of fields: what is written, whether the type can have it, and the code that checks it.
+//! Constraints of fields: parsing, compatibility with the type, and the code that checks them.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -6,13 +6,13 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprPath, Ident, Path, Result, Type};
 
-use crate::attributes::{Given, Vocabulary, expression, list_of, nested, refused};
+use crate::attributes::{KnownAttributes, SeenAttributes, error_at, expression, list_of, nested};
 use crate::shape::{Shape, generated_at, option, whole_number};
 
-/// A rule for the values of a field.
+/// A constraint on the values of a field.
 #[allow(
     clippy::large_enum_variant,
-    reason = "there are few, for a moment; how large they are depends on the features of syn"
+    reason = "few exist at a time, and their size depends on the features of syn"
 )]
 pub(crate) enum Constraint {
     Min(Expr),
@@ -27,13 +27,13 @@ pub(crate) enum Constraint {
     JsonSchema(Expr),
 }
 
-/// The variable that holds what is checked.
+/// The variable with the value to check.
 pub(crate) const VALUE: &str = "value";
 
-const LENGTH: Vocabulary = Vocabulary::new("`length`", "min max");
+const LENGTH: KnownAttributes = KnownAttributes::new("`length`", "min max");
 
 impl Constraint {
-    /// The constraint that the word begins, if it begins one.
+    /// Parses a constraint, if `word` names one.
     pub(crate) fn parse(word: &str, meta: &ParseNestedMeta<'_>) -> Result<Option<Self>> {
         Ok(Some(match word {
             "min" => Self::Min(expression(meta)?),
@@ -42,7 +42,7 @@ impl Constraint {
             "pattern" => Self::Pattern(expression(meta)?),
             "one_of" => Self::OneOf(list_of(
                 meta,
-                "`one_of` needs the values that are allowed: `one_of(1, 2)`",
+                "`one_of` requires at least one value\nhelp: write `one_of(1, 2)`",
             )?),
             "custom" => Self::parse_custom(meta)?,
             "json_schema" => Self::JsonSchema(expression(meta)?),
@@ -52,10 +52,11 @@ impl Constraint {
 
     fn parse_length(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         let (mut min, mut max) = (None, None);
-        let mut given = Given::default();
-        let message = "`length` needs a bound: `length(min = 1)`, `length(max = 9)` or both";
+        let mut seen = SeenAttributes::default();
+        let message =
+            "`length` requires a bound\nhelp: write `length(min = 1)`, `length(max = 9)` or both";
         nested(meta, message, |meta| {
-            let bound = match LENGTH.word(&meta, &mut given)?.as_str() {
+            let bound = match LENGTH.word(&meta, &mut seen)?.as_str() {
                 "min" => &mut min,
                 _ => &mut max,
             };
@@ -68,9 +69,9 @@ impl Constraint {
     fn parse_custom(meta: &ParseNestedMeta<'_>) -> Result<Self> {
         match expression(meta)? {
             Expr::Path(path) => Ok(Self::Custom(path)),
-            other => refused(
+            other => error_at(
                 other,
-                "`custom` takes the path of a function `fn(&T) -> Result<(), String>`",
+                "`custom` requires the path of a function\nhelp: write a function `fn(&T) -> Result<(), String>`",
             ),
         }
     }
@@ -87,32 +88,32 @@ impl Constraint {
         }
     }
 
-    /// Why a type of this shape cannot have the constraint, if that can be told.
-    pub(crate) fn refusal(&self, shape: Shape) -> Option<&'static str> {
+    /// Why the constraint does not apply to a type of this shape, if that is known.
+    pub(crate) fn unsupported(&self, shape: Shape) -> Option<&'static str> {
         use Shape::{Bool, Decimal, Float, Integer, List, Map, Set, Text, Unknown, Uuid};
         match (self, shape) {
             (Self::Min(_) | Self::Max(_), Text | List | Map | Set) => Some(
-                "bounds the value of a number; for the length take `length(min = .., max = ..)`",
+                "applies to numbers and times\nhelp: to limit the length, use `length(min = .., max = ..)`",
             ),
-            (Self::Min(_) | Self::Max(_), Bool | Uuid) => Some("bounds numbers and times"),
+            (Self::Min(_) | Self::Max(_), Bool | Uuid) => Some("applies to numbers and times"),
             (Self::Length { .. }, Integer | Float | Decimal) => Some(
-                "bounds the length of text, bytes and collections; for numbers take `min` and `max`",
+                "applies to text, bytes and collections\nhelp: to limit a number, use `min` and `max`",
             ),
-            (Self::Length { .. }, Bool | Uuid) => {
-                Some("bounds the length of text, bytes and collections")
+            (Self::Length { .. }, Bool | Uuid) => Some("applies to text, bytes and collections"),
+            (Self::Pattern(_), shape) if !matches!(shape, Text | Unknown) => {
+                Some("applies to text")
             }
-            (Self::Pattern(_), shape) if !matches!(shape, Text | Unknown) => Some("is for text"),
             (Self::OneOf(_), List | Map | Set) => {
-                Some("is for single values; for the elements take `custom`")
+                Some("applies to single values\nhelp: to check the elements, use `custom`")
             }
             (Self::JsonSchema(_), shape) if shape != Unknown => {
-                Some("is for documents: fields of the type `Json`")
+                Some("applies to fields of type `Json`")
             }
             _ => None,
         }
     }
 
-    /// The first expression, at which errors of the constraint are shown.
+    /// The first expression; errors of the constraint are reported there.
     fn span(&self) -> Span {
         match self {
             Self::Min(expr) | Self::Max(expr) | Self::Pattern(expr) | Self::JsonSchema(expr) => {
@@ -124,7 +125,7 @@ impl Constraint {
         }
     }
 
-    /// A statement that leaves with an error if the [`VALUE`], a reference, is not allowed.
+    /// A statement that returns an error if [`VALUE`], a reference, is invalid.
     pub(crate) fn check(&self, krate: &Path, shape: Shape, ty: &Type) -> TokenStream {
         let span = generated_at(self.span());
         let value = Ident::new(VALUE, span);
@@ -139,7 +140,7 @@ impl Constraint {
                 quote_spanned!(span=> #module::length(#value, #min, #max)?;)
             }
             Self::Pattern(pattern) => quote_spanned!(span=> #module::pattern(#value, #pattern)?;),
-            // Text is compared with `&str`, so that constants may be named too.
+            // Text is compared with `&str`, so that constants can be used.
             Self::OneOf(allowed) if shape == Shape::Text => {
                 quote_spanned!(span=> #module::one_of::<#ty, &str>(#value, &[#(#allowed),*])?;)
             }
@@ -156,8 +157,7 @@ impl Constraint {
         }
     }
 
-    /// A call that adds the constraint to the JSON Schema of the field. None where the type has no form
-    /// of which a schema could tell.
+    /// A call that adds the constraint to the JSON Schema of the field. `None` if a schema cannot express it.
     pub(crate) fn describe(&self, shape: Shape, ty: &Type, is_serde: bool) -> Option<TokenStream> {
         let span = generated_at(self.span());
         match self {
@@ -185,7 +185,7 @@ impl Constraint {
     }
 }
 
-/// Refuses bounds of which the lower is above the upper, where both are numbers as such.
+/// Rejects a minimum greater than the maximum, if both are integer literals.
 pub(crate) fn check_bounds(constraints: &[Constraint]) -> Result<()> {
     let (mut min, mut max) = (None, None);
     for constraint in constraints {
@@ -204,9 +204,9 @@ fn check_order(min: Option<&Expr>, max: Option<&Expr>) -> Result<()> {
         return Ok(());
     };
     match (whole_number(min), whole_number(max)) {
-        (Some(low), Some(high)) if low > high => refused(
+        (Some(low), Some(high)) if low > high => error_at(
             max,
-            format!("no value is within these bounds: min={low} max={high}"),
+            format!("the minimum is greater than the maximum: min={low} max={high}"),
         ),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! The description of a model, as its attributes give it.
+//! The description of a model, from its attributes.
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use crate::index::IndexDef;
 use crate::shape::{Shape, option_of};
 use crate::stored::StoredField;
 
-/// A model whose parts fit together.
+/// A checked model.
 pub(crate) struct ModelDef {
     pub(crate) vis: Visibility,
     pub(crate) ident: Ident,
@@ -42,7 +42,7 @@ impl Deref for FieldDef {
     }
 }
 
-/// The part of a field in the key.
+/// The role of a field in the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Partition,
@@ -55,8 +55,8 @@ impl ModelDef {
         self.fields.iter().find(|field| field.ident == *name)
     }
 
-    /// The name of a struct that is generated beside the model's.
-    pub(crate) fn named(&self, suffix: &str) -> Ident {
+    /// The name of a generated struct: the model's name with a suffix.
+    pub(crate) fn derived_name(&self, suffix: &str) -> Ident {
         format_ident!("{}{suffix}", self.ident)
     }
 
@@ -64,15 +64,14 @@ impl ModelDef {
         self.fields.iter().filter(move |field| field.role == role)
     }
 
-    /// The components of the key in the order in which they are given: the partition key, then the sort
-    /// key, each in the order of the struct.
+    /// The key fields: first the partition key, then the sort key, each in the order of the struct.
     pub(crate) fn components(&self) -> Vec<&FieldDef> {
         let partition = self.with_role(Role::Partition);
         partition.chain(self.with_role(Role::Sort)).collect()
     }
 
-    /// Whether the field is an attribute of its own: every plain field, and components of the key that an
-    /// index needs.
+    /// Whether the field is stored as an attribute: every field outside of the key, and key fields that an index
+    /// uses.
     pub(crate) fn is_stored(&self, field: &FieldDef) -> bool {
         let mut indexed = self.indexes.iter().flat_map(IndexDef::key_fields);
         field.role == Role::Plain || indexed.any(|name| *name == field.ident)
@@ -84,7 +83,7 @@ impl FieldDef {
         option_of(&self.ty).is_some()
     }
 
-    /// The type of the values: of an `Option`, what is inside.
+    /// The type of the values: the inner type of an `Option`.
     pub(crate) fn value_type(&self) -> &Type {
         option_of(&self.ty).unwrap_or(&self.ty)
     }

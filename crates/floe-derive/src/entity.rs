@@ -1,7 +1,7 @@
-//! `#[derive(Entity)]`: from a struct to an entity of the graph.
+//! `#[derive(Entity)]`: implements an entity of the graph for a struct.
 //!
-//! The struct and its `#[entity(..)]` attributes are read into a description (`parse`), and code is written from that
-//! (`code`). What the generated code does at run time is in `floe::graph::support`.
+//! The struct and its `#[entity(..)]` attributes are parsed into a description (`parse`), from which code is
+//! generated (`code`). The runtime part of the generated code is in `floe::graph::support`.
 
 mod code;
 mod parse;
@@ -9,7 +9,7 @@ mod parse;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Result};
 
-/// The code of an entity.
+/// Generates the code of an entity.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     parse::EntityDef::parse(input).map(|def| code::generate(&def))
 }

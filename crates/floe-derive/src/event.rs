@@ -1,7 +1,7 @@
-//! `#[derive(Event)]`: from an enum to the names and bodies of its events.
+//! `#[derive(Event)]`: implements names and bodies of events for an enum.
 //!
-//! The enum and its `#[event(..)]` attributes are read into a description (`parse`), which is checked as a whole
-//! (`checks`), and code is written from that (`code`). What the generated code does at run time is in
+//! The enum and its `#[event(..)]` attributes are parsed into a description (`parse`), which is checked as a whole
+//! (`checks`), and from which code is generated (`code`). The runtime part of the generated code is in
 //! `floe::events::support`.
 
 mod case;
@@ -13,7 +13,7 @@ mod parse;
 use proc_macro2::TokenStream;
 use syn::{DeriveInput, Result};
 
-/// The code of an enum of events.
+/// Generates the code of an event enum.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     parse::EnumDef::parse(input).map(|def| code::generate(&def))
 }

@@ -1,4 +1,4 @@
-//! The fields as they stand in conditions of queries, and a constant for each index.
+//! Generates the columns for query conditions, and a constant for each index.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -8,15 +8,15 @@ use crate::definition::ModelDef;
 use crate::index::IndexDef;
 use crate::rules::rules_name;
 
-/// The struct of the columns.
+/// Generates the struct of the columns.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident, name) = (
         &model.krate,
         &model.vis,
         &model.ident,
-        model.named("Fields"),
+        model.derived_name("Fields"),
     );
-    let doc = format!(" The fields of `{ident}` as they stand in conditions of queries.");
+    let doc = format!(" The fields of `{ident}`, for query conditions.");
     let fields = model.fields.iter().map(|field| {
         let (vis, own, ty) = (&field.vis, &field.ident, &field.ty);
         let doc = format!(" The field `{}`.", field.name);
@@ -34,7 +34,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
 
 /// An expression for the columns of all fields.
 pub(crate) fn columns(model: &ModelDef) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Fields"));
+    let (krate, name) = (&model.krate, model.derived_name("Fields"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         quote!(#ident: #krate::model::query::Column::new(&#rules))
@@ -45,7 +45,7 @@ pub(crate) fn columns(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// The constants of the indexes.
+/// Generates the constants of the indexes.
 pub(crate) fn indexes(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
     let constants = model.indexes.iter().enumerate().map(|(at, index)| {
@@ -61,7 +61,7 @@ pub(crate) fn indexes(model: &ModelDef) -> TokenStream {
     quote!(#(#constants)*)
 }
 
-/// The name of the constant of an index: its own in capitals.
+/// The name of the constant of an index: the index name in upper case.
 pub(crate) fn index_name(index: &IndexDef) -> Ident {
     let text = index.name.value().to_uppercase();
     let text: String = text

@@ -1,4 +1,4 @@
-//! The key: a struct of its components by name, and everything else that can stand for it.
+//! Generates the key: a struct of its fields, and conversions from other types to the key.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,14 +7,14 @@ use crate::definition::{FieldDef, ModelDef};
 use crate::rules::{default_name, rules_name};
 use crate::shape::{TupleSource, sources_of_one};
 
-/// The struct of the components. Their types can be compared and hashed, as keys can.
+/// Generates the struct of the key fields. Their types can be compared and hashed.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (vis, name) = (&model.vis, model.named("Key"));
-    let doc = format!(" The components of the key of `{}`.", model.ident);
+    let (vis, name) = (&model.vis, model.derived_name("Key"));
+    let doc = format!(" The key fields of `{}`.", model.ident);
     let components = model.components();
     let fields = components.iter().map(|field| {
         let (vis, ident, ty) = (&field.vis, &field.ident, &field.ty);
-        let doc = format!(" The component `{}`.", field.name);
+        let doc = format!(" The key field `{}`.", field.name);
         quote!(#[doc = #doc] #vis #ident: #ty)
     });
     quote! {
@@ -32,26 +32,25 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// The implementations of `IntoKey`.
+/// Generates the implementations of `IntoKey`.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
-    let name = model.named("Key");
+    let name = model.derived_name("Key");
     let key = key_of(model);
     let of_struct = into_key(model, &quote!(), &quote!(#name), &key);
     let components = model.components();
     let of_parts = (1..=components.len())
-        .filter(|given| can_leave_out(&components, *given))
-        .map(|given| from_parts(model, &components, given));
+        .filter(|count| is_sufficient(&components, *count))
+        .map(|count| from_parts(model, &components, count));
     quote!(#of_struct #(#of_parts)*)
 }
 
-/// Whether a key can be given by so many of its components: the rest are of the sort key and have
-/// defaults.
-fn can_leave_out(components: &[&FieldDef], given: usize) -> bool {
-    let mut rest = components.iter().skip(given);
+/// Whether this number of key fields is sufficient: the others belong to the sort key and have defaults.
+fn is_sufficient(components: &[&FieldDef], count: usize) -> bool {
+    let mut rest = components.iter().skip(count);
     rest.all(|field| field.default.is_some())
 }
 
-/// An expression for the key of `self`, which has the components as fields.
+/// An expression for the key of `self`, which has the key fields.
 pub(crate) fn key_of(model: &ModelDef) -> TokenStream {
     let krate = &model.krate;
     let components = model.components();
@@ -79,11 +78,11 @@ fn into_key(
     }
 }
 
-/// The key of the first components, by one value or by a tuple.
-fn from_parts(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
-    match (components, given) {
+/// A conversion from the first key fields: one value or a tuple.
+fn from_parts(model: &ModelDef, components: &[&FieldDef], count: usize) -> TokenStream {
+    match (components, count) {
         ([only, ..], 1) => from_single(model, components, only),
-        _ => from_tuple(model, components, given),
+        _ => from_tuple(model, components, count),
     }
 }
 
@@ -100,16 +99,16 @@ fn from_single(model: &ModelDef, components: &[&FieldDef], only: &FieldDef) -> T
     quote!(#(#impls)*)
 }
 
-fn from_tuple(model: &ModelDef, components: &[&FieldDef], given: usize) -> TokenStream {
-    let given = components.iter().take(given);
+fn from_tuple(model: &ModelDef, components: &[&FieldDef], count: usize) -> TokenStream {
+    let given = components.iter().take(count);
     let source = TupleSource::of(given.map(|field| (&field.ty, field.shape())));
     let body = build(model, components, &source.values);
     into_key(model, &source.generics, &source.tuple, &body)
 }
 
-/// The key by way of the struct: the first components have these values, the others their defaults.
+/// Builds the key through the struct: the first fields have these values, the others their defaults.
 fn build(model: &ModelDef, components: &[&FieldDef], values: &[TokenStream]) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Key"));
+    let (krate, name) = (&model.krate, model.derived_name("Key"));
     let given = values
         .iter()
         .cloned()

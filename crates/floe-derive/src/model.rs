@@ -1,17 +1,17 @@
-//! All that is generated for a model.
+//! Generates the complete code of a model.
 //!
-//! The key, the row and the patch stand beside the struct; everything else is inside one `const _`, where
-//! its names meet no others.
+//! The key, the row and the patch are next to the struct; everything else is inside one `const _`, where its names
+//! cannot conflict with others.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::definition::{FieldDef, ModelDef, Role};
-use crate::rules::{default_name, mixed, rules_name};
+use crate::rules::{default_name, hygienic, rules_name};
 use crate::shape::Shape;
 use crate::{fields, key, patch, row, rules, schema};
 
-/// The code of the model.
+/// Generates the code of the model.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     let structs = [
         key::struct_def,
@@ -36,9 +36,9 @@ pub(crate) fn generate(model: &ModelDef) -> TokenStream {
 }
 
 fn model_impl(model: &ModelDef) -> TokenStream {
-    let (krate, ident, row_name) = (&model.krate, &model.ident, model.named("Row"));
+    let (krate, ident, row_name) = (&model.krate, &model.ident, model.derived_name("Row"));
     let (schema, key) = (schema::generate(model), key::key_of(model));
-    let (item, core) = (mixed("item"), mixed("core"));
+    let (item, core) = (hygienic("item"), hygienic("core"));
     let stored = model.fields.iter().filter(|field| model.is_stored(field));
     let writes = stored.map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
@@ -51,7 +51,7 @@ fn model_impl(model: &ModelDef) -> TokenStream {
         quote!(#ident: #value)
     });
     let into_row = row::from_value(model, &core);
-    let (fields_name, columns) = (model.named("Fields"), fields::columns(model));
+    let (fields_name, columns) = (model.derived_name("Fields"), fields::columns(model));
     quote! {
         #[automatically_derived]
         impl #krate::model::Model for #ident {
@@ -90,7 +90,7 @@ fn model_impl(model: &ModelDef) -> TokenStream {
 
 /// An expression for the value of a field in a stored `item`.
 fn read(model: &ModelDef, field: &FieldDef) -> TokenStream {
-    let (krate, rules, item) = (&model.krate, rules_name(field), mixed("item"));
+    let (krate, rules, item) = (&model.krate, rules_name(field), hygienic("item"));
     if field.role == Role::Plain {
         quote!(#rules.load(#item)?)
     } else {
@@ -99,15 +99,15 @@ fn read(model: &ModelDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-/// The functions of the struct itself.
+/// Generates the functions of the struct itself.
 fn functions(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let parts = mixed("parts");
+    let parts = hygienic("parts");
     let (from_key, patch) = (from_key(model), patch::function(model));
     let indexes = fields::indexes(model);
     let doc = format!(
-        " A key of `{ident}`: by its components, in the order of the struct, or by `{}`.",
-        model.named("Key")
+        " Creates a key of `{ident}` from its key fields, in the order of the struct, or from `{}`.",
+        model.derived_name("Key")
     );
     quote! {
         #[allow(dead_code, reason = "generated for every model, used by some")]
@@ -118,7 +118,7 @@ fn functions(model: &ModelDef) -> TokenStream {
             ///
             /// # Errors
             ///
-            /// `InvalidField` when a component is not allowed.
+            /// `InvalidField` if a key field is invalid.
             #vis fn key(
                 #parts: impl #krate::model::IntoKey<#ident>,
             ) -> #krate::error::Result<#krate::model::Key<#ident>> {
@@ -132,13 +132,13 @@ fn functions(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// The value that a key alone makes, where every other field can do without one.
+/// Generates `from_key`, if every other field can be omitted.
 fn from_key(model: &ModelDef) -> Option<TokenStream> {
-    if !model.with_role(Role::Plain).all(can_do_without) {
+    if !model.with_role(Role::Plain).all(can_be_omitted) {
         return None;
     }
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let (parts, item) = (mixed("parts"), mixed("item"));
+    let (parts, item) = (hygienic("parts"), hygienic("item"));
     let values = model.fields.iter().map(|field| {
         let (ident, default) = (&field.ident, default_name(field));
         let value = match (field.role, &field.default) {
@@ -148,11 +148,11 @@ fn from_key(model: &ModelDef) -> Option<TokenStream> {
         quote!(#ident: #value)
     });
     Some(quote! {
-        /// The value with this key and nothing else: every other field is its default or absent.
+        /// Creates a value with this key; all other fields are absent or have their defaults.
         ///
         /// # Errors
         ///
-        /// `InvalidField` when a component is not allowed.
+        /// `InvalidField` if a key field is invalid.
         #vis fn from_key(#parts: impl #krate::model::IntoKey<#ident>) -> #krate::error::Result<Self> {
             let #item = &#krate::model::IntoKey::into_key(#parts)?.encoded().to_item();
             ::core::result::Result::Ok(Self {
@@ -162,7 +162,7 @@ fn from_key(model: &ModelDef) -> Option<TokenStream> {
     })
 }
 
-/// Whether the field has a value without being given one: its default, none, or the empty set.
-fn can_do_without(field: &FieldDef) -> bool {
+/// Whether the field can be omitted: it has a default, is optional, or is a set.
+fn can_be_omitted(field: &FieldDef) -> bool {
     field.default.is_some() || field.is_optional() || field.shape() == Shape::Set
 }

@@ -1,11 +1,11 @@
-//! From the tokens of a struct to the checked description of a model. All errors are told at once.
+//! Parses a struct into the checked description of a model. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Field, Result, parse_quote};
 
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, no_generics, refused, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, reject_generics, text,
 };
 use crate::checks;
 use crate::constraint::Constraint;
@@ -14,32 +14,32 @@ use crate::index::IndexDef;
 use crate::shape::Shape;
 use crate::stored::{StoredField, named_fields};
 
-const MODEL: Vocabulary = Vocabulary::repeating(
+const MODEL: KnownAttributes = KnownAttributes::repeating(
     "index",
     "a model",
     "table sort_key sort_key_encoding exactly_once stream index crate",
 );
 
-const FIELD: Vocabulary = Vocabulary::new(
+const FIELD: KnownAttributes = KnownAttributes::new(
     "a field",
     "key sort_key default read_only min max length pattern one_of custom json_schema \
      expires serde rename",
 );
 
-const NO_STRUCT: [&str; 3] = ["a model is a struct with named fields"; 3];
+const NO_STRUCT: [&str; 3] = ["`Model` can only be derived for structs with named fields"; 3];
 
 impl ModelDef {
     pub(crate) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
-            "a model cannot be generic: its items have one form; write a struct for each",
+            "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
         let mut model = Self::without_fields(input);
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         errors.note(for_each("model", &input.attrs, |meta| {
-            match MODEL.word(meta, &mut given)?.as_str() {
+            match MODEL.word(meta, &mut seen)?.as_str() {
                 "table" => model.table = checks::resource_name("table", &text(meta)?)?,
                 "sort_key" => model.sort_constant = Some(checks::sort_constant(&text(meta)?)?),
                 "sort_key_encoding" => {
@@ -52,13 +52,13 @@ impl ModelDef {
             }
             Ok(())
         }));
-        if !given.has("table") {
+        if !seen.has("table") {
             errors.note(checks::default_table(&input.ident));
         }
         let fields = fields.iter();
         let fields = fields.filter_map(|field| errors.note(FieldDef::parse(field)?));
         model.fields = fields.collect();
-        // What is missing may be in a field that could not be read.
+        // A missing attribute may be on a field that could not be parsed, so check only without errors.
         let mut model = errors.finish(model)?;
         model.choose_key();
         checks::model(&model)?;
@@ -80,7 +80,7 @@ impl ModelDef {
         }
     }
 
-    /// Without any key, a field `id: Uuid` is the key.
+    /// If no field is marked as key, a field `id: Uuid` is the key.
     fn choose_key(&mut self) {
         if self.with_role(Role::Partition).next().is_none() {
             let mut fields = self.fields.iter_mut();
@@ -95,7 +95,7 @@ impl ModelDef {
 }
 
 impl FieldDef {
-    /// The description of a field; none of one without a name.
+    /// Parses a field; `None` for a field without a name.
     fn parse(field: &Field) -> Option<Result<Self>> {
         let def = Self {
             stored: StoredField::new(field)?,
@@ -114,7 +114,7 @@ impl FieldDef {
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let word = FIELD.word(meta, &mut self.stored.given)?;
+        let word = FIELD.word(meta, &mut self.stored.seen)?;
         if let Some(constraint) = Constraint::parse(&word, meta)? {
             self.constraints.push(constraint);
             return Ok(());
@@ -133,9 +133,9 @@ impl FieldDef {
         match (self.role, word) {
             (Role::Plain, "key") => Ok(Role::Partition),
             (Role::Plain, _) => Ok(Role::Sort),
-            _ => refused(
+            _ => error_at(
                 &meta.path,
-                "a field is part of the partition key or of the sort key, not of both",
+                "a field can be part of the partition key or of the sort key, not both",
             ),
         }
     }

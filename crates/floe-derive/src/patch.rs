@@ -1,18 +1,18 @@
-//! The patch: values for some of the fields, for writes without a read. Keys never change, so they have no
-//! place in it: what sets them exists only to tell so.
+//! Generates the patch: values for some of the fields, for writes without a read. Keys never change, so a patch has
+//! no key fields; their setters exist only for a better error message.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Path;
 
 use crate::definition::{FieldDef, ModelDef, Role};
-use crate::rules::{mixed, rules_name};
+use crate::rules::{hygienic, rules_name};
 use crate::shape::Shape;
 
-/// The struct of the patch.
+/// Generates the struct of the patch.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let name = model.named("Patch");
+    let name = model.derived_name("Patch");
     let doc = format!(" Values for some of the fields of `{ident}`, for writes without a read.");
     quote! {
         #[doc = #doc]
@@ -24,18 +24,18 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// What sets the fields.
+/// Generates the setters.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
-    let (krate, ident, name) = (&model.krate, &model.ident, model.named("Patch"));
+    let (krate, ident, name) = (&model.krate, &model.ident, model.derived_name("Patch"));
     let setters = model.with_role(Role::Plain).map(setter);
     let components = model.components().into_iter();
-    let refusals = components.map(|field| refusal(field, krate));
-    let patch = mixed("patch");
+    let unsupported_setters = components.map(|field| unsupported(field, krate));
+    let patch = hygienic("patch");
     quote! {
         #[allow(dead_code, reason = "generated for every field, used by some")]
         impl #name {
             #(#setters)*
-            #(#refusals)*
+            #(#unsupported_setters)*
         }
 
         #[automatically_derived]
@@ -49,8 +49,8 @@ pub(crate) fn impls(model: &ModelDef) -> TokenStream {
 
 fn setter(field: &FieldDef) -> TokenStream {
     let (vis, ident, ty) = (&field.vis, &field.ident, &field.ty);
-    let (rules, value) = (rules_name(field), mixed("value"));
-    let doc = format!(" The field `{}` has this value.", field.name);
+    let (rules, value) = (rules_name(field), hygienic("value"));
+    let doc = format!(" Sets the field `{}`.", field.name);
     let (parameter, own) = if field.shape() == Shape::Text && !field.is_optional() {
         (
             quote!(impl ::core::convert::Into<#ty>),
@@ -68,10 +68,10 @@ fn setter(field: &FieldDef) -> TokenStream {
     }
 }
 
-/// A setter that no program can call. Without it the compiler would only say that there is none.
-fn refusal(field: &FieldDef, krate: &Path) -> TokenStream {
+/// A setter of a key field, which no program can call. Without it the compiler would only report an unknown method.
+fn unsupported(field: &FieldDef, krate: &Path) -> TokenStream {
     let (vis, ident) = (&field.vis, &field.ident);
-    let (value, generic) = (mixed("value"), mixed("T"));
+    let (value, generic) = (hygienic("value"), hygienic("T"));
     quote! {
         #[doc(hidden)]
         #vis fn #ident<#generic>(self, #value: #generic) -> Self
@@ -83,11 +83,11 @@ fn refusal(field: &FieldDef, krate: &Path) -> TokenStream {
     }
 }
 
-/// The function of the model that makes an empty patch.
+/// Generates the function that creates an empty patch.
 pub(crate) fn function(model: &ModelDef) -> TokenStream {
-    let (vis, name) = (&model.vis, model.named("Patch"));
+    let (vis, name) = (&model.vis, model.derived_name("Patch"));
     let doc = format!(
-        " A patch of `{}` without any fields yet: add them by their names.",
+        " Creates an empty patch of `{}`. Add fields with the methods of their names.",
         model.ident
     );
     quote! {

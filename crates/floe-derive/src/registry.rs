@@ -1,8 +1,8 @@
-//! `#[derive(Registry)]`: from a struct to a registry of its versions.
+//! `#[derive(Registry)]`: implements a registry of versions for a struct.
 //!
-//! The struct and its `#[registry(..)]` attributes are read into a description (`parse`, with the texts of keys in
-//! `template`), which is checked (`checks`), and code is written from that (`code`). What the generated code does at run
-//! time is in `floe::registry`.
+//! The struct and its `#[registry(..)]` attributes are parsed into a description (`parse`, with the texts of keys
+//! in `template`), which is checked (`checks`), and from which code is generated (`code`). The runtime part of the
+//! generated code is in `floe::registry`.
 
 mod checks;
 mod code;
@@ -15,7 +15,7 @@ use syn::{DeriveInput, Result};
 
 use definition::RegistryDef;
 
-/// The code of a registry.
+/// Generates the code of a registry.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     RegistryDef::parse(input).map(|def| code::generate(&def))
 }

@@ -1,4 +1,4 @@
-//! The row: the fields of an item inside a transaction, which hands itself in when it is dropped.
+//! Generates the row: the fields of an item in a transaction. A dropped row reports its reads and writes.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,13 +6,13 @@ use syn::Ident;
 
 use crate::definition::{ModelDef, Role};
 use crate::key::key_of;
-use crate::rules::{mixed, rules_name};
+use crate::rules::{hygienic, rules_name};
 
-/// The struct of the row.
+/// Generates the struct of the row.
 pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
-    let (krate, vis, name) = (&model.krate, &model.vis, model.named("Row"));
+    let (krate, vis, name) = (&model.krate, &model.vis, model.derived_name("Row"));
     let doc = format!(
-        " A row of `{}` inside a transaction. What is done with its fields is committed with the transaction.",
+        " A row of `{}` in a transaction. Changes of its fields are committed with the transaction.",
         model.ident
     );
     let fields = model.fields.iter().map(|field| {
@@ -20,7 +20,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
         let (doc, cell) = match field.role {
             Role::Plain => (format!(" The field `{}`.", field.name), quote!(Field)),
             _ => (
-                format!(" The component `{}` of the key.", field.name),
+                format!(" The key field `{}`.", field.name),
                 quote!(KeyField),
             ),
         };
@@ -35,7 +35,7 @@ pub(crate) fn struct_def(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// What a row can do.
+/// Generates the methods and implementations of the row.
 pub(crate) fn impls(model: &ModelDef) -> TokenStream {
     let (row, drop, debug, methods) = (row(model), drop(model), debug(model), methods(model));
     quote!(#methods #row #drop #debug)
@@ -43,7 +43,7 @@ pub(crate) fn impls(model: &ModelDef) -> TokenStream {
 
 /// An expression for the row of `self`, a value of the model, with the given core.
 pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
-    let (krate, name) = (&model.krate, model.named("Row"));
+    let (krate, name) = (&model.krate, model.derived_name("Row"));
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         match field.role {
@@ -56,7 +56,7 @@ pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
 
 fn methods(model: &ModelDef) -> TokenStream {
     let (krate, vis, ident) = (&model.krate, &model.vis, &model.ident);
-    let (name, key) = (model.named("Row"), key_of(model));
+    let (name, key) = (model.derived_name("Row"), key_of(model));
     let bounds = bounds(model, &quote!(::core::clone::Clone));
     let values = model.fields.iter().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
@@ -74,13 +74,13 @@ fn methods(model: &ModelDef) -> TokenStream {
             ///
             /// # Errors
             ///
-            /// `InvalidField` when what is stored is not allowed in a key.
+            /// `InvalidField` if a stored value is invalid in a key.
             #vis fn key(&self) -> #krate::error::Result<#krate::model::Key<#ident>> {
                 #key
             }
 
-            /// The plain value, with which one can leave the transaction. It reads every field, so the
-            /// commit depends on all of them.
+            /// Returns the value, which can leave the transaction. This reads every field, so the commit
+            /// depends on all of them.
             #vis fn to_model(&self) -> #ident
             where
                 #(#bounds,)*
@@ -92,7 +92,7 @@ fn methods(model: &ModelDef) -> TokenStream {
 }
 
 fn row(model: &ModelDef) -> TokenStream {
-    let (krate, ident, name) = (&model.krate, &model.ident, model.named("Row"));
+    let (krate, ident, name) = (&model.krate, &model.ident, model.derived_name("Row"));
     quote! {
         #[automatically_derived]
         impl<'tx> #krate::model::row::Row<'tx> for #name<'tx> {
@@ -106,7 +106,7 @@ fn row(model: &ModelDef) -> TokenStream {
 }
 
 fn drop(model: &ModelDef) -> TokenStream {
-    let name = model.named("Row");
+    let name = model.derived_name("Row");
     let reports = model.with_role(Role::Plain).map(|field| {
         let ident = &field.ident;
         quote!(self.__core.report(&self.#ident);)
@@ -122,18 +122,18 @@ fn drop(model: &ModelDef) -> TokenStream {
     }
 }
 
-/// Bounds on the types of all fields. They have a lifetime that nothing uses because a bound without any
-/// would be an error where it does not hold, instead of leaving out what depends on it.
+/// Bounds on the types of all fields. The unused lifetime makes an unsatisfied bound disable the implementation;
+/// without it, the bound would be a compile error.
 fn bounds(model: &ModelDef, bound: &TokenStream) -> Vec<TokenStream> {
     let types = model.fields.iter().map(|field| &field.ty);
     types.map(|ty| quote!(for<'any> #ty: #bound)).collect()
 }
 
-/// A row can be printed if all its fields can be.
+/// Implements `Debug` for the row if all its fields implement it.
 fn debug(model: &ModelDef) -> TokenStream {
-    let name = model.named("Row");
+    let name = model.derived_name("Row");
     let text = name.to_string();
-    let formatter = mixed("formatter");
+    let formatter = hygienic("formatter");
     let bounds = bounds(model, &quote!(::core::fmt::Debug));
     let fields = model.fields.iter().map(|field| {
         let (name, ident) = (&field.name, &field.ident);

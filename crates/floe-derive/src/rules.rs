@@ -1,4 +1,4 @@
-//! The rules of each field: one `Rules` static, and a function for its default.
+//! Generates the rules of each field: a `Rules` static, and a function for its default.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -15,12 +15,12 @@ pub(crate) fn rules_name(field: &FieldDef) -> Ident {
     format_ident!("__RULES_{}", field.name.to_uppercase())
 }
 
-/// The name of the function that makes the default of a field.
+/// The name of the function that returns the default of a field.
 pub(crate) fn default_name(field: &FieldDef) -> Ident {
     format_ident!("__default_{}", field.name)
 }
 
-/// The rules and defaults of all fields.
+/// Generates the rules and defaults of all fields.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
     let rules = model.fields.iter().map(|field| rules(model, field));
     let defaults = model.fields.iter().filter_map(default);
@@ -52,7 +52,7 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-/// How long the field can be in the keys of indexes: sort keys are shorter.
+/// The maximum length of the field as an index key; sort keys are shorter.
 fn index_bytes_max(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let krate = &model.krate;
     let is_in = |names: &[Ident]| names.contains(&field.ident);
@@ -70,7 +70,7 @@ fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
         return quote!(|_| ::core::result::Result::Ok(()));
     }
     let (krate, shape, ty) = (&model.krate, field.shape(), field.value_type());
-    let value = mixed(VALUE);
+    let value = hygienic(VALUE);
     let constraints = field.constraints.iter();
     let checks = constraints.map(|constraint| constraint.check(krate, shape, ty));
     let body = quote!({ #(#checks)* ::core::result::Result::Ok(()) });
@@ -87,7 +87,7 @@ fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {
     if field.default.is_none() || field.role != Role::Plain {
         return decode;
     }
-    let (stored, default) = (mixed("stored"), default_name(field));
+    let (stored, default) = (hygienic("stored"), default_name(field));
     quote!(|#stored| #krate::model::support::or_default(#stored, #decode, #default))
 }
 
@@ -114,7 +114,7 @@ fn default(field: &FieldDef) -> Option<TokenStream> {
     })
 }
 
-/// The name of a variable that expressions of the user cannot see.
-pub(crate) fn mixed(name: &str) -> Ident {
+/// A variable name that expressions of the user cannot access.
+pub(crate) fn hygienic(name: &str) -> Ident {
     Ident::new(name, proc_macro2::Span::mixed_site())
 }

@@ -1,4 +1,4 @@
-//! The schema: what is known of the model when the program is compiled.
+//! Generates the schema: everything about the model that is known at compile time.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -68,7 +68,7 @@ fn field_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-/// A function that gives the JSON Schema of a field: that of its type, and what the attributes add.
+/// A function that returns the JSON Schema of a field: that of its type, with the additions of the attributes.
 fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let (krate, ty) = (&model.krate, &field.ty);
     let span = generated_at(ty.span());
@@ -78,7 +78,7 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
         .iter()
         .filter_map(|constraint| constraint.describe(shape, value_type, field.is_serde))
         .collect();
-    if has_told_default(field) {
+    if has_constant_default(field) {
         let default = default_name(field);
         additions.push(quote!(.keyword::<#ty>("default", #default())));
     }
@@ -91,10 +91,11 @@ fn json_schema(model: &ModelDef, field: &FieldDef) -> TokenStream {
     }
 }
 
-/// Whether the default is the same whenever it is asked for, so that a schema can tell it.
-fn has_told_default(field: &FieldDef) -> bool {
-    let is_told = |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
-    !field.is_serde && field.default.as_ref().is_some_and(is_told)
+/// Whether the default is constant, so that a schema can contain it.
+fn has_constant_default(field: &FieldDef) -> bool {
+    let is_constant =
+        |default: &Default| default.as_ref().is_none_or(|expr| literal(expr).is_some());
+    !field.is_serde && field.default.as_ref().is_some_and(is_constant)
 }
 
 fn index_schema(model: &ModelDef, index: &IndexDef) -> TokenStream {
@@ -125,8 +126,7 @@ fn names(fields: &[Ident]) -> TokenStream {
     quote!(&[#(#names),*])
 }
 
-/// Assertions of what the names of types do not tell: a field in the key of an index is of a kind that
-/// an index can have.
+/// Assertions for types that cannot be recognised by name: the type of an index key field is allowed in indexes.
 pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
     let krate = &model.krate;
     let checks = model.indexes.iter().flat_map(|index| {
@@ -134,7 +134,7 @@ pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
             let field = model.field(name)?;
             let kind = field.kind(krate);
             let message = format!(
-                "a field in the key of an index is text, a number or bytes: index={} field={}",
+                "an index key field must be text, a number or bytes: index={} field={}",
                 index.name.value(),
                 name.unraw()
             );

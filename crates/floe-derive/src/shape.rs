@@ -1,7 +1,6 @@
-//! What a type is, as far as its name tells.
+//! The kind of a type, as far as its name shows.
 //!
-//! A macro sees names, not types: an alias or a type of the user is [`Shape::Unknown`], and what depends
-//! on it is left to the compiler.
+//! A macro sees names, not types: aliases and user types are [`Shape::Unknown`] and checked by the compiler.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -11,7 +10,7 @@ use syn::{
     Type, UnOp,
 };
 
-/// What a type is, as far as its name tells.
+/// The kind of a type, as far as its name shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Text,
@@ -46,7 +45,7 @@ impl Shape {
         }
     }
 
-    /// Whether values are copied, so that a reference is as good as the value.
+    /// Whether values are `Copy`, so that a reference can be used as a value.
     pub(crate) const fn is_copied(self) -> bool {
         matches!(self, Self::Bool | Self::Integer | Self::Uuid)
     }
@@ -55,8 +54,7 @@ impl Shape {
         matches!(self, Self::List | Self::Map | Self::Set)
     }
 
-    /// An expression for a value of the type. A literal may be written as one thinks of it: `1` for a
-    /// float, `"a"` for a `String`.
+    /// An expression for a value of the type. Literals are converted: `1` for a float, `"a"` for a `String`.
     pub(crate) fn value(self, ty: &Type, expr: &Expr) -> TokenStream {
         let Some(literal) = literal(expr) else {
             return quote!(#expr);
@@ -79,7 +77,7 @@ impl Shape {
     }
 }
 
-/// A function that makes the default of a field: the expression, or what its type has.
+/// A function that returns the default of a field: the expression, or the default of its type.
 pub(crate) fn default_value(ty: &Type, default: &Option<Expr>) -> TokenStream {
     match default {
         Some(default) => {
@@ -98,7 +96,8 @@ pub(crate) fn option(value: Option<impl ToTokens>) -> TokenStream {
     }
 }
 
-/// The types from which a key or a group of one part of this type is made, each with the part as an expression of `self`.
+/// The types that convert to a key or a group of one part of this type, each with the part as an expression of
+/// `self`.
 pub(crate) fn sources_of_one(ty: &Type, shape: Shape) -> Vec<(TokenStream, TokenStream)> {
     let mut sources = vec![(quote!(#ty), quote!(self))];
     if shape == Shape::Text {
@@ -109,7 +108,7 @@ pub(crate) fn sources_of_one(ty: &Type, shape: Shape) -> Vec<(TokenStream, Token
     sources
 }
 
-/// A tuple from which a key or a group of several parts is made.
+/// A tuple that converts to a key or a group of several parts.
 pub(crate) struct TupleSource {
     pub(crate) generics: TokenStream,
     pub(crate) tuple: TokenStream,
@@ -118,7 +117,8 @@ pub(crate) struct TupleSource {
 }
 
 impl TupleSource {
-    /// A tuple takes any text for text, and exactly the type for everything else, so that literals are inferred.
+    /// A tuple accepts anything that converts to text for text, and exactly the type for everything else, so that
+    /// literals are inferred.
     pub(crate) fn of<'t>(parts: impl IntoIterator<Item = (&'t Type, Shape)>) -> Self {
         let (mut generics, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (ty, shape)) in parts.into_iter().enumerate() {
@@ -141,13 +141,13 @@ impl TupleSource {
     }
 }
 
-/// A span that points at the user's code and belongs to the generated: errors are shown there, lints are
-/// not, and names of variables do not meet the user's.
+/// A span at the user's code with the hygiene of generated code: errors are shown there, lints are not, and
+/// variable names do not conflict with the user's.
 pub(crate) fn generated_at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
 
-/// The literal that an expression is, with or without a sign.
+/// The literal of an expression, with or without a sign.
 pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
     match expr {
         Expr::Lit(ExprLit { lit, .. }) => Some(lit),
@@ -160,7 +160,7 @@ pub(crate) fn literal(expr: &Expr) -> Option<&Lit> {
     }
 }
 
-/// The value of an expression that is a whole number.
+/// The value of an integer literal.
 pub(crate) fn whole_number(expr: &Expr) -> Option<i128> {
     match expr {
         Expr::Lit(ExprLit {
@@ -187,7 +187,7 @@ pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// The last part of the type's path. Types from macros may come in groups without delimiters.
+/// The last segment of the type's path. Types from macros may be in groups without delimiters.
 fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ty {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last(),

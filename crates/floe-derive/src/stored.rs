@@ -1,4 +1,4 @@
-//! Fields that are stored as attributes, as entities and registries have them: read from a struct the same way.
+//! Fields that are stored as attributes, shared by models, entities and registries.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use syn::{
 };
 
 use crate::attributes::{
-    Default, Errors, Given, Vocabulary, for_each, optional_expression, refused,
+    Default, Errors, KnownAttributes, SeenAttributes, error_at, for_each, optional_expression,
 };
 use crate::shape::{default_value, generated_at, option_of};
 
@@ -31,23 +31,23 @@ pub(crate) struct StoredField {
     pub(crate) is_serde: bool,
     /// Whether it has the mark of its pattern: the id, the hash.
     pub(crate) is_marked: bool,
-    pub(crate) given: Given,
+    pub(crate) seen: SeenAttributes,
 }
 
-/// How the fields of a pattern are marked.
-pub(crate) struct Marks {
-    /// The attribute of the derive: `entity`.
+/// The attributes of the fields of a pattern.
+pub(crate) struct FieldAttributes {
+    /// The name of the attribute of the derive: `entity`.
     pub(crate) derive: &'static str,
-    /// The words that fields have: the mark, `rename`, `default` and `serde`.
-    pub(crate) words: Vocabulary,
-    /// The word for the one field that is unlike the others, if there is one.
+    /// The attributes of fields: the mark, `rename`, `default` and `serde`.
+    pub(crate) words: KnownAttributes,
+    /// The mark of one special field, such as `id`; empty if there is none.
     pub(crate) mark: &'static str,
-    /// Reads the name of an attribute.
+    /// Parses the name of an attribute.
     pub(crate) rename: fn(&ParseNestedMeta<'_>) -> Result<String>,
 }
 
 impl StoredField {
-    /// A field as it is without attributes; none of one without a name.
+    /// A field without attributes; `None` for a field without a name.
     pub(crate) fn new(field: &Field) -> Option<Self> {
         let ident = field.ident.clone()?;
         let name = ident.unraw().to_string();
@@ -60,11 +60,11 @@ impl StoredField {
             default: None,
             is_serde: false,
             is_marked: false,
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         })
     }
 
-    /// Takes a word that the fields of every pattern have: `default` or `serde`.
+    /// Applies an attribute that fields of every pattern have: `default` or `serde`.
     pub(crate) fn take(&mut self, word: &str, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if word == "serde" {
             self.is_serde = true;
@@ -74,11 +74,15 @@ impl StoredField {
         Ok(())
     }
 
-    fn with_attributes(mut self, marks: &Marks, attributes: &[Attribute]) -> Result<Self> {
-        for_each(marks.derive, attributes, |meta| {
-            match marks.words.word(meta, &mut self.given)?.as_str() {
-                "rename" => self.attribute = (marks.rename)(meta)?,
-                word if word == marks.mark => self.is_marked = true,
+    fn with_attributes(
+        mut self,
+        supported: &FieldAttributes,
+        attributes: &[Attribute],
+    ) -> Result<Self> {
+        for_each(supported.derive, attributes, |meta| {
+            match supported.words.word(meta, &mut self.seen)?.as_str() {
+                "rename" => self.attribute = (supported.rename)(meta)?,
+                word if word == supported.mark => self.is_marked = true,
                 word => self.take(word, meta)?,
             }
             Ok(())
@@ -86,28 +90,28 @@ impl StoredField {
         Ok(self)
     }
 
-    /// All of these fields; what is wrong with one is noted.
+    /// Parses all fields. Records the errors.
     pub(crate) fn all(
-        marks: &Marks,
+        supported: &FieldAttributes,
         fields: &Punctuated<Field, Token![,]>,
         errors: &mut Errors,
     ) -> Vec<Self> {
         let fields = fields.iter().filter_map(|field| {
             let def = Self::new(field)?;
-            errors.note(def.with_attributes(marks, &field.attrs))
+            errors.note(def.with_attributes(supported, &field.attrs))
         });
         fields.collect()
     }
 
-    /// An error at a word of the field, or at the field if it has no such word.
+    /// An error at an attribute of the field, or at the field if it does not have that attribute.
     pub(crate) fn error(&self, word: &str, message: impl std::fmt::Display) -> Error {
-        self.given.error(word, self.ident.span(), message)
+        self.seen.error(word, self.ident.span(), message)
     }
 
-    /// The function of this name between values of the field and what is stored: `to_value` or `from_value`.
+    /// The conversion between the field and its stored value: `to_value` or `from_value`.
     pub(crate) fn conversion(&self, krate: &Path, name: &str) -> TokenStream {
         let ty = &self.ty;
-        // An error that the type is none that can be stored is shown at the type.
+        // An error about an unsupported type is reported at the type.
         let span = generated_at(ty.span());
         let function = Ident::new(name, span);
         if self.is_serde {
@@ -117,7 +121,7 @@ impl StoredField {
         }
     }
 
-    /// The kind of the field. What serde makes of it is known when it is written.
+    /// The kind of the field. For serde it is only known at run time.
     pub(crate) fn kind(&self, krate: &Path) -> TokenStream {
         let (ty, span) = (&self.ty, generated_at(self.ty.span()));
         if self.is_serde {
@@ -138,8 +142,8 @@ impl StoredField {
         }
     }
 
-    /// A statement that writes the field of `self`, a value of the owner, to `attributes`, by the functions of the support
-    /// module of its pattern.
+    /// A statement that writes the field of `self`, a value of the owner, to `attributes`, with the support module
+    /// of its pattern.
     fn write(&self, krate: &Path, support: &TokenStream, owner: &str) -> TokenStream {
         let (ident, name, attribute) = (&self.ident, &self.name, &self.attribute);
         let encode = self.conversion(krate, "to_value");
@@ -148,7 +152,7 @@ impl StoredField {
         }
     }
 
-    /// The field with its value, as it is read from what is stored.
+    /// The field with its value, read from the stored attributes.
     pub(crate) fn read(
         &self,
         krate: &Path,
@@ -165,7 +169,7 @@ impl StoredField {
     }
 }
 
-/// The function of a pattern that writes all fields of `self`, for which there is room beside so many more attributes.
+/// Generates the function that writes all fields of `self`, with capacity for `more` further attributes.
 pub(crate) fn to_attributes(
     fields: &[StoredField],
     krate: &Path,
@@ -186,7 +190,7 @@ pub(crate) fn to_attributes(
     }
 }
 
-/// The fields of a struct, or why it is none: its fields have no names, it is an enum, it is a union.
+/// The named fields of a struct. Otherwise one of three errors: unnamed fields, an enum, a union.
 pub(crate) fn named_fields<'i>(
     input: &'i DeriveInput,
     [unnamed, is_enum, is_union]: [&str; 3],
@@ -194,14 +198,14 @@ pub(crate) fn named_fields<'i>(
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => Ok(&fields.named),
-            _ => refused(&input.ident, unnamed),
+            _ => error_at(&input.ident, unnamed),
         },
         Data::Enum(data) => Err(Error::new(data.enum_token.span, is_enum)),
         Data::Union(data) => Err(Error::new(data.union_token.span, is_union)),
     }
 }
 
-/// An attribute belongs to one field, which some attributes cannot be: the check tells why.
+/// Checks that each attribute belongs to one field, and runs `check` on its name.
 pub(crate) fn check_attributes(
     fields: &[StoredField],
     check: impl Fn(&str) -> Option<String>,
@@ -214,7 +218,9 @@ pub(crate) fn check_attributes(
             errors.add(field.error("rename", message));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            let message = format!("the attribute `{name}` is the field `{first}`");
+            let message = format!(
+                "duplicate attribute name `{name}`: field `{first}` already uses it\nhelp: choose another name with `rename = \"..\"`"
+            );
             errors.add(field.error("rename", message));
         }
     }

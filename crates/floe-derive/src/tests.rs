@@ -1,29 +1,20 @@
-//! What is refused, where and with which words; and that the rest becomes code.
+//! The errors of invalid models and their spans, and parts of the generated code.
 //!
-//! That the code compiles and works is tested where it can run: in `floe`.
+//! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
-/// The places and messages of the errors, in order.
 fn errors(source: &str) -> Vec<(String, String)> {
-    let input = syn::parse_str(source).unwrap();
-    let Err(errors) = expand(&input) else {
-        return Vec::new();
-    };
-    let told = errors.into_iter().map(|error| {
-        let place = error.span().source_text().unwrap_or_default();
-        (place, error.to_string())
-    });
-    told.collect()
+    test_support::errors(expand, source)
 }
 
-/// Checks that there is exactly this error, at this place.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    assert_eq!(errors(source), [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
-/// Checks the error of one field beside a key.
+/// Checks the error of one field of a model with a key.
 #[track_caller]
 fn check_field(field: &str, place: &str, message: &str) {
     check(
@@ -41,7 +32,7 @@ fn check_model(attributes: &str, place: &str, message: &str) {
     check(&source, place, message);
 }
 
-/// The generated code without spaces, which differ by where the tokens come from.
+/// The generated code without spaces, which depend on the origin of the tokens.
 fn code(source: &str) -> String {
     let tokens = expand(&syn::parse_str(source).unwrap()).unwrap();
     syn::parse2::<syn::File>(tokens.clone()).unwrap();
@@ -58,74 +49,75 @@ fn assert_contains(code: &str, part: &str) {
 }
 
 #[test]
-fn words_that_are_unknown_are_refused_with_those_that_are_known() {
+fn unknown_attributes_are_rejected_with_a_list_of_known_ones() {
     check_field(
         "#[model(colour)] a: i64",
         "colour",
-        "unknown attribute `colour`: the attributes of a field are `key`, `sort_key`, `default`, `read_only`, \
+        "unknown attribute `colour`\nhelp: the attributes of a field are `key`, `sort_key`, `default`, `read_only`, \
          `min`, `max`, `length`, `pattern`, `one_of`, `custom`, `json_schema`, `expires`, `serde`, `rename`",
     );
     check_model(
         "tabel = \"x\"",
         "tabel",
-        "unknown attribute `tabel`: the attributes of a model are `table`, `sort_key`, `sort_key_encoding`, \
+        "unknown attribute `tabel`\nhelp: the attributes of a model are `table`, `sort_key`, `sort_key_encoding`, \
          `exactly_once`, `stream`, `index`, `crate`",
     );
     check_model(
         "index(name = \"by_product\", key(product), unique)",
         "unique",
-        "unknown attribute `unique`: the attributes of an index are `name`, `key`, `sort`, `sparse`, `project`",
+        "unknown attribute `unique`\nhelp: the attributes of an index are `name`, `key`, `sort`, `sparse`, `project`",
     );
     check_model(
         "index(name = \"by_product\", key(product), project(some))",
         "some",
-        "unknown attribute `some`: the attributes of `project` are `keys`, `all`, `include`",
+        "unknown attribute `some`\nhelp: the attributes of `project` are `keys`, `all`, `include`",
     );
     check_field(
         "#[model(length(least = 1))] a: String",
         "least",
-        "unknown attribute `least`: the attributes of `length` are `min`, `max`",
+        "unknown attribute `least`\nhelp: the attributes of `length` are `min`, `max`",
     );
     check_model(
         "sort_key_encoding = \"hex\"",
         "\"hex\"",
-        "unknown encoding `hex`: the encodings are `ordered`, the default, and `json`",
+        "unknown sort key encoding `hex`\nhelp: the encodings are `ordered` (default) and `json`",
     );
 }
 
 #[test]
-fn words_are_given_once() {
+fn duplicate_attributes_are_rejected() {
     check_field(
         "#[model(min = 1, min = 2)] a: i64",
         "min",
-        "`min` is given twice",
+        "duplicate attribute `min`",
     );
     check_field(
         "#[model(read_only)] #[model(read_only)] a: i64",
         "read_only",
-        "`read_only` is given twice",
+        "duplicate attribute `read_only`",
     );
     check_model(
         "exactly_once, exactly_once",
         "exactly_once",
-        "`exactly_once` is given twice",
+        "duplicate attribute `exactly_once`",
     );
 }
 
 #[test]
-fn models_are_structs_of_one_form() {
-    let message = "a model is a struct with named fields";
+fn only_structs_with_named_fields_are_models() {
+    let message = "`Model` can only be derived for structs with named fields";
     check("enum Order { A }", "enum", message);
     check("struct Order(i64);", "Order", message);
     check("struct Order;", "Order", message);
-    let message = "a model cannot be generic: its items have one form; write a struct for each";
+    let message =
+        "`Model` cannot be derived for a generic struct\nhelp: write a struct for each type";
     check("struct Order<T> { id: Uuid, a: T }", "<T>", message);
     check("struct Order<'a> { id: Uuid, a: &'a str }", "<'a>", message);
 }
 
 #[test]
-fn keys_are_there_and_exact() {
-    let message = "the model has no key: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`";
+fn invalid_keys_are_rejected() {
+    let message = "model `Order` has no key\nhelp: mark one or more fields with `#[model(key)]`, or add a field `id: Uuid`";
     check("struct Order { a: i64 }", "Order", message);
     check("struct Order { id: String }", "Order", message);
     check(
@@ -133,8 +125,7 @@ fn keys_are_there_and_exact() {
         "Order",
         message,
     );
-    let message =
-        "a component of the partition key cannot have a default: it is what tells items apart";
+    let message = "a partition key field cannot have a default, because it identifies the item\nhelp: remove `default`";
     check(
         "struct Order { #[model(key, default = 5)] a: i64 }",
         "default",
@@ -143,194 +134,193 @@ fn keys_are_there_and_exact() {
     check_field(
         "#[model(sort_key, read_only)] a: i64",
         "read_only",
-        "keys never change: remove `read_only`",
+        "`read_only` has no effect on a key field, which never changes\nhelp: remove `read_only`",
     );
     check_field(
         "#[model(sort_key, expires)] a: i64",
         "expires",
-        "a component of the key cannot tell when the item expires",
+        "a key field cannot be the expiry\nhelp: use a field outside of the key",
     );
     check_field(
         "#[model(sort_key)] a: Option<i64>",
         "Option<i64>",
-        "a component of the key is never absent: take the type without `Option`",
+        "a key field cannot be an `Option`\nhelp: remove `Option`",
     );
     check_field(
         "#[model(sort_key)] a: f64",
         "f64",
-        "a component of the key cannot be a float, which is not exact: take an integer, `Number` or text",
+        "a key field cannot be a float, because floats are not exact\nhelp: use an integer, `Number` or `String`",
     );
     check_field(
         "#[model(key, sort_key)] a: i64",
         "sort_key",
-        "a field is part of the partition key or of the sort key, not of both",
+        "a field can be part of the partition key or of the sort key, not both",
     );
     check_model("sort_key = \"\"", "\"\"", "the sort key cannot be empty");
     check_model(
         r#"sort_key = "a\0""#,
         r#""a\0""#,
-        "text in a key cannot contain NUL",
+        "a key cannot contain NUL",
     );
 }
 
 #[test]
-fn names_are_those_that_the_store_takes() {
+fn invalid_and_duplicate_names_are_rejected() {
     check_field(
         "_sk: i64",
         "_sk",
-        "attributes that begin with `_` are reserved, as `_id`, `_sk` and `_tx`: attribute=_sk; give another \
-         with `#[model(rename = \"..\")]`",
+        "attribute names that begin with `_` are reserved: attribute=_sk\nhelp: choose another name with \
+        `#[model(rename = \"..\")]`",
     );
     check_field(
         "#[model(rename = \"_a\")] a: i64",
         "rename",
-        "attributes that begin with `_` are reserved, as `_id`, `_sk` and `_tx`: attribute=_a; give another \
-         with `#[model(rename = \"..\")]`",
+        "attribute names that begin with `_` are reserved: attribute=_a\nhelp: choose another name with \
+        `#[model(rename = \"..\")]`",
     );
     check_field(
         "#[model(rename = \"\")] a: i64",
         "\"\"",
-        "the name of an attribute has 1 to 255 bytes",
+        "an attribute name must have 1 to 255 bytes",
     );
     check_field(
         "a: i64, #[model(rename = \"a\")] b: i64",
         "rename",
-        "the field `a` is stored under that name already: attribute=a",
+        "duplicate attribute name `a`: field `a` already uses it\nhelp: choose another name with `#[model(rename = \"..\")]`",
     );
-    let rule = "is not 3 to 255 of a-z, A-Z, 0-9, _, - and .";
+    let rule = "help: use 3 to 255 of the characters a-z, A-Z, 0-9, `_`, `-` and `.`";
     check_model(
         "table = \"my table\"",
         "\"my table\"",
-        &format!("the name of the table {rule}: table=my table"),
+        &format!("invalid table name `my table`\n{rule}"),
     );
     check(
         "struct Or { id: Uuid }",
         "Or",
         &format!(
-            "the name of the table {rule}: table=Or; name the table with `#[model(table = \"..\")]`"
+            "invalid table name `Or`\n{rule}, or choose a table name with `#[model(table = \"..\")]`"
         ),
     );
     check_model(
         "index(name = \"x\", key(product))",
         "\"x\"",
-        &format!("the name of the index {rule}: index=x"),
+        &format!("invalid index name `x`\n{rule}"),
     );
 }
 
 #[test]
-fn constraints_are_on_types_that_can_have_them() {
-    let length =
-        "`min` bounds the value of a number; for the length take `length(min = .., max = ..)`";
+fn constraints_on_incompatible_types_are_rejected() {
+    let length = "`min` applies to numbers and times\nhelp: to limit the length, use `length(min = .., max = ..)`";
     check_field("#[model(min = 1)] a: String", "min", length);
     check_field("#[model(min = 1)] a: Option<Vec<i64>>", "min", length);
     check_field(
         "#[model(max = 1)] a: bool",
         "max",
-        "`max` bounds numbers and times",
+        "`max` applies to numbers and times",
     );
     check_field(
         "#[model(length(max = 1))] a: i64",
         "length",
-        "`length` bounds the length of text, bytes and collections; for numbers take `min` and `max`",
+        "`length` applies to text, bytes and collections\nhelp: to limit a number, use `min` and `max`",
     );
     check_field(
         "#[model(pattern = \"a\")] a: i64",
         "pattern",
-        "`pattern` is for text",
+        "`pattern` applies to text",
     );
     check_field(
         "#[model(one_of(1))] a: Vec<i64>",
         "one_of",
-        "`one_of` is for single values; for the elements take `custom`",
+        "`one_of` applies to single values\nhelp: to check the elements, use `custom`",
     );
     check_field(
         "#[model(json_schema = \"{}\")] a: String",
         "json_schema",
-        "`json_schema` is for documents: fields of the type `Json`",
+        "`json_schema` applies to fields of type `Json`",
     );
     check_field(
         "#[model(expires)] a: String",
         "String",
-        "a field that tells when the item expires is an `Expiry` or an `Option<Expiry>`",
+        "an expiry field must be `Expiry` or `Option<Expiry>`",
     );
 }
 
 #[test]
-fn constraints_can_be_met() {
+fn impossible_constraints_are_rejected() {
     check_field(
         "#[model(min = 1, max = -1)] a: i64",
         "-1",
-        "no value is within these bounds: min=1 max=-1",
+        "the minimum is greater than the maximum: min=1 max=-1",
     );
     check_field(
         "#[model(length(min = 3, max = 2))] a: String",
         "2",
-        "no value is within these bounds: min=3 max=2",
+        "the minimum is greater than the maximum: min=3 max=2",
     );
     check_field(
         "#[model(length())] a: String",
         "length",
-        "`length` needs a bound: `length(min = 1)`, `length(max = 9)` or both",
+        "`length` requires a bound\nhelp: write `length(min = 1)`, `length(max = 9)` or both",
     );
     check_field(
         "#[model(one_of())] a: i64",
         "one_of",
-        "`one_of` needs the values that are allowed: `one_of(1, 2)`",
+        "`one_of` requires at least one value\nhelp: write `one_of(1, 2)`",
     );
     check_field(
         "#[model(custom = 5)] a: i64",
         "5",
-        "`custom` takes the path of a function `fn(&T) -> Result<(), String>`",
+        "`custom` requires the path of a function\nhelp: write a function `fn(&T) -> Result<(), String>`",
     );
 }
 
 #[test]
-fn an_item_expires_once() {
+fn several_expiry_fields_are_rejected() {
     check_field(
         "#[model(expires)] a: Expiry, #[model(expires)] b: Option<Expiry>",
         "expires",
-        "an item expires at one time: `a` tells it already",
+        "a model can have only one expiry field: `a` is already one",
     );
 }
 
 #[test]
-fn indexes_are_over_fields_that_can_be_in_one() {
+fn invalid_indexes_are_rejected() {
     check_model(
         "index(name = \"by_price\", key(price))",
         "price",
-        "`Order` has no field `price`: its fields are `id`, `product`, `note`, `tags`",
+        "no field `price` in model `Order`\nhelp: the fields are `id`, `product`, `note`, `tags`",
     );
     check_model(
         "index(name = \"by_price\", key(product), project(include(price)))",
         "price",
-        "`Order` has no field `price`: its fields are `id`, `product`, `note`, `tags`",
+        "no field `price` in model `Order`\nhelp: the fields are `id`, `product`, `note`, `tags`",
     );
     check_model(
         "index(name = \"by_note\", key(note))",
         "note",
-        "items without `note` are not in the index: say so with `sparse`, or make the field required",
+        "field `note` is optional, so items without it are not in the index\nhelp: add `sparse` to the index, or make the field required",
     );
     check_model(
         "index(name = \"by_tags\", key(tags))",
         "tags",
-        "a field in the key of an index is text, a number or bytes",
+        "an index key field must be text, a number or bytes",
     );
     check_model(
         "index(name = \"twice\", key(product), sort(product))",
         "product",
-        "`product` is twice in the key of the index",
+        "duplicate field `product` in the index key",
     );
     check_model(
         "index(name = \"same\", key(product)), index(name = \"same\", key(id))",
         "\"same\"",
-        "two indexes have the same name: index=same",
+        "duplicate index name `same`",
     );
     check_model(
         "index()",
         "index",
-        "an index needs a name and a key: `index(name = \"..\", key(field))`",
+        "an index requires a name and a key\nhelp: write `index(name = \"..\", key(field))`",
     );
-    let one = "`project` takes one of `keys`, `all` and `include(field, ..)`";
+    let one = "`project` requires exactly one of `keys`, `all` and `include(field, ..)`";
     check_model(
         "index(name = \"by_all\", key(id), project())",
         "project",
@@ -344,34 +334,34 @@ fn indexes_are_over_fields_that_can_be_in_one() {
     check_model(
         "index(name = \"by_all\", key())",
         "key",
-        "no field is named",
+        "expected at least one field",
     );
     check_model(
         "index(key(product))",
         "index",
-        "the index has no name: add `name = \"..\"`",
+        "missing index name\nhelp: add `name = \"..\"`",
     );
     check_model(
         "index(name = \"by_none\")",
         "index",
-        "the index has no key: add `key(field)`",
+        "missing index key\nhelp: add `key(field)`",
     );
     check_model(
         "index(name = \"by_five\", key(a, b, c, d, e))",
         "e",
-        "the key of an index has too many fields: fields_max=4",
+        "too many fields in the index key: fields_max=4",
     );
 }
 
 #[test]
-fn all_errors_are_told_at_once() {
-    let told = errors("struct Order { #[model(colour)] a: i64, #[model(min = 1)] b: String }");
-    let places: Vec<&str> = told.iter().map(|(place, _)| place.as_str()).collect();
+fn all_errors_are_reported_together() {
+    let reported = errors("struct Order { #[model(colour)] a: i64, #[model(min = 1)] b: String }");
+    let places: Vec<&str> = reported.iter().map(|(place, _)| place.as_str()).collect();
     assert_eq!(places, ["colour", "min"]);
 }
 
 #[test]
-fn an_id_is_the_key_where_no_other_is() {
+fn id_is_the_key_unless_another_field_is_marked() {
     let own = code("struct Order { id: Uuid, a: i64 }");
     assert_contains(
         &own,
@@ -385,7 +375,7 @@ fn an_id_is_the_key_where_no_other_is() {
 }
 
 #[test]
-fn keys_are_made_of_the_components_that_have_no_default() {
+fn sort_key_fields_with_defaults_can_be_omitted() {
     let source = "struct Order {
         #[model(sort_key, default = 1)] last: i64,
         #[model(key)] a: String,
@@ -401,14 +391,14 @@ fn keys_are_made_of_the_components_that_have_no_default() {
 }
 
 #[test]
-fn a_value_is_made_of_a_key_where_nothing_else_is_needed() {
+fn from_key_is_generated_if_all_other_fields_can_be_omitted() {
     let without = "struct Order { id: Uuid, note: Option<String>, tags: BTreeSet<String>, #[model(default)] a: i64 }";
     assert_contains(&code(without), "fn from_key");
     assert!(!code("struct Order { id: Uuid, a: i64 }").contains("from_key"));
 }
 
 #[test]
-fn what_is_generated_is_seen_as_far_as_the_struct() {
+fn generated_items_have_the_visibility_of_the_struct() {
     let code = code("pub(crate) struct Order { id: Uuid, pub a: i64 }");
     assert_contains(&code, "pub(crate) struct OrderKey");
     assert_contains(&code, "pub(crate) struct OrderRow<'tx>");
@@ -419,7 +409,7 @@ fn what_is_generated_is_seen_as_far_as_the_struct() {
 }
 
 #[test]
-fn the_path_of_the_crate_can_be_given() {
+fn crate_path_can_be_set() {
     let code =
         code("#[model(crate = \"app::data\")] struct Order { id: Uuid, #[model(min = 1)] a: i64 }");
     assert_contains(&code, "impl app::data::model::Model for Order");
@@ -427,7 +417,7 @@ fn the_path_of_the_crate_can_be_given() {
 }
 
 #[test]
-fn literals_become_values_of_the_type() {
+fn literals_are_converted_to_the_field_type() {
     let code = code(
         "struct Order {
             id: Uuid,
@@ -453,7 +443,7 @@ fn literals_become_values_of_the_type() {
 }
 
 #[test]
-fn components_of_the_key_are_attributes_where_an_index_needs_them() {
+fn key_fields_are_stored_as_attributes_if_an_index_uses_them() {
     let code = code(
         "#[model(index(name = \"by_id\", key(id)))] struct Order { id: Uuid, #[model(sort_key)] a: i64 }",
     );

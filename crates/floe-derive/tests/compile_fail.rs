@@ -1,7 +1,6 @@
-//! Mistakes that the compiler refuses, with the messages that it gives. `TRYBUILD=overwrite` writes them
-//! anew.
+//! Programs that must not compile, with the expected compiler output. `TRYBUILD=overwrite` updates it.
 
 #[test]
-fn mistakes_are_refused_with_a_message_that_helps() {
+fn invalid_programs_are_rejected_with_helpful_messages() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

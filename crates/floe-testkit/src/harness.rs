@@ -1,27 +1,25 @@
-//! What a test needs of an engine besides the operations: owned time, expiry on demand, reopening.
+//! What a test needs of an engine besides its operations: a manual clock, expiry on demand, reopening.
 //!
-//! The contract suite and the property run take a [`Harness`], not an engine, so that they can do to
-//! an engine what its users do to it between operations.
+//! The contract suite and the property run take a [`Harness`] instead of an engine, so that they can sweep, reopen
+//! and advance time between operations.
 
 use std::sync::Arc;
 
 use floe_store::env::ManualClock;
 use floe_store::{BoxFuture, Engine, Result};
 
-/// An engine under test, fresh and empty, and the handles that a test needs around it.
+/// A new, empty engine under test, with its controls.
 pub trait Harness: Send + Sync {
-    /// The engine as it stands; another one after [`reopen`](Harness::reopen).
+    /// The current engine; another one after [`reopen`](Harness::reopen).
     fn engine(&self) -> Arc<dyn Engine>;
 
-    /// The clock that the engine goes by, if the test owns it. Cases about time are left out where it
-    /// does not.
+    /// The engine's clock, if it is a manual clock. Without it, cases about time are skipped.
     fn clock(&self) -> Option<Arc<ManualClock>>;
 
-    /// Brings to an end what the engine does in the background: fills new indexes and removes all items
-    /// that have expired by now.
+    /// Completes the engine's background work: builds new indexes and removes expired items.
     fn sweep(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Closes the engine and opens it again on the same data. An engine that cannot, or that has
-    /// nothing to lose by it, does nothing.
+    /// Closes the engine and opens it again on the same data. Does nothing if the engine cannot be reopened or has
+    /// no state that reopening could lose.
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>>;
 }

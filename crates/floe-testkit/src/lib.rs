@@ -1,6 +1,6 @@
-//! Tests that any engine of Floe runs, and the parts to make more of them.
+//! Tests for every engine of Floe, and the tools to write more.
 //!
-//! An engine under test stands in a [`Harness`]. Two lines hold it to everything that engines promise:
+//! An engine under test is passed as a [`Harness`]. Two lines check it against everything that engines guarantee:
 //!
 //! ```no_run
 //! mod contract {
@@ -17,19 +17,19 @@
 //!
 //! # What is where
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`contract`] | the contract suite: one named case for each rule that every engine keeps |
-//! | [`model`] | an engine that is slow and obviously right, and random operations compared with it |
-//! | [`fault`] | an engine around an engine that lies like the cloud, seeded and replayable |
-//! | [`proxy`] | a proxy between client and server that cuts connections, seeded |
-//! | [`history`] | checkers of what many clients saw: linearizability, isolation |
-//! | [`meter`] | an engine around an engine that adds up what it is charged |
-//! | [`record`] | an engine around an engine that remembers what it was asked |
-//! | [`time`] | time that belongs to the test |
+//! | [`contract`] | the contract suite: one named case for each rule that every engine follows |
+//! | [`model`] | a simple reference engine, and random operations compared with it |
+//! | [`fault`] | an engine that wraps another one and injects faults by a seed |
+//! | [`proxy`] | a proxy between client and server that cuts connections by a seed |
+//! | [`history`] | checkers of recorded histories: linearizability, isolation |
+//! | [`meter`] | an engine that wraps another one and adds up consumed capacity |
+//! | [`record`] | an engine that wraps another one and records its requests |
+//! | [`time`] | a test environment with a manual clock |
 //! | [`harness`] | what a test needs of an engine besides its operations |
 //!
-//! What is not here: tests of one engine's insides, which stand with the engine.
+//! Tests of the internals of an engine are in the crate of that engine.
 
 #![forbid(unsafe_code)]
 
@@ -44,6 +44,7 @@ pub mod contract;
 pub mod fault;
 pub mod harness;
 pub mod history;
+mod key_range;
 mod lock;
 pub mod meter;
 pub mod model;

@@ -1,4 +1,4 @@
-//! An engine around an engine that adds up what it is charged: for tests and tables of what a call costs.
+//! An engine that wraps another one and adds up the consumed capacity, for tests of the cost of calls.
 //!
 //! ```
 //! # async fn example(engine: std::sync::Arc<dyn floe_store::Engine>) {
@@ -22,18 +22,19 @@ use floe_store::{BoxFuture, Engine, Result, each_operation, forward_to};
 
 use crate::lock::lock;
 
-/// What requests have cost. A request that failed is counted, but not charged: nobody tells what it cost.
+/// Consumed capacity. A failed request counts as a request, but not its capacity, because the error does not report
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// How many there were, of whatever kind.
+    /// Number of requests of any kind.
     pub requests: u64,
-    /// Units of reading.
+    /// Read units.
     pub read: Units,
-    /// Units of writing.
+    /// Write units.
     pub write: Units,
 }
 
-/// An engine that asks of each operation on items what it costs, and adds it up.
+/// An engine that requests the consumed capacity of each item operation and adds it up.
 pub struct MeteredEngine {
     inner: Arc<dyn Engine>,
     spent: Mutex<Spent>,
@@ -46,7 +47,7 @@ impl std::fmt::Debug for MeteredEngine {
 }
 
 impl MeteredEngine {
-    /// Adds up what this engine charges.
+    /// Wraps an engine.
     pub fn new(inner: Arc<dyn Engine>) -> Self {
         Self {
             inner,
@@ -54,7 +55,7 @@ impl MeteredEngine {
         }
     }
 
-    /// What was spent since the last time.
+    /// Returns the capacity consumed since the last call, and resets it.
     pub fn take(&self) -> Spent {
         std::mem::take(&mut *lock(&self.spent))
     }

@@ -1,4 +1,4 @@
-//! An engine around an engine that remembers what it was asked: for tests of what a call costs.
+//! An engine that wraps another one and records its requests, for tests of the requests that a call makes.
 //!
 //! ```
 //! # async fn example(engine: std::sync::Arc<dyn floe_store::Engine>) {
@@ -24,7 +24,7 @@ use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation, 
 
 use crate::lock::lock;
 
-/// An engine that remembers its requests, one line each, in the words of expressions.
+/// An engine that records its requests, one line each, with expressions as text.
 pub struct RecordingEngine {
     inner: Arc<dyn Engine>,
     capabilities: Capabilities,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for RecordingEngine {
 }
 
 impl RecordingEngine {
-    /// Remembers what this engine is asked.
+    /// Wraps an engine.
     pub fn new(inner: Arc<dyn Engine>) -> Self {
         Self {
             capabilities: inner.capabilities(),
@@ -47,25 +47,25 @@ impl RecordingEngine {
         }
     }
 
-    /// Says of the engine that it can do this, whatever it can: to see how its users make do with less.
+    /// Reports these capabilities instead of the engine's, to test how callers do without the others.
     #[must_use]
     pub fn claiming(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// All requests since the last time, in the order in which they came.
+    /// Returns the requests since the last call, in order, and clears them.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.requests))
     }
 
-    fn note(&self, request: String) {
+    fn record(&self, request: String) {
         lock(&self.requests).push(request);
     }
 }
 
-/// The text of an expression with its names and values in place of the placeholders.
-fn filled(text: String, renderer: &Renderer) -> String {
+/// The text of an expression with its names and values instead of placeholders.
+fn without_placeholders(text: String, renderer: &Renderer) -> String {
     // The longer placeholders first: `:v1` is the beginning of `:v10`.
     let names = renderer.names().iter().rev();
     let text = names.fold(text, |text, (placeholder, name)| {
@@ -81,7 +81,7 @@ fn condition_text(condition: Option<&Condition>) -> String {
     condition.map_or_else(String::new, |condition| {
         let mut renderer = Renderer::new();
         let text = renderer.condition(condition);
-        format!(" IF {}", filled(text, &renderer))
+        format!(" IF {}", without_placeholders(text, &renderer))
     })
 }
 
@@ -94,7 +94,7 @@ fn write_text(write: &WriteItem) -> String {
         WriteItem::Update(update) => {
             let mut renderer = Renderer::new();
             let text = renderer.update(&update.update);
-            let text = filled(text, &renderer);
+            let text = without_placeholders(text, &renderer);
             let condition = condition_text(update.condition.as_ref());
             let (table, key) = (&update.table_name, &update.key);
             format!("UpdateItem {table} {key:?} {text}{condition}")
@@ -129,10 +129,10 @@ fn keys_text<'a>(keys: impl Iterator<Item = (&'a str, &'a Item)>) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-macro_rules! noted {
+macro_rules! recorded {
     ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
-            self.note($name.to_owned());
+            self.record($name.to_owned());
             self.inner.$operation(input)
         }
     )*};
@@ -146,7 +146,7 @@ impl Engine for RecordingEngine {
     forward_to!(self.inner; now, table_arn, health);
 
     fn get_item(&self, input: GetItem) -> BoxFuture<'_, Result<GetItemOutput>> {
-        self.note(format!("GetItem {} {:?}", input.table_name, input.key));
+        self.record(format!("GetItem {} {:?}", input.table_name, input.key));
         self.inner.get_item(input)
     }
 
@@ -155,7 +155,7 @@ impl Engine for RecordingEngine {
             let keys = request.keys.iter();
             keys.map(move |key| (table.as_str(), key))
         });
-        self.note(format!("BatchGetItem {}", keys_text(keys)));
+        self.record(format!("BatchGetItem {}", keys_text(keys)));
         self.inner.batch_get_item(input)
     }
 
@@ -165,12 +165,12 @@ impl Engine for RecordingEngine {
     ) -> BoxFuture<'_, Result<TransactGetItemsOutput>> {
         let gets = input.gets.iter();
         let keys = gets.map(|get| (get.table_name.as_str(), &get.key));
-        self.note(format!("TransactGetItems {}", keys_text(keys)));
+        self.record(format!("TransactGetItems {}", keys_text(keys)));
         self.inner.transact_get_items(input)
     }
 
     fn write_item(&self, input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
-        self.note(write_text(&input));
+        self.record(write_text(&input));
         self.inner.write_item(input)
     }
 
@@ -179,9 +179,9 @@ impl Engine for RecordingEngine {
         input: TransactWriteItems,
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
         let actions: Vec<_> = input.actions.iter().map(action_text).collect();
-        self.note(format!("TransactWriteItems [{}]", actions.join("; ")));
+        self.record(format!("TransactWriteItems [{}]", actions.join("; ")));
         self.inner.transact_write_items(input)
     }
 
-    each_operation!(noted; batch_write_item, query, scan, tables, streams);
+    each_operation!(recorded; batch_write_item, query, scan, tables, streams);
 }

@@ -1,6 +1,6 @@
-//! Owned time: a clock that a test moves, and events that happen when it gets there.
+//! A manual clock for tests, and a timeline of events.
 //!
-//! The clock and the randomness themselves are [`floe_store::env`]'s. Here is what tests do with them.
+//! The clock and the random numbers are defined in [`floe_store::env`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use floe_store::env::ManualClock;
 use floe_store::{Clock, Env, Timestamp};
 
-/// An environment whose time and ids a test owns.
+/// An environment with a manual clock and seeded ids.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,17 +22,17 @@ use floe_store::{Clock, Env, Timestamp};
 /// ```
 #[derive(Clone, Debug)]
 pub struct TestEnv {
-    /// What an engine takes.
+    /// The environment to pass to an engine.
     pub env: Env,
-    /// The clock behind it.
+    /// The clock of the environment.
     pub clock: Arc<ManualClock>,
 }
 
 impl TestEnv {
-    /// Where the clock starts: 2025-01-01T00:00:00Z.
+    /// The start of the clock: 2025-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::from_millis(1_735_689_600_000);
 
-    /// A clock that stands at [`START`](TestEnv::START), and ids that follow from the seed.
+    /// Creates an environment whose clock starts at [`START`](TestEnv::START); the seed determines its ids.
     pub fn seeded(seed: u64) -> Self {
         let clock = ManualClock::at(Self::START);
         Self {
@@ -41,29 +41,29 @@ impl TestEnv {
         }
     }
 
-    /// The present moment.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The time that has passed since the start.
+    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.now().since(Self::START)
     }
 
-    /// Moves the clock ahead.
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }
 
-    /// Moves the clock to a moment; does nothing if it is there or later.
+    /// Advances the clock to a time. Does nothing if that time has passed.
     pub fn advance_to(&self, moment: Timestamp) {
         self.advance(moment.since(self.now()));
     }
 }
 
-/// Events at moments to come. Taking the next one moves the clock to its moment, so that a test runs
-/// through hours in no time and always in the same order.
+/// Future events. Taking the next event advances the clock to its time, so a test covers hours at once and always
+/// in the same order.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,7 +71,7 @@ impl TestEnv {
 ///
 /// let test = TestEnv::seeded(7);
 /// let mut timeline = Timeline::new(&test);
-/// timeline.after(Duration::from_secs(600), "the token is forgotten");
+/// timeline.after(Duration::from_secs(600), "the token expires");
 /// timeline.after(Duration::from_secs(5), "the client gives up");
 /// assert_eq!(timeline.next(), Some("the client gives up"));
 /// assert_eq!(test.elapsed(), Duration::from_secs(5));
@@ -79,13 +79,13 @@ impl TestEnv {
 #[derive(Debug)]
 pub struct Timeline<E> {
     test: TestEnv,
-    /// By moment, and at one moment in the order in which they were added.
+    /// By time; events at the same time are in the order in which they were added.
     events: BTreeMap<(Timestamp, u64), E>,
     added: u64,
 }
 
 impl<E> Timeline<E> {
-    /// A timeline without events.
+    /// Creates an empty timeline.
     pub fn new(test: &TestEnv) -> Self {
         Self {
             test: test.clone(),
@@ -94,13 +94,13 @@ impl<E> Timeline<E> {
         }
     }
 
-    /// Adds an event at a moment. One in the past happens at once.
+    /// Adds an event at a time. An event in the past is due at once.
     pub fn at(&mut self, moment: Timestamp, event: E) {
         self.events.insert((moment, self.added), event);
         self.added += 1;
     }
 
-    /// Adds an event so much later than now.
+    /// Adds an event after a delay.
     pub fn after(&mut self, delay: Duration, event: E) {
         self.at(self.test.now().plus(delay), event);
     }
@@ -109,7 +109,7 @@ impl<E> Timeline<E> {
 impl<E> Iterator for Timeline<E> {
     type Item = E;
 
-    /// Moves the clock to the next event and takes it.
+    /// Advances the clock to the next event and returns it.
     fn next(&mut self) -> Option<E> {
         let ((moment, _), event) = self.events.pop_first()?;
         self.test.advance_to(moment);
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_in_the_order_of_their_moments_and_then_of_their_adding() {
+    fn events_are_ordered_by_time_and_then_by_insertion() {
         let test = TestEnv::seeded(1);
         let mut timeline = Timeline::new(&test);
         for (secs, event) in [(3, 'c'), (1, 'a'), (3, 'd'), (2, 'b')] {
@@ -135,12 +135,12 @@ mod tests {
         assert_eq!(
             test.elapsed(),
             Duration::from_secs(3),
-            "the clock never goes back"
+            "the clock never goes backward"
         );
     }
 
     #[test]
-    fn events_may_add_events() {
+    fn an_event_can_add_events() {
         let test = TestEnv::seeded(1);
         let mut timeline = Timeline::new(&test);
         timeline.after(Duration::from_secs(1), 3_u64);

@@ -160,7 +160,7 @@ impl RegisterClient {
             }
             Err(Error::ConditionalCheckFailed { item }) => {
                 let found = value_of(item.as_deref());
-                call.returned(RegisterOp::RefusedBy { expected, found });
+                call.returned(RegisterOp::RejectedWith { expected, found });
                 self.seen.insert(key, found);
             }
             Err(error) => {
@@ -219,5 +219,5 @@ fn value_of(item: Option<&Item>) -> Option<u64> {
 }
 
 fn is_refusal(operation: &Operation) -> bool {
-    matches!(operation, RegisterOp::RefusedBy { .. })
+    matches!(operation, RegisterOp::RejectedWith { .. })
 }

@@ -13,13 +13,13 @@ mod prefixed {
     /// Differences caused by the prefix.
     const DIFFERENCES: &[Difference] = &[
         Difference {
-            case: "tables::a_new_table_is_described",
-            seen: "table/t.Sorted",
+            case: "tables::new_table_is_described",
+            message: "table/t.Sorted",
             reason: "the ARN contains the name of the table in the store, because others know it by that ARN",
         },
         Difference {
             case: "tables::names_have_3_to_255_characters",
-            seen: "xxxxxxxxxx",
+            message: "xxxxxxxxxx",
             reason: "a name and its prefix share the limit of 255 characters",
         },
     ];

@@ -1,4 +1,4 @@
-//! The code of an entity: how it is stored and read.
+//! Generates the code of an entity: how it is stored and read.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use super::parse::EntityDef;
 use crate::stored::to_attributes;
 
-/// The code of the struct.
+/// Generates the implementation for the struct.
 pub(super) fn generate(def: &EntityDef) -> TokenStream {
     let (ident, krate, type_name) = (&def.ident, &def.krate, &def.type_name);
     let entity = ident.to_string();

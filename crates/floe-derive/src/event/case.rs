@@ -1,10 +1,10 @@
-//! How the names of fields are written in bodies.
+//! The case of field names in bodies.
 
 use syn::{Error, LitStr, Result};
 
 use crate::attributes::list;
 
-/// A way to write names of more than one word.
+/// A convention for names of several words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Camel,
@@ -28,12 +28,12 @@ impl Case {
         let found = CASES.iter().find(|(known, _)| *known == name);
         found.map(|(_, case)| *case).ok_or_else(|| {
             let known = list(CASES.map(|(known, _)| known));
-            let message = format!("unknown case `{name}`: the cases are {known}");
+            let message = format!("unknown case `{name}`\nhelp: the cases are {known}");
             Error::new_spanned(text, message)
         })
     }
 
-    /// The name of a field, which is in snake case, in this one.
+    /// Converts the name of a field from snake case.
     pub(super) fn apply(self, field: &str) -> String {
         match self {
             Self::Camel => lower_first(&pascal(field)),
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_has_a_form_for_several_words() {
+    fn every_case_supports_several_words() {
         let forms = |field: &str| CASES.map(|(_, case)| case.apply(field));
         assert_eq!(
             forms("gift_wrapped_2"),

@@ -1,4 +1,4 @@
-//! What is refused of an enum of events, each with the place and what to do instead.
+//! Compile-time checks of event enums. Each error points at the code and says what to do instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use proc_macro2::Span;
 use syn::{Error, LitInt, LitStr, Result};
 
 use super::definition::{BodyDef, VariantDef, stored_name};
-use crate::attributes::{Errors, refuse_if, refused};
+use crate::attributes::{Errors, error_at, error_if};
 use crate::stored::StoredField;
 
-/// Every version before the current has a function, so this many are more than anybody writes.
+/// Every version before the current one requires a function, so no enum has more versions than this.
 const VERSION_MAX: u32 = 999;
 
-/// The name of a type, as it was given.
+/// Checks the name of an event type.
 pub(super) fn type_name(name: LitStr) -> Result<LitStr> {
-    refuse_if(
+    error_if(
         name.value().is_empty(),
         &name,
-        "the name of a type of event is not empty",
+        "the event type name cannot be empty",
     )?;
     Ok(name)
 }
@@ -27,12 +27,12 @@ pub(super) fn version(literal: &LitInt) -> Result<u32> {
     version
         .filter(|version| (1..=VERSION_MAX).contains(version))
         .ok_or_else(|| {
-            let message = format!("versions are counted from 1 and go up to {VERSION_MAX}");
+            let message = format!("a version must be between 1 and {VERSION_MAX}");
             Error::new_spanned(literal, message)
         })
 }
 
-/// The versions of a variant have a body to change, and a function for each step.
+/// Checks that a versioned variant has a body, and an upcaster for each earlier version.
 pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     if matches!(variant.body, BodyDef::Nothing) {
         return nothing_to_version(variant);
@@ -40,15 +40,15 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeSet::new();
     for upcaster in &variant.upcasters {
-        let refused = |message: String| refused(&upcaster.literal, message);
+        let error_at = |message: String| error_at(&upcaster.literal, message);
         let (from, current) = (upcaster.version, variant.version);
         errors.note(if from >= current {
-            refused(format!(
-                "there is nothing to upcast version {from} to: the version of `{}` is {current}",
+            error_at(format!(
+                "cannot upcast version {from}: the current version of `{}` is {current}",
                 variant.ident
             ))
         } else if !seen.insert(from) {
-            refused(format!("version {from} is upcast twice"))
+            error_at(format!("duplicate upcaster for version {from}"))
         } else {
             Ok(())
         });
@@ -56,29 +56,29 @@ pub(super) fn variant(variant: &VariantDef) -> Result<()> {
     let missing = (1..variant.version).find(|version| !seen.contains(version));
     if let Some(missing) = missing {
         let message = format!(
-            "version {missing} has no upcaster: add `upcast({missing} = function)`, which makes version {} of its \
-             body",
+            "missing upcaster for version {missing}\nhelp: add `upcast({missing} = function)`; the function converts \
+                    the body to version {}",
             missing + 1
         );
         let place = variant.ident.span();
-        errors.add(variant.given.error("version", place, message));
+        errors.add(variant.seen.error("version", place, message));
     }
     errors.finish(())
 }
 
 fn nothing_to_version(variant: &VariantDef) -> Result<()> {
     let words = ["version", "upcast"];
-    let Some(word) = words.into_iter().find(|word| variant.given.has(word)) else {
+    let Some(word) = words.into_iter().find(|word| variant.seen.has(word)) else {
         return Ok(());
     };
     let message = format!(
-        "`{word}` is for variants with a body: `{}` has none, and ignores those that are stored",
+        "`{word}` requires a body, but variant `{}` has none\nhelp: remove `{word}`",
         variant.ident
     );
-    Err(variant.given.error(word, variant.ident.span(), message))
+    Err(variant.seen.error(word, variant.ident.span(), message))
 }
 
-/// A stored name means one variant.
+/// Checks that each stored name belongs to one variant.
 pub(super) fn stored_names(variants: &[VariantDef]) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeMap::new();
@@ -86,7 +86,7 @@ pub(super) fn stored_names(variants: &[VariantDef]) -> Result<()> {
         for (place, name) in places(variant) {
             if let Some(first) = seen.insert(name.clone(), &variant.ident) {
                 let message = format!(
-                    "the stored name `{name}` is taken by `{first}`: choose another with `name = \"..\"`"
+                    "duplicate stored name `{name}`: variant `{first}` already uses it\nhelp: choose another name with `name = \"..\"`"
                 );
                 errors.add(Error::new(place, message));
             }
@@ -95,7 +95,7 @@ pub(super) fn stored_names(variants: &[VariantDef]) -> Result<()> {
     errors.finish(())
 }
 
-/// The names under which a variant is stored, with the places that say so.
+/// The stored names of a variant, with the spans that define them.
 fn places(variant: &VariantDef) -> impl Iterator<Item = (Span, String)> {
     let name = variant.name_literal.as_ref();
     let place = name.map_or(variant.ident.span(), LitStr::span);
@@ -109,14 +109,14 @@ fn places(variant: &VariantDef) -> impl Iterator<Item = (Span, String)> {
     })
 }
 
-/// A name in a body means one field.
+/// Checks that each name in a body belongs to one field.
 pub(super) fn field_names(fields: &[StoredField]) -> Result<()> {
     let mut errors = Errors::default();
     let mut seen = BTreeMap::new();
     for field in fields {
         if let Some(first) = seen.insert(field.attribute.as_str(), &field.ident) {
             let message = format!(
-                "the name `{}` in the body is taken by `{first}`: choose another with `rename = \"..\"`",
+                "duplicate field name `{}` in the body: field `{first}` already uses it\nhelp: choose another name with `rename = \"..\"`",
                 field.attribute
             );
             errors.add(Error::new_spanned(&field.ident, message));

@@ -1,4 +1,4 @@
-//! The code of an enum of events: the names of its types, and how bodies are written and read.
+//! Generates the code of an event enum: the names of its types, and how bodies are encoded and decoded.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -7,22 +7,22 @@ use syn::{Ident, Path};
 
 use super::definition::{BodyDef, VariantDef, stored_name};
 use super::parse::EnumDef;
-use crate::rules::mixed;
+use crate::rules::hygienic;
 use crate::shape::{Shape, generated_at};
 use crate::stored::StoredField;
 
-/// The code of the enum.
+/// Generates the implementation for the enum.
 pub(super) fn generate(def: &EnumDef) -> TokenStream {
     let (ident, krate) = (&def.ident, &def.krate);
     let variants = || def.variants.iter();
     let names = variants().map(name);
     let writes = variants().map(|variant| write(krate, variant));
     let reads = variants().map(|variant| read(krate, variant));
-    let (event_type, data) = (mixed("event_type"), mixed("data"));
+    let (event_type, data) = (hygienic("event_type"), hygienic("data"));
     quote! {
         const _: () = {
             #[automatically_derived]
-            #[allow(deprecated, reason = "events that are not made any more are still read")]
+            #[allow(deprecated, reason = "deprecated events are still decoded")]
             impl #krate::events::Event for #ident {
                 fn event_type(&self) -> &'static str {
                     match self {
@@ -59,7 +59,7 @@ fn name(variant: &VariantDef) -> TokenStream {
     quote!(Self::#ident { .. } => #name)
 }
 
-/// The arm that writes the body.
+/// The match arm that encodes the body.
 fn write(krate: &Path, variant: &VariantDef) -> TokenStream {
     let (ident, name) = (&variant.ident, current_name(variant));
     match &variant.body {
@@ -67,7 +67,7 @@ fn write(krate: &Path, variant: &VariantDef) -> TokenStream {
             quote!(Self::#ident => ::core::result::Result::Ok(::std::vec::Vec::new()))
         }
         BodyDef::Whole(ty) => {
-            let value = mixed("value");
+            let value = hygienic("value");
             let write = quote_spanned! {generated_at(ty.span())=>
                 #krate::events::support::write_whole::<#ty>(#name, #value)
             };
@@ -88,7 +88,7 @@ fn write(krate: &Path, variant: &VariantDef) -> TokenStream {
     }
 }
 
-/// The arm that reads every stored version of the body.
+/// The match arm that decodes every stored version of the body.
 fn read(krate: &Path, variant: &VariantDef) -> TokenStream {
     let ident = &variant.ident;
     let names = (1..=variant.version).map(|version| names_of(variant, version));
@@ -108,7 +108,7 @@ fn read(krate: &Path, variant: &VariantDef) -> TokenStream {
     }
 }
 
-/// The pattern of the names under which a version is stored.
+/// The pattern of the stored names of a version.
 fn names_of(variant: &VariantDef, version: u32) -> TokenStream {
     let name = stored_name(&variant.name, version);
     let aliases = variant.aliases.iter();
@@ -118,7 +118,7 @@ fn names_of(variant: &VariantDef, version: u32) -> TokenStream {
 
 /// An expression for the stored body in the current version.
 fn upcast(krate: &Path, variant: &VariantDef) -> TokenStream {
-    let (event_type, data) = (mixed("event_type"), mixed("data"));
+    let (event_type, data) = (hygienic("event_type"), hygienic("data"));
     let current = variant.version;
     let version = if current == 1 {
         quote!(1)
@@ -138,14 +138,14 @@ fn upcast(krate: &Path, variant: &VariantDef) -> TokenStream {
     quote!(#krate::events::support::Body::new(#event_type, #version, #data)#(#steps)*)
 }
 
-/// Statements that read the fields of a body, and the variant that they make.
+/// Statements that read the fields of a body and build the variant.
 fn read_fields(
     krate: &Path,
     ident: &Ident,
     fields: &[StoredField],
     body: &TokenStream,
 ) -> TokenStream {
-    let slots_name = mixed("slots");
+    let slots_name = hygienic("slots");
     let (mut slots, mut pattern) = (quote!(()), quote!(()));
     for (at, field) in fields.iter().enumerate().rev() {
         let (ty, name, value) = (&field.ty, &field.attribute, value_name(at));
@@ -167,9 +167,9 @@ fn read_fields(
     }
 }
 
-/// The value of a slot.
+/// An expression for the value of a slot.
 fn value(field: &StoredField, slot: &Ident) -> TokenStream {
-    let (ty, event_type) = (&field.ty, mixed("event_type"));
+    let (ty, event_type) = (&field.ty, hygienic("event_type"));
     match &field.default {
         None => quote!(#slot.required(#event_type)?),
         Some(None) => quote_spanned! {generated_at(ty.span())=>
@@ -184,5 +184,5 @@ fn value(field: &StoredField, slot: &Ident) -> TokenStream {
 
 fn value_name(at: usize) -> Ident {
     let name = format_ident!("value_{at}");
-    mixed(&name.to_string())
+    hygienic(&name.to_string())
 }

@@ -1,14 +1,14 @@
-//! The description of a variant of an enum of events, as its attributes give it.
+//! The description of a variant of an event enum, from its attributes.
 
 use syn::{Expr, Ident, LitInt, LitStr, Type};
 
-use crate::attributes::Given;
+use crate::attributes::SeenAttributes;
 use crate::stored::StoredField;
 
 /// A variant: one type of event.
 pub(super) struct VariantDef {
     pub(super) ident: Ident,
-    /// The name of the type, and where it was given.
+    /// The name of the event type, and its literal if it was set.
     pub(super) name: String,
     pub(super) name_literal: Option<LitStr>,
     pub(super) aliases: Vec<LitStr>,
@@ -16,24 +16,24 @@ pub(super) struct VariantDef {
     pub(super) version: u32,
     pub(super) upcasters: Vec<Upcaster>,
     pub(super) body: BodyDef,
-    pub(super) given: Given,
+    pub(super) seen: SeenAttributes,
 }
 
-/// What a variant holds.
+/// The body of a variant.
 pub(super) enum BodyDef {
     Nothing,
     Whole(Box<Type>),
     Fields(Vec<StoredField>),
 }
 
-/// What makes the next version of a body of this version.
+/// A function that converts a body of this version to the next one.
 pub(super) struct Upcaster {
     pub(super) literal: LitInt,
     pub(super) version: u32,
     pub(super) function: Expr,
 }
 
-/// The name under which a version is stored.
+/// The stored name of a version.
 pub(super) fn stored_name(name: &str, version: u32) -> String {
     match version {
         1 => name.to_owned(),

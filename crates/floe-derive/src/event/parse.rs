@@ -1,4 +1,4 @@
-//! From the tokens of an enum to the checked description of its events. All errors are told at once.
+//! Parses an enum into the checked description of its events. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
@@ -12,36 +12,37 @@ use super::case::Case;
 use super::checks;
 use super::definition::{BodyDef, Upcaster, VariantDef};
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, list_of, no_generics, refused, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, list_of,
+    reject_generics, text,
 };
-use crate::stored::{Marks, StoredField};
+use crate::stored::{FieldAttributes, StoredField};
 
-/// An enum of events whose parts fit together.
+/// A checked event enum.
 pub(super) struct EnumDef {
     pub(super) ident: Ident,
     pub(super) krate: Path,
-    /// The case of the fields in bodies.
+    /// The case of field names in bodies.
     case: Case,
     pub(super) variants: Vec<VariantDef>,
 }
 
-const ENUM: Vocabulary = Vocabulary::new("an enum of events", "rename_all crate");
+const ENUM: KnownAttributes = KnownAttributes::new("an event enum", "rename_all crate");
 
-const VARIANT: Vocabulary =
-    Vocabulary::repeating("alias", "a variant", "name alias version upcast");
+const VARIANT: KnownAttributes =
+    KnownAttributes::repeating("alias", "a variant", "name alias version upcast");
 
-const FIELDS: Marks = Marks {
+const FIELDS: FieldAttributes = FieldAttributes {
     derive: "event",
-    words: Vocabulary::new("a field", "rename default"),
+    words: KnownAttributes::new("a field", "rename default"),
     mark: "",
     rename: |meta| Ok(text(meta)?.value()),
 };
 
 impl EnumDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
-            "an enum of events cannot be generic: its events have one form; write an enum for each",
+            "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type",
         )?;
         let variants = variants(input)?;
         let mut errors = Errors::default();
@@ -51,9 +52,9 @@ impl EnumDef {
             case: Case::Snake,
             variants: Vec::new(),
         };
-        let mut given = Given::default();
+        let mut seen = SeenAttributes::default();
         errors.note(for_each("event", &input.attrs, |meta| {
-            match ENUM.word(meta, &mut given)?.as_str() {
+            match ENUM.word(meta, &mut seen)?.as_str() {
                 "crate" => def.krate = crate_path(meta)?,
                 _ => def.case = Case::parse(&text(meta)?)?,
             }
@@ -77,10 +78,10 @@ impl EnumDef {
             version: 1,
             upcasters: Vec::new(),
             body: body.unwrap_or(BodyDef::Nothing),
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         };
         errors.note(for_each("event", &variant.attrs, |meta| def.take(meta)));
-        // What is missing may be in an attribute that could not be read.
+        // A missing attribute may be in one that could not be parsed, so check only without errors.
         let def = errors.finish(def)?;
         checks::variant(&def)?;
         Ok(def)
@@ -94,15 +95,15 @@ impl EnumDef {
                     for_each("event", &field.attrs, |meta| Err(no_name(meta)))?;
                     Ok(BodyDef::Whole(Box::new(field.ty.clone())))
                 }
-                _ => refused(
+                _ => error_at(
                     fields,
-                    "a variant holds nothing, one value, or named fields: give the fields names",
+                    "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields",
                 ),
             },
             Fields::Named(fields) => {
                 let mut errors = Errors::default();
                 let mut fields = StoredField::all(&FIELDS, &fields.named, &mut errors);
-                for field in fields.iter_mut().filter(|field| !field.given.has("rename")) {
+                for field in fields.iter_mut().filter(|field| !field.seen.has("rename")) {
                     field.attribute = self.case.apply(&field.attribute);
                 }
                 errors.note(checks::field_names(&fields));
@@ -113,16 +114,16 @@ impl EnumDef {
 }
 
 fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
-    let message = "events are the variants of an enum";
+    let message = "`Event` can only be derived for enums";
     match &input.data {
         Data::Enum(data) if data.variants.is_empty() => {
-            let message = "an enum of events has at least one variant";
-            refused(&input.ident, message)
+            let message = "an event enum requires at least one variant";
+            error_at(&input.ident, message)
         }
         Data::Enum(data) => Ok(&data.variants),
         Data::Struct(data) => {
             let message = format!(
-                "{message}: wrap the struct in one, `enum {0}Event {{ {0}({0}) }}`",
+                "{message}\nhelp: wrap the struct in an enum: `enum {0}Event {{ {0}({0}) }}`",
                 input.ident
             );
             Err(Error::new(data.struct_token.span, message))
@@ -132,14 +133,14 @@ fn variants(input: &DeriveInput) -> Result<&Punctuated<Variant, Token![,]>> {
 }
 
 fn no_name(meta: &ParseNestedMeta<'_>) -> Error {
-    let message = "the one value of a variant is its whole body and takes no attributes: give it a name, as in \
-                   `Variant { field: Type }`";
+    let message = "an unnamed field is the whole body and takes no attributes\nhelp: name the field: \
+        `Variant { field: Type }`";
     Error::new_spanned(&meta.path, message)
 }
 
 impl VariantDef {
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        match VARIANT.word(meta, &mut self.given)?.as_str() {
+        match VARIANT.word(meta, &mut self.seen)?.as_str() {
             "name" => {
                 let literal = checks::type_name(text(meta)?)?;
                 self.name = literal.value();
@@ -148,7 +149,8 @@ impl VariantDef {
             "alias" => self.aliases.push(checks::type_name(text(meta)?)?),
             "version" => self.version = checks::version(&meta.value()?.parse()?)?,
             _ => {
-                let message = "`upcast` names versions and functions: `upcast(1 = function)`";
+                let message =
+                    "`upcast` requires versions and functions\nhelp: write `upcast(1 = function)`";
                 self.upcasters = list_of(meta, message)?;
             }
         }

@@ -1,26 +1,17 @@
-//! What is refused of enums of events, where and with which words.
+//! The errors of invalid event enums and their spans.
 //!
-//! That the code compiles and works is tested where it can run: in `floe`.
+//! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
-/// The places and messages of the errors, in order.
 fn errors(source: &str) -> Vec<(String, String)> {
-    let input = syn::parse_str(source).unwrap();
-    let Err(errors) = expand(&input) else {
-        return Vec::new();
-    };
-    let told = errors.into_iter().map(|error| {
-        let place = error.span().source_text().unwrap_or_default();
-        (place, error.to_string())
-    });
-    told.collect()
+    test_support::errors(expand, source)
 }
 
-/// Checks that there is exactly this error, at this place.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    assert_eq!(errors(source), [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
 /// Checks the error of the attributes of a variant with a body.
@@ -31,29 +22,29 @@ fn check_variant(attributes: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn words_that_are_unknown_are_refused_with_those_that_are_known() {
+fn unknown_attributes_are_rejected_with_a_list_of_known_ones() {
     check_variant(
         "rename = \"x\"",
         "rename",
-        "unknown attribute `rename`: the attributes of a variant are `name`, `alias`, `version`, `upcast`",
+        "unknown attribute `rename`\nhelp: the attributes of a variant are `name`, `alias`, `version`, `upcast`",
     );
     check(
         "enum E { A { #[event(skip)] a: u8 } }",
         "skip",
-        "unknown attribute `skip`: the attributes of a field are `rename`, `default`",
+        "unknown attribute `skip`\nhelp: the attributes of a field are `rename`, `default`",
     );
     check(
         "#[event(tag = \"t\")] enum E { A }",
         "tag",
-        "unknown attribute `tag`: the attributes of an enum of events are `rename_all`, `crate`",
+        "unknown attribute `tag`\nhelp: the attributes of an event enum are `rename_all`, `crate`",
     );
     check(
         "#[event(rename_all = \"Title Case\")] enum E { A }",
         "\"Title Case\"",
-        "unknown case `Title Case`: the cases are `camelCase`, `PascalCase`, `snake_case`, `SCREAMING_SNAKE_CASE`, \
+        "unknown case `Title Case`\nhelp: the cases are `camelCase`, `PascalCase`, `snake_case`, `SCREAMING_SNAKE_CASE`, \
          `kebab-case`",
     );
-    // Attributes of others are theirs.
+    // Attributes of other macros are ignored.
     assert_eq!(
         errors("#[serde(tag = \"t\")] enum E { #[model(key)] A }"),
         []
@@ -61,16 +52,16 @@ fn words_that_are_unknown_are_refused_with_those_that_are_known() {
 }
 
 #[test]
-fn words_are_given_once() {
+fn duplicate_attributes_are_rejected() {
     check_variant(
         "name = \"a\", name = \"b\"",
         "name",
-        "`name` is given twice",
+        "duplicate attribute `name`",
     );
     check(
         "enum E { A { #[event(default)] #[event(default)] a: u8 } }",
         "default",
-        "`default` is given twice",
+        "duplicate attribute `default`",
     );
     assert_eq!(
         errors("enum E { #[event(alias = \"a\", alias = \"b\")] A }"),
@@ -79,45 +70,46 @@ fn words_are_given_once() {
 }
 
 #[test]
-fn events_are_enums_of_one_form() {
+fn only_enums_without_generics_are_events() {
     check(
         "struct Added { a: u8 }",
         "struct",
-        "events are the variants of an enum: wrap the struct in one, `enum AddedEvent { Added(Added) }`",
+        "`Event` can only be derived for enums\nhelp: wrap the struct in an enum: `enum AddedEvent { Added(Added) }`",
     );
     check(
         "union Added { a: u8 }",
         "union",
-        "events are the variants of an enum",
+        "`Event` can only be derived for enums",
     );
     check(
         "enum E {}",
         "E",
-        "an enum of events has at least one variant",
+        "an event enum requires at least one variant",
     );
-    let generic =
-        "an enum of events cannot be generic: its events have one form; write an enum for each";
+    let generic = "`Event` cannot be derived for a generic enum\nhelp: write an enum for each type";
     check("enum E<T> { A(T) }", "<T>", generic);
     check("enum E<'a> { A(&'a str) }", "<'a>", generic);
 }
 
 #[test]
-fn variants_hold_nothing_one_value_or_names() {
-    let message = "a variant holds nothing, one value, or named fields: give the fields names";
+fn variants_have_no_fields_one_unnamed_field_or_named_fields() {
+    let message =
+        "a variant can have no fields, one unnamed field, or named fields\nhelp: name the fields";
     check("enum E { A(u8, u8) }", "(u8, u8)", message);
     check("enum E { A() }", "()", message);
     check(
         "enum E { A(#[event(default)] u8) }",
         "default",
-        "the one value of a variant is its whole body and takes no attributes: give it a name, as in \
-         `Variant { field: Type }`",
+        "an unnamed field is the whole body and takes no attributes\nhelp: name the field: `Variant { field: Type }`",
     );
 }
 
 #[test]
-fn a_stored_name_means_one_variant() {
+fn duplicate_stored_names_are_rejected() {
     let taken = |name: &str, by: &str| {
-        format!("the stored name `{name}` is taken by `{by}`: choose another with `name = \"..\"`")
+        format!(
+            "duplicate stored name `{name}`: variant `{by}` already uses it\nhelp: choose another name with `name = \"..\"`"
+        )
     };
     check(
         "enum E { A, #[event(name = \"A\")] B }",
@@ -144,39 +136,35 @@ fn a_stored_name_means_one_variant() {
         "\"A.v2\"",
         &taken("A.v2", "A"),
     );
-    check_variant(
-        "name = \"\"",
-        "\"\"",
-        "the name of a type of event is not empty",
-    );
+    check_variant("name = \"\"", "\"\"", "the event type name cannot be empty");
 }
 
 #[test]
-fn a_name_in_a_body_means_one_field() {
+fn duplicate_names_in_a_body_are_rejected() {
     check(
         "enum E { A { a: u8, #[event(rename = \"a\")] b: u8 } }",
         "b",
-        "the name `a` in the body is taken by `a`: choose another with `rename = \"..\"`",
+        "duplicate field name `a` in the body: field `a` already uses it\nhelp: choose another name with `rename = \"..\"`",
     );
     check(
         "#[event(rename_all = \"camelCase\")] enum E { A { a_b: u8, a__b: u8 } }",
         "a__b",
-        "the name `aB` in the body is taken by `a_b`: choose another with `rename = \"..\"`",
+        "duplicate field name `aB` in the body: field `a_b` already uses it\nhelp: choose another name with `rename = \"..\"`",
     );
     assert_eq!(errors("enum E { A { a: u8 }, B { a: u8 } }"), []);
 }
 
 #[test]
-fn every_version_before_the_current_has_an_upcaster() {
+fn every_earlier_version_requires_an_upcaster() {
     check_variant(
         "version = 2",
         "version",
-        "version 1 has no upcaster: add `upcast(1 = function)`, which makes version 2 of its body",
+        "missing upcaster for version 1\nhelp: add `upcast(1 = function)`; the function converts the body to version 2",
     );
     check_variant(
         "version = 4, upcast(3 = f, 1 = f)",
         "version",
-        "version 2 has no upcaster: add `upcast(2 = function)`, which makes version 3 of its body",
+        "missing upcaster for version 2\nhelp: add `upcast(2 = function)`; the function converts the body to version 3",
     );
     assert_eq!(
         errors("enum E { #[event(version = 3, upcast(2 = f, 1 = g))] A(u8) }"),
@@ -185,39 +173,37 @@ fn every_version_before_the_current_has_an_upcaster() {
 }
 
 #[test]
-fn upcasters_lead_to_the_current_version_one_by_one() {
+fn invalid_upcasters_are_rejected() {
     check_variant(
         "version = 2, upcast(1 = f, 2 = g)",
         "2",
-        "there is nothing to upcast version 2 to: the version of `Added` is 2",
+        "cannot upcast version 2: the current version of `Added` is 2",
     );
     check_variant(
         "upcast(1 = f)",
         "1",
-        "there is nothing to upcast version 1 to: the version of `Added` is 1",
+        "cannot upcast version 1: the current version of `Added` is 1",
     );
     check_variant(
         "version = 2, upcast(1 = f, 1 = g)",
         "1",
-        "version 1 is upcast twice",
+        "duplicate upcaster for version 1",
     );
     check_variant(
         "version = 2, upcast()",
         "upcast",
-        "`upcast` names versions and functions: `upcast(1 = function)`",
+        "`upcast` requires versions and functions\nhelp: write `upcast(1 = function)`",
     );
-    let counted = "versions are counted from 1 and go up to 999";
+    let counted = "a version must be between 1 and 999";
     check_variant("version = 0", "0", counted);
     check_variant("version = 1000", "1000", counted);
     check_variant("version = 2, upcast(0 = f)", "0", counted);
 }
 
 #[test]
-fn versions_are_of_bodies() {
+fn versions_require_a_body() {
     let message = |word: &str| {
-        format!(
-            "`{word}` is for variants with a body: `A` has none, and ignores those that are stored"
-        )
+        format!("`{word}` requires a body, but variant `A` has none\nhelp: remove `{word}`")
     };
     check(
         "enum E { #[event(version = 2)] A }",
@@ -232,7 +218,7 @@ fn versions_are_of_bodies() {
 }
 
 #[test]
-fn all_errors_are_told_at_once() {
+fn all_errors_are_reported_together() {
     let source = "enum E { #[event(x)] A, B { #[event(y)] b: u8, #[event(z)] c: u8 }, C, #[event(name = \"C\")] D }";
     let places = errors(source).into_iter().map(|(place, _)| place);
     assert_eq!(places.collect::<Vec<_>>(), ["x", "y", "z", "\"C\""]);

@@ -1,36 +1,39 @@
-//! What is refused of registries when the program is compiled, each with the place and what to do instead.
+//! Compile-time checks of registries. Each error points at the code and says what to do instead.
 
 use syn::ext::IdentExt;
 use syn::{Error, Ident, Result};
 
-use super::definition::{Keys, RegistryDef, Words, field_named};
+use super::definition::{Keys, RegistryAttributes, RegistryDef, field_named};
 use super::template::{Template, VERSION};
-use crate::attributes::{Errors, refuse_if, refused};
+use crate::attributes::{Errors, error_at, error_if};
 use crate::shape::{Shape, option_of};
 use crate::stored::{self, StoredField};
 
-/// The keys of the table, and where the hash of the content stands unless it is a field.
+/// The key attributes of the table.
 const OWN: [&str; 2] = ["pk", "sk"];
 const CONTENT_HASH: &str = "content_hash";
+/// The attribute with the hash of the content, unless a field contains it.
 
-/// Tells the two keys apart.
-pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Result<Keys> {
+/// Determines which key contains the group and which the version.
+pub(super) fn keys(
+    ident: &Ident,
+    words: &RegistryAttributes,
+    fields: &[StoredField],
+) -> Result<Keys> {
     let (Some(pk), Some(sk), Some(latest)) = (&words.pk, &words.sk, &words.latest) else {
-        let message = "a registry has two keys, one with the fields of the group and one with the version, and the \
-                       text that stands for the version in the pointer to the latest: `#[registry(pk = \
-                       \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`";
-        return refused(ident, message);
+        let message = "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\nhelp: write \
+                `#[registry(pk = \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`";
+        return error_at(ident, message);
     };
     let (group, version) = match (pk.is_of_version(), sk.is_of_version()) {
         (false, true) => (pk, sk),
         (true, false) => (sk, pk),
         (true, true) => {
-            let message =
-                "one key has the version and the other the group: `{version}` stands in both";
+            let message = "both keys contain `{version}`\nhelp: use `{version}` in one key, and the group fields in the other";
             return Err(sk.error(message));
         }
         (false, false) => {
-            let message = "one key has the version: write `{version}` where its number stands";
+            let message = "no key contains the version\nhelp: add `{version}` to `pk` or `sk`";
             return Err(sk.error(message));
         }
     };
@@ -39,15 +42,15 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Resu
     let text = latest.value();
     if text.is_empty() || text.contains(['{', '}']) {
         let message =
-            "the key of the pointer is text that stands for the version: `latest = \"lyrVrsn0#\"`";
-        return refused(latest, message);
+            "the pointer key must be text without fields\nhelp: write `latest = \"lyrVrsn0#\"`";
+        return error_at(latest, message);
     }
-    refuse_if(
+    error_if(
         text.starts_with(&version_prefix) || version_prefix.starts_with(&text),
         latest,
         format!(
-            "the key of the pointer could be that of a version, or of an alias behind it: neither may begin with \
-             the other: version={version_prefix} latest={text}"
+            "the pointer key and the version keys must not begin with each other, because aliases extend the \
+                    pointer key: version={version_prefix} latest={text}"
         ),
     )?;
     Ok(Keys {
@@ -61,37 +64,41 @@ pub(super) fn keys(ident: &Ident, words: &Words, fields: &[StoredField]) -> Resu
 fn check_group(group: &Template, fields: &[StoredField]) -> Result<()> {
     let names: Vec<&str> = group.names().collect();
     if names.is_empty() {
-        return Err(group.error("a group has at least one field: `pckg#{package}`"));
+        return Err(
+            group.error("the group key requires at least one field\nhelp: write `pckg#{package}`")
+        );
     }
     for (at, name) in names.iter().enumerate() {
         let Some(field) = field_named(fields, name) else {
-            return Err(group.error(format!("the struct has no field `{name}`")));
+            return Err(group.error(format!("no field `{name}` in the struct")));
         };
         if names.iter().take(at).any(|known| known == name) {
-            return Err(group.error(format!("the field `{name}` stands twice in the key")));
+            return Err(group.error(format!("duplicate field `{name}` in the group key")));
         }
         check_name(field)?;
     }
     group.check_separators()
 }
 
-/// A field of the group is always there, and has one form.
+/// Checks a group field: it must always be present and have one form.
 fn check_name(field: &StoredField) -> Result<()> {
     for word in ["default", "serde", "hash"] {
-        if field.given.has(word) {
-            let message = format!("`{word}` is not for fields of the group, which stand in keys");
+        if field.seen.has(word) {
+            let message = format!(
+                "`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`"
+            );
             return Err(field.error(word, message));
         }
     }
-    let message = "a field of the group is always there: it cannot be an `Option`";
-    refuse_if(option_of(&field.ty).is_some(), &field.ty, message)
+    let message = "a group field cannot be an `Option`\nhelp: remove `Option`";
+    error_if(option_of(&field.ty).is_some(), &field.ty, message)
 }
 
-/// What can be told of the whole.
+/// Checks the registry as a whole.
 pub(super) fn registry(def: &RegistryDef) -> Result<()> {
     let mut errors = Errors::default();
     if def.words.table.is_none() {
-        let message = "a registry has a table: `#[registry(table = \"..\")]`";
+        let message = "a registry requires a table\nhelp: add `#[registry(table = \"..\")]`";
         errors.add(Error::new_spanned(&def.ident, message));
     }
     errors.note(check_expiry(def));
@@ -104,13 +111,12 @@ pub(super) fn registry(def: &RegistryDef) -> Result<()> {
 fn check_expiry(def: &RegistryDef) -> Result<()> {
     let (words, place) = (&def.words, def.ident.span());
     if words.expires.is_some() && words.status.is_none() {
-        let message = "what expires are deprecated versions: `expires` needs `status = \"..\"`";
-        return Err(words.given.error("expires", place, message));
+        let message = "`expires` requires `status`, because only deprecated versions expire\nhelp: add `status = \"..\"`";
+        return Err(words.seen.error("expires", place, message));
     }
     if words.retention_secs.is_some() && words.expires.is_none() {
-        let message = "the moment after which a version goes stands in an attribute: `retention` needs \
-                       `expires = \"..\"`";
-        return Err(words.given.error("retention", place, message));
+        let message = "`retention` requires `expires`\nhelp: add `expires = \"..\"`";
+        return Err(words.seen.error("retention", place, message));
     }
     Ok(())
 }
@@ -118,24 +124,24 @@ fn check_expiry(def: &RegistryDef) -> Result<()> {
 fn check_indexes(def: &RegistryDef) -> Result<()> {
     let group = def.group();
     for (at, index) in def.words.indexes.iter().enumerate() {
-        refuse_if(
+        error_if(
             def.words.status.is_none(),
             &index.name,
-            "an index of a registry is by status: it needs `status = \"..\"`",
+            "an index of a registry requires `status`\nhelp: add `status = \"..\"`",
         )?;
-        refuse_if(
+        error_if(
             !group.iter().any(|field| field.ident == index.key),
             &index.key,
             format!(
-                "an index is by a field of the group: `{}` is none",
+                "the index field `{}` is not a group field",
                 index.key.unraw()
             ),
         )?;
         let mut before = def.words.indexes.iter().take(at);
-        refuse_if(
+        error_if(
             before.any(|other| other.name.value() == index.name.value() || other.key == index.key),
             &index.name,
-            "there is an index of this name or by this field already",
+            "duplicate index: another index has this name or this field",
         )?;
     }
     Ok(())
@@ -147,15 +153,15 @@ fn check_hash(def: &RegistryDef) -> Result<()> {
         return Ok(());
     };
     if let Some(second) = marked.next() {
-        let message = "a registry has one hash: join several into one text";
+        let message = "a registry can have only one hash\nhelp: join several parts into one text";
         return Err(second.error("hash", message));
     }
     let is_text = Shape::of(&first.ty) == Shape::Text && !first.is_serde;
-    let message = "the hash of the content is a `String`";
-    refuse_if(!is_text, &first.ty, message)
+    let message = "the hash must be a `String`";
+    error_if(!is_text, &first.ty, message)
 }
 
-/// An attribute belongs to one field, and not to the registry.
+/// Checks that each attribute belongs to one field and is not used by the registry itself.
 fn check_attributes(def: &RegistryDef) -> Result<()> {
     let (words, mut errors) = (&def.words, Errors::default());
     let mut own = OWN.to_vec();
@@ -167,7 +173,7 @@ fn check_attributes(def: &RegistryDef) -> Result<()> {
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|two| two.first() == two.last()) {
         let message = format!(
-            "two attributes of the registry have one name: attribute={}",
+            "two attributes of the registry have the same name: attribute={}",
             twice.first().copied().unwrap_or(VERSION)
         );
         errors.add(Error::new_spanned(&def.ident, message));
@@ -176,7 +182,7 @@ fn check_attributes(def: &RegistryDef) -> Result<()> {
         let is_own = own.contains(&name) || name.starts_with('_');
         is_own.then(|| {
             format!(
-                "the attribute `{name}` is the registry's own: choose another with `rename = \"..\"`"
+                "attribute name `{name}` is reserved for the registry\nhelp: choose another name with `rename = \"..\"`"
             )
         })
     }));

@@ -1,4 +1,4 @@
-//! The code of a registry: its description, how values are stored and read, and what names its groups.
+//! Generates the code of a registry: its schema, how values are stored and read, and what identifies its groups.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -11,7 +11,7 @@ use super::template::Part;
 use crate::shape::{Shape, TupleSource, generated_at, option, sources_of_one};
 use crate::stored::{StoredField, to_attributes};
 
-/// The code of the struct.
+/// Generates the implementation for the struct.
 pub(super) fn generate(def: &RegistryDef) -> TokenStream {
     let (ident, krate) = (&def.ident, &def.words.krate);
     let (schema, assertions) = (schema(def), assertions(def));
@@ -62,7 +62,7 @@ pub(super) fn generate(def: &RegistryDef) -> TokenStream {
     }
 }
 
-/// How a router of changes recognises versions: pointers, aliases and tombstones are none.
+/// Generates how a change router recognises versions, and not pointers, aliases or tombstones.
 fn watched(def: &RegistryDef) -> TokenStream {
     let (ident, krate, name) = (&def.ident, &def.words.krate, def.name());
     let schema = quote!(<#ident as #krate::registry::Registry>::SCHEMA);
@@ -160,13 +160,13 @@ fn field_schema(def: &RegistryDef, field: &StoredField) -> TokenStream {
     }
 }
 
-/// What the names of types do not tell: a field of the group is text or a number.
+/// Assertions for types that cannot be recognised by name: a group field is text or a number.
 fn assertions(def: &RegistryDef) -> TokenStream {
     let krate = &def.words.krate;
     let checks = def.group().into_iter().map(|field| {
         let (kind, span) = (field.kind(krate), generated_at(field.ty.span()));
         let message = format!(
-            "a field of the group is text or a number: field={}",
+            "a group field must be text or a number: field={}",
             field.ident.unraw()
         );
         quote_spanned! {span=>
@@ -182,7 +182,7 @@ fn assertions(def: &RegistryDef) -> TokenStream {
     quote!(#(#checks)*)
 }
 
-/// A constant for each index: `BY_PACKAGE`.
+/// Generates a constant for each index: `BY_PACKAGE`.
 fn indexes(def: &RegistryDef) -> TokenStream {
     let (krate, vis, ident) = (&def.words.krate, &def.vis, &def.ident);
     let group = def.group();
@@ -191,7 +191,7 @@ fn indexes(def: &RegistryDef) -> TokenStream {
         let ty = ty.map(|field| &field.ty);
         let name = constant_name(&index.key);
         let doc = format!(
-            " What is deployed, by `{}`: the index `{}`.",
+            " Deployed versions by `{}`: the index `{}`.",
             index.key.unraw(),
             index.name.value()
         );
@@ -216,7 +216,7 @@ fn constant_name(key: &Ident) -> Ident {
     format_ident!("BY_{name}", span = key.span())
 }
 
-/// What names a group: its names, or a value of it.
+/// Generates the types that identify a group: its names, or a value of the struct.
 fn groups(def: &RegistryDef) -> TokenStream {
     let (krate, ident, group) = (&def.words.krate, &def.ident, def.group());
     let of_value = into_group(

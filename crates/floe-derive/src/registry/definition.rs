@@ -1,23 +1,23 @@
-//! The description of a registry, as its attributes give it.
+//! The description of a registry, from its attributes.
 
 use syn::ext::IdentExt;
 use syn::{Ident, LitStr, Path, Visibility};
 
 use super::template::Template;
-use crate::attributes::Given;
+use crate::attributes::SeenAttributes;
 use crate::stored::StoredField;
 
 /// A struct whose values are published in versions.
 pub(super) struct RegistryDef {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
-    pub(super) words: Words,
+    pub(super) words: RegistryAttributes,
     pub(super) keys: Keys,
     pub(super) fields: Vec<StoredField>,
 }
 
-/// What is said of the struct.
-pub(super) struct Words {
+/// The attributes of the struct.
+pub(super) struct RegistryAttributes {
     pub(super) krate: Path,
     pub(super) table: Option<String>,
     pub(super) pk: Option<Template>,
@@ -31,15 +31,15 @@ pub(super) struct Words {
     pub(super) retention_secs: Option<u64>,
     pub(super) indexes: Vec<IndexDef>,
     pub(super) legacy_keys: bool,
-    pub(super) given: Given,
+    pub(super) seen: SeenAttributes,
 }
 
-/// The keys, told apart.
+/// The two keys.
 pub(super) struct Keys {
     pub(super) group: Template,
     pub(super) version_prefix: String,
     pub(super) latest: String,
-    /// Whether the partition key is the version.
+    /// Whether the partition key contains the version.
     pub(super) is_versioned: bool,
 }
 
@@ -67,7 +67,7 @@ impl RegistryDef {
     }
 }
 
-/// The field of that name.
+/// The field with this name.
 pub(super) fn field_named<'f>(fields: &'f [StoredField], name: &str) -> Option<&'f StoredField> {
     fields.iter().find(|field| field.ident.unraw() == name)
 }

@@ -1,48 +1,45 @@
-//! From the tokens of a struct to the checked description of its registry. All errors are told at once.
+//! Parses a struct into the checked description of a registry. Reports all errors together.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, Ident, LitStr, Result, parse_quote};
 
 use super::checks;
-use super::definition::{IndexDef, RegistryDef, Words};
+use super::definition::{IndexDef, RegistryAttributes, RegistryDef};
 use super::template::Template;
 use crate::attributes::{
-    Errors, Given, Vocabulary, crate_path, for_each, nested, no_generics, refused, text,
+    Errors, KnownAttributes, SeenAttributes, crate_path, error_at, for_each, nested,
+    reject_generics, text,
 };
-use crate::stored::{Marks, StoredField, named_fields};
+use crate::stored::{FieldAttributes, StoredField, named_fields};
 
-const STRUCT: Vocabulary = Vocabulary::repeating(
+const STRUCT: KnownAttributes = KnownAttributes::repeating(
     "index",
     "a registry",
     "table pk sk latest version published deleted status expires retention index \
      legacy_keys crate",
 );
 
-const INDEX: Vocabulary = Vocabulary::new("an index", "name key");
+const INDEX: KnownAttributes = KnownAttributes::new("an index", "name key");
 
-const FIELDS: Marks = Marks {
+const FIELDS: FieldAttributes = FieldAttributes {
     derive: "registry",
-    words: Vocabulary::new("a field", "rename default serde hash"),
+    words: KnownAttributes::new("a field", "rename default serde hash"),
     mark: "hash",
     rename: attribute,
 };
 
-const NO_STRUCT: [&str; 3] = [
-    "a registry is a struct with named fields: they are its attributes",
-    "a registry is a struct with named fields",
-    "a registry is a struct with named fields",
-];
+const NO_STRUCT: [&str; 3] = ["`Registry` can only be derived for structs with named fields"; 3];
 
 impl RegistryDef {
     pub(super) fn parse(input: &DeriveInput) -> Result<Self> {
-        no_generics(
+        reject_generics(
             &input.generics,
-            "a registry cannot be generic: its versions have one form; write a struct for each",
+            "`Registry` cannot be derived for a generic struct\nhelp: write a struct for each type",
         )?;
         let fields = named_fields(input, NO_STRUCT)?;
         let mut errors = Errors::default();
-        let mut words = Words::new();
+        let mut words = RegistryAttributes::new();
         errors.note(for_each("registry", &input.attrs, |meta| words.take(meta)));
         let fields = StoredField::all(&FIELDS, fields, &mut errors);
         let words = errors.finish(words)?;
@@ -59,7 +56,7 @@ impl RegistryDef {
     }
 }
 
-impl Words {
+impl RegistryAttributes {
     fn new() -> Self {
         Self {
             krate: parse_quote!(::floe),
@@ -75,12 +72,12 @@ impl Words {
             retention_secs: None,
             indexes: Vec::new(),
             legacy_keys: false,
-            given: Given::default(),
+            seen: SeenAttributes::default(),
         }
     }
 
     fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let word = STRUCT.word(meta, &mut self.given)?;
+        let word = STRUCT.word(meta, &mut self.seen)?;
         match word.as_str() {
             "table" => {
                 self.table = Some(crate::checks::resource_name("table", &text(meta)?)?);
@@ -106,7 +103,7 @@ fn attribute(meta: &ParseNestedMeta<'_>) -> Result<String> {
     crate::checks::attribute_name(&text(meta)?)
 }
 
-/// The seconds of a duration as one writes it: `30d`.
+/// Parses a duration such as `30d` to seconds.
 fn duration_secs(literal: &LitStr) -> Result<u64> {
     let text = literal.value();
     let split = text.find(|c: char| !c.is_ascii_digit());
@@ -121,18 +118,17 @@ fn duration_secs(literal: &LitStr) -> Result<u64> {
     let number: Option<u64> = number.parse().ok();
     let secs = number.zip(unit).and_then(|(n, unit)| n.checked_mul(unit));
     secs.filter(|secs| *secs > 0).ok_or_else(|| {
-        let message = "a retention is a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
+        let message = "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
         Error::new_spanned(literal, message)
     })
 }
 
 impl IndexDef {
     fn parse(meta: &ParseNestedMeta<'_>) -> Result<Self> {
-        const SHAPE: &str =
-            "an index has a name and a field of the group: `index(name = \"..\", key = field)`";
-        let (mut name, mut key, mut given) = (None, None, Given::default());
+        const SHAPE: &str = "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`";
+        let (mut name, mut key, mut seen) = (None, None, SeenAttributes::default());
         nested(meta, SHAPE, |meta| {
-            match INDEX.word(&meta, &mut given)?.as_str() {
+            match INDEX.word(&meta, &mut seen)?.as_str() {
                 "name" => {
                     let literal = text(&meta)?;
                     crate::checks::resource_name("index", &literal)?;
@@ -144,7 +140,7 @@ impl IndexDef {
         })?;
         match (name, key) {
             (Some(name), Some(key)) => Ok(Self { name, key }),
-            _ => refused(&meta.path, SHAPE),
+            _ => error_at(&meta.path, SHAPE),
         }
     }
 }

@@ -1,25 +1,25 @@
-//! The texts of keys: `lyr#{region}.{package}`, with the names of fields in braces.
+//! The texts of keys, with the names of fields in braces: `lyr#{region}.{package}`.
 
 use syn::{Error, LitStr, Result};
 
-use crate::attributes::{refuse_if, refused};
+use crate::attributes::{error_at, error_if};
 
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Text(String),
-    /// What stands in braces.
+    /// The name in braces.
     Name(String),
 }
 
-/// The text of a key, and where it stands in the program.
+/// The text of a key, with its literal in the source.
 #[derive(Clone)]
 pub(super) struct Template {
     pub(super) literal: LitStr,
     pub(super) parts: Vec<Part>,
 }
 
-/// The word that stands for the number of a version.
+/// The name in braces for the number of a version.
 pub(super) const VERSION: &str = "version";
 
 impl Template {
@@ -29,11 +29,11 @@ impl Template {
         while let Some((before, after)) = rest.split_once('{') {
             push_text(&literal, before, &mut parts)?;
             let Some((name, after)) = after.split_once('}') else {
-                return refused(&literal, "a brace is open: `{field}`");
+                return error_at(&literal, "unclosed brace\nhelp: write `{field}`");
             };
             if name.is_empty() || name.contains('{') {
-                let message = "the name of a field stands in braces: `{field}`";
-                return refused(&literal, message);
+                let message = "expected a field name in braces\nhelp: write `{field}`";
+                return error_at(&literal, message);
             }
             parts.push(Part::Name(name.to_owned()));
             rest = after;
@@ -53,18 +53,18 @@ impl Template {
         self.names().any(|name| name == VERSION)
     }
 
-    /// What stands before the number of a version.
+    /// The text before the number of a version.
     pub(super) fn version_prefix(&self) -> Result<String> {
         match self.parts.as_slice() {
             [Part::Text(prefix), Part::Name(_)] => Ok(prefix.clone()),
             _ => Err(self.error(
-                "the key of a version is text and the number behind it, so that versions sort by it: \
-                 `vrsn#v{version}`",
+                "a version key must be text followed by the version, so that versions are sorted by number\nhelp: write \
+                    `vrsn#v{version}`",
             )),
         }
     }
 
-    /// The signs of the texts that cannot stand in a name as they are.
+    /// The punctuation of the key texts, which must be escaped in names.
     pub(super) fn escaped(&self) -> String {
         let mut signs: Vec<char> = vec!['#'];
         for part in &self.parts {
@@ -77,19 +77,18 @@ impl Template {
         signs.into_iter().collect()
     }
 
-    /// Names with nothing between them that tells where one ends.
+    /// Checks that fields are separated by punctuation.
     pub(super) fn check_separators(&self) -> Result<()> {
         let is_separator = |text: &String| text.contains(|c: char| c.is_ascii_punctuation());
         let mut pairs = self.parts.windows(2);
-        let touch = pairs.any(|two| matches!(two, [Part::Name(_), Part::Name(_)]));
+        let adjacent = pairs.any(|two| matches!(two, [Part::Name(_), Part::Name(_)]));
         let mut threes = self.parts.windows(3);
-        let blend = threes.any(|three| match three {
+        let unseparated = threes.any(|three| match three {
             [Part::Name(_), Part::Text(text), Part::Name(_)] => !is_separator(text),
             _ => false,
         });
-        let message =
-            "two fields of a key have a sign between them that tells where one ends, as `.` or `#`";
-        refuse_if(touch || blend, &self.literal, message)
+        let message = "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
+        error_if(adjacent || unseparated, &self.literal, message)
     }
 
     pub(super) fn error(&self, message: impl std::fmt::Display) -> Error {
@@ -99,7 +98,7 @@ impl Template {
 
 fn push_text(literal: &LitStr, text: &str, parts: &mut Vec<Part>) -> Result<()> {
     if text.contains('}') {
-        return refused(literal, "a brace is closed that is not open");
+        return error_at(literal, "unmatched closing brace");
     }
     if !text.is_empty() {
         parts.push(Part::Text(text.to_owned()));

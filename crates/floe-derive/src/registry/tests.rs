@@ -1,36 +1,27 @@
-//! What is refused of registries, where and with which words.
+//! The errors of invalid registries and their spans.
 //!
-//! That the code compiles and works is tested where it can run: in `floe`.
+//! The generated code is compiled and tested in `floe`.
 
 use super::expand;
+use crate::test_support;
 
 const KEYS: &str =
     r##"table = "layers", pk = "lyr#{region}.{package}", sk = "v#{version}", latest = "v0#""##;
 const FIELDS: &str = "region: String, package: String";
 
-/// Checks that there is exactly this error, at this place.
 #[track_caller]
 fn check(source: &str, place: &str, message: &str) {
-    let input = syn::parse_str(source).unwrap();
-    let errors: Vec<_> = expand(&input)
-        .unwrap_err()
-        .into_iter()
-        .map(|error| {
-            let place = error.span().source_text().unwrap_or_default();
-            (place, error.to_string())
-        })
-        .collect();
-    assert_eq!(errors, [(place.to_owned(), message.to_owned())]);
+    test_support::check(expand, source, place, message);
 }
 
-/// As [`check`], of a registry with good keys, these words besides and these fields.
+/// As [`check`], for a registry with valid keys, these additional attributes and these fields.
 #[track_caller]
-fn check_words(words: &str, fields: &str, place: &str, message: &str) {
+fn check_attributes_of(words: &str, fields: &str, place: &str, message: &str) {
     let source = format!("#[registry({KEYS}, {words})] struct R {{ {FIELDS}, {fields} }}");
     check(&source, place, message);
 }
 
-/// As [`check`], of a registry with these keys.
+/// As [`check`], for a registry with these keys.
 #[track_caller]
 fn check_keys(pk: &str, sk: &str, latest: &str, place: &str, message: &str) {
     let source = format!(
@@ -40,87 +31,85 @@ fn check_keys(pk: &str, sk: &str, latest: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn a_registry_is_a_struct_with_names() {
+fn only_structs_with_named_fields_are_registries() {
     check(
         "enum R { A }",
         "enum",
-        "a registry is a struct with named fields",
+        "`Registry` can only be derived for structs with named fields",
     );
     check(
         "struct R(u8);",
         "R",
-        "a registry is a struct with named fields: they are its attributes",
+        "`Registry` can only be derived for structs with named fields",
     );
     check(
         "struct R<T> { t: T }",
         "<T>",
-        "a registry cannot be generic: its versions have one form; write a struct for each",
+        "`Registry` cannot be derived for a generic struct\nhelp: write a struct for each type",
     );
 }
 
 #[test]
-fn a_registry_has_keys_and_a_table() {
+fn registry_requires_keys_and_a_table() {
     check(
         "struct R { a: String }",
         "R",
-        "a registry has two keys, one with the fields of the group and one with the version, and the text that \
-         stands for the version in the pointer to the latest: `#[registry(pk = \"lyr#{region}.{package}\", sk = \
-         \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`",
+        "a registry requires the keys `pk` and `sk`, and the pointer key `latest`\nhelp: write \
+        `#[registry(pk = \"lyr#{region}.{package}\", sk = \"lyrVrsn#v{version}\", latest = \"lyrVrsn0#\")]`",
     );
     check(
         r#"#[registry(pk = "{a}", sk = "v{version}", latest = "l")] struct R { a: String }"#,
         "R",
-        "a registry has a table: `#[registry(table = \"..\")]`",
+        "a registry requires a table\nhelp: add `#[registry(table = \"..\")]`",
     );
 }
 
 #[test]
-fn one_key_has_the_version_and_the_other_the_group() {
+fn one_key_contains_the_version_and_the_other_the_group() {
     check_keys(
         "{version}",
         "v{version}",
         "l",
         "v{version}",
-        "one key has the version and the other the group: `{version}` stands in both",
+        "both keys contain `{version}`\nhelp: use `{version}` in one key, and the group fields in the other",
     );
     check_keys(
         "{region}",
         "{package}",
         "l",
         "{package}",
-        "one key has the version: write `{version}` where its number stands",
+        "no key contains the version\nhelp: add `{version}` to `pk` or `sk`",
     );
     check_keys(
         "lyr",
         "v{version}",
         "l",
         "lyr",
-        "a group has at least one field: `pckg#{package}`",
+        "the group key requires at least one field\nhelp: write `pckg#{package}`",
     );
-    let prefix = "the key of a version is text and the number behind it, so that versions sort by it: \
-                  `vrsn#v{version}`";
+    let prefix = "a version key must be text followed by the version, so that versions are sorted by number\nhelp: write \
+        `vrsn#v{version}`";
     check_keys("{region}", "{version}", "l", "{version}", prefix);
     check_keys("{region}", "v{version}#", "l", "v{version}#", prefix);
 }
 
 #[test]
-fn the_group_is_of_fields_that_can_be_told_apart() {
+fn group_key_requires_distinct_and_separated_fields() {
     check_keys(
         "{nation}",
         "v{version}",
         "l",
         "{nation}",
-        "the struct has no field `nation`",
+        "no field `nation` in the struct",
     );
     check_keys(
         "{region}#{region}",
         "v{version}",
         "l",
         "{region}#{region}",
-        "the field `region` stands twice in the key",
+        "duplicate field `region` in the group key",
     );
-    let apart =
-        "two fields of a key have a sign between them that tells where one ends, as `.` or `#`";
+    let apart = "two fields of a key require a separator between them\nhelp: use a character such as `.` or `#`";
     for pk in ["{region}{package}", "{region}x{package}"] {
         check_keys(pk, "v{version}", "l", pk, apart);
     }
@@ -129,42 +118,41 @@ fn the_group_is_of_fields_that_can_be_told_apart() {
         "v{version}",
         "l",
         "{region",
-        "a brace is open: `{field}`",
+        "unclosed brace\nhelp: write `{field}`",
     );
     check_keys(
         "region}",
         "v{version}",
         "l",
         "region}",
-        "a brace is closed that is not open",
+        "unmatched closing brace",
     );
     check_keys(
         "{}",
         "v{version}",
         "l",
         "{}",
-        "the name of a field stands in braces: `{field}`",
+        "expected a field name in braces\nhelp: write `{field}`",
     );
 }
 
 #[test]
-fn a_pointer_is_no_version() {
+fn pointer_key_must_differ_from_version_keys() {
     let message = |latest: &str| {
         format!(
-            "the key of the pointer could be that of a version, or of an alias behind it: neither may begin with the \
-             other: version=v# latest={latest}"
+            "the pointer key and the version keys must not begin with each other, because aliases extend the pointer \
+            key: version=v# latest={latest}"
         )
     };
     for latest in ["v#", "v", "v#0"] {
         check_keys("{region}", "v#{version}", latest, latest, &message(latest));
     }
-    let empty =
-        "the key of the pointer is text that stands for the version: `latest = \"lyrVrsn0#\"`";
+    let empty = "the pointer key must be text without fields\nhelp: write `latest = \"lyrVrsn0#\"`";
     check_keys("{region}", "v#{version}", "", "", empty);
 }
 
 #[test]
-fn a_field_of_the_group_is_always_there() {
+fn group_fields_must_be_plain_and_required() {
     let source = |field: &str| {
         format!(
             r#"#[registry(table = "layers", pk = "{{a}}", sk = "v{{version}}", latest = "l")] struct R {{ {field} }}"#
@@ -173,85 +161,86 @@ fn a_field_of_the_group_is_always_there() {
     check(
         &source("a: Option<String>"),
         "Option<String>",
-        "a field of the group is always there: it cannot be an `Option`",
+        "a group field cannot be an `Option`\nhelp: remove `Option`",
     );
     for word in ["default", "serde", "hash"] {
         check(
             &source(&format!("#[registry({word})] a: String")),
             word,
-            &format!("`{word}` is not for fields of the group, which stand in keys"),
+            &format!(
+                "`{word}` does not apply to group fields, which are stored in keys\nhelp: remove `{word}`"
+            ),
         );
     }
 }
 
 #[test]
-fn what_belongs_together_is_given_together() {
-    check_words(
+fn dependent_attributes_are_required_together() {
+    check_attributes_of(
         r#"expires = "ttl""#,
         "",
         "expires",
-        "what expires are deprecated versions: `expires` needs `status = \"..\"`",
+        "`expires` requires `status`, because only deprecated versions expire\nhelp: add `status = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", retention = "30d""#,
         "",
         "retention",
-        "the moment after which a version goes stands in an attribute: `retention` needs `expires = \"..\"`",
+        "`retention` requires `expires`\nhelp: add `expires = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"index(name = "by-region", key = region)"#,
         "",
         r#""by-region""#,
-        "an index of a registry is by status: it needs `status = \"..\"`",
+        "an index of a registry requires `status`\nhelp: add `status = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "by-arn", key = arn)"#,
         "arn: String",
         "arn",
-        "an index is by a field of the group: `arn` is none",
+        "the index field `arn` is not a group field",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "one", key = region), index(name = "two", key = region)"#,
         "",
         r#""two""#,
-        "there is an index of this name or by this field already",
+        "duplicate index: another index has this name or this field",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "s", index(name = "one")"#,
         "",
         "index",
-        "an index has a name and a field of the group: `index(name = \"..\", key = field)`",
+        "an index of a registry requires a name and a group field\nhelp: write `index(name = \"..\", key = field)`",
     );
 }
 
 #[test]
-fn a_retention_is_a_duration() {
-    let message =
-        "a retention is a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
+fn retention_must_be_a_duration() {
+    let message = "invalid retention\nhelp: write a number of days, hours, minutes or seconds: `30d`, `12h`, `90m`, `45s`";
     for text in ["", "30", "d", "30 d", "1w", "0d", "99999999999999999999d"] {
         let words = format!(r#"status = "s", expires = "e", retention = "{text}""#);
-        check_words(&words, "", &format!("{text:?}"), message);
+        check_attributes_of(&words, "", &format!("{text:?}"), message);
     }
 }
 
 #[test]
-fn a_hash_is_one_text() {
-    check_words(
+fn hash_must_be_one_string() {
+    check_attributes_of(
         "legacy_keys",
         "#[registry(hash)] a: u64",
         "u64",
-        "the hash of the content is a `String`",
+        "the hash must be a `String`",
     );
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         "#[registry(hash)] a: String, #[registry(hash)] b: String",
         "hash",
-        "a registry has one hash: join several into one text",
+        "a registry can have only one hash\nhelp: join several parts into one text",
     );
 }
 
 #[test]
-fn attributes_are_the_fields_own_and_different() {
+fn reserved_and_duplicate_attribute_names_are_rejected() {
     for name in [
         "pk",
         "sk",
@@ -262,48 +251,48 @@ fn attributes_are_the_fields_own_and_different() {
         "_x",
         "dplySts",
     ] {
-        check_words(
+        check_attributes_of(
             r#"status = "dplySts""#,
             &format!("{name}: String"),
             name,
             &format!(
-                "the attribute `{name}` is the registry's own: choose another with `rename = \"..\"`"
+                "attribute name `{name}` is reserved for the registry\nhelp: choose another name with `rename = \"..\"`"
             ),
         );
     }
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         r#"a: u8, #[registry(rename = "a")] b: u8"#,
         "rename",
-        "the attribute `a` is the field `a`",
+        "duplicate attribute name `a`: field `a` already uses it\nhelp: choose another name with `rename = \"..\"`",
     );
-    check_words(
+    check_attributes_of(
         r#"status = "version""#,
         "",
         "R",
-        "two attributes of the registry have one name: attribute=version",
+        "two attributes of the registry have the same name: attribute=version",
     );
 }
 
 #[test]
-fn words_that_are_unknown_are_refused_with_those_that_are_known() {
-    check_words(
+fn unknown_attributes_are_rejected_with_a_list_of_known_ones() {
+    check_attributes_of(
         "key = 1",
         "",
         "key",
-        "unknown attribute `key`: the attributes of a registry are `table`, `pk`, `sk`, `latest`, `version`, \
+        "unknown attribute `key`\nhelp: the attributes of a registry are `table`, `pk`, `sk`, `latest`, `version`, \
          `published`, `deleted`, `status`, `expires`, `retention`, `index`, `legacy_keys`, `crate`",
     );
-    check_words(
+    check_attributes_of(
         "legacy_keys",
         "#[registry(key)] a: u8",
         "key",
-        "unknown attribute `key`: the attributes of a field are `rename`, `default`, `serde`, `hash`",
+        "unknown attribute `key`\nhelp: the attributes of a field are `rename`, `default`, `serde`, `hash`",
     );
 }
 
 #[test]
-fn signs_of_the_key_are_escaped_in_names() {
+fn separators_of_the_key_are_escaped_in_names() {
     let source = format!("#[registry({KEYS})] struct R {{ {FIELDS} }}");
     let code = expand(&syn::parse_str(&source).unwrap())
         .unwrap()

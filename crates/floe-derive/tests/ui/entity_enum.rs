@@ -1,4 +1,4 @@
-//! An entity is a struct.
+//! Only structs can be entities.
 
 use floe::Entity;
 

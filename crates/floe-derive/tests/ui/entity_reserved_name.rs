@@ -1,4 +1,4 @@
-//! Names that begin with an underscore are the graph's own.
+//! Attribute names that begin with an underscore are reserved for the graph.
 
 use floe::Entity;
 

@@ -1,4 +1,4 @@
-//! An entity is found by its id.
+//! An entity requires an id.
 
 use floe::Entity;
 

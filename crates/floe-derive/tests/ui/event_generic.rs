@@ -1,4 +1,4 @@
-//! Stored events have one form, so an enum of them is not generic.
+//! Stored events have one form, so an event enum cannot be generic.
 
 use floe::Event;
 

@@ -1,4 +1,4 @@
-//! Every version before the current has an upcaster, and nothing is upcast beyond it.
+//! Every version before the current one requires an upcaster, and no later version can have one.
 
 use floe::Event;
 use floe::model::Json;

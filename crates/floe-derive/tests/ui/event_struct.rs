@@ -1,4 +1,4 @@
-//! Events are the variants of an enum.
+//! Only enums can be events.
 
 use floe::Event;
 

@@ -1,4 +1,4 @@
-//! Attributes that do not exist are told with those that do.
+//! Unknown attributes are reported with a list of the known ones.
 
 use floe::Event;
 

@@ -1,4 +1,4 @@
-//! What a variant holds is stored through serde; the compiler points at what is not.
+//! Field types of events require serde; the error points at the type without it.
 
 use floe::Event;
 

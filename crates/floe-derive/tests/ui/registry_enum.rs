@@ -1,4 +1,4 @@
-//! A registry is a struct.
+//! Only structs can be registries.
 
 use floe::Registry;
 

@@ -1,4 +1,4 @@
-//! One of the keys has the number of the version.
+//! One of the keys must contain the version.
 
 use floe::Registry;
 

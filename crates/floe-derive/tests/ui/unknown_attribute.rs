@@ -1,4 +1,4 @@
-//! An attribute that does not exist is told with those that do.
+//! Unknown attributes are reported with a list of the known ones.
 
 use floe::Model;
 

@@ -1,4 +1,4 @@
-//! Input that is wrong: each gives the error that DynamoDB gives, and never more than that.
+//! Invalid input: each request is rejected with DynamoDB's error and has no effect.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use floe_store::{Error, Item, Result, Set, SetError, Text, Value};
 
 use super::fixture::*;
 
-pub(super) fn malformed_expressions_are_refused(_: &mut Fixture) {
+pub(super) fn malformed_expressions_are_rejected(_: &mut Fixture) {
     let values = values! {"v" => 1, "w" => 2};
     let malformed = [
         ("a =", r#"Syntax error; token: "<EOF>", near: "=""#),
@@ -49,11 +49,11 @@ pub(super) fn malformed_expressions_are_refused(_: &mut Fixture) {
         ),
     ];
     for (text, detail) in malformed {
-        refused(Parser::new(None, Some(&values)).condition(text), detail);
+        rejected(Parser::new(None, Some(&values)).condition(text), detail);
     }
 }
 
-pub(super) fn malformed_updates_are_refused(_: &mut Fixture) {
+pub(super) fn malformed_updates_are_rejected(_: &mut Fixture) {
     let values = values! {"v" => 1, "s" => "text"};
     let malformed = [
         ("SET", r#"Syntax error; token: "<EOF>", near: "SET""#),
@@ -85,28 +85,28 @@ pub(super) fn malformed_updates_are_refused(_: &mut Fixture) {
         ),
     ];
     for (text, detail) in malformed {
-        refused(Parser::new(None, Some(&values)).update(text), detail);
+        rejected(Parser::new(None, Some(&values)).update(text), detail);
     }
 }
 
-pub(super) fn unused_placeholders_are_refused(_: &mut Fixture) {
+pub(super) fn unused_placeholders_are_rejected(_: &mut Fixture) {
     let values = values! {"v" => 1, "unused" => 2};
     let mut parser = Parser::new(None, Some(&values));
     parser.condition("a = :v").unwrap();
-    refused(
+    rejected(
         parser.finish(),
         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:unused}",
     );
     let names = BTreeMap::from([("#unused".to_owned(), "x".into())]);
     let mut parser = Parser::new(Some(&names), None);
     parser.projection("a").unwrap();
-    refused(
+    rejected(
         parser.finish(),
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#unused}",
     );
 }
 
-pub(super) fn deep_expressions_do_not_overflow(_: &mut Fixture) {
+pub(super) fn deep_expressions_do_not_overflow_the_stack(_: &mut Fixture) {
     let values = values! {"v" => 1};
     let open = "NOT (".repeat(2000);
     let close = ")".repeat(2000);
@@ -121,7 +121,7 @@ pub(super) fn deep_expressions_do_not_overflow(_: &mut Fixture) {
     }
 }
 
-pub(super) fn numbers_must_be_numbers(_: &mut Fixture) {
+pub(super) fn malformed_numbers_are_rejected(_: &mut Fixture) {
     for text in [
         "", " 5", "5 ", "1e", ".", "-", "+", "NaN", "Infinity", "0x1", "1_000", "1,5", "--1",
         "1e5.5", "१",
@@ -143,59 +143,63 @@ pub(super) fn numbers_must_be_numbers(_: &mut Fixture) {
     }
 }
 
-pub(super) fn sets_hold_each_element_once(_: &mut Fixture) {
+pub(super) fn duplicate_set_elements_are_rejected(_: &mut Fixture) {
     let text = |elements: &[&str]| Set::new(elements.iter().map(|text| Text::from(*text)));
     assert_eq!(text(&["a", "b", "a"]), Err(SetError::Duplicate));
     assert_eq!(text(&[]), Err(SetError::Empty));
     let equal = Set::new([number("1"), number("1.0")]);
-    assert_eq!(equal, Err(SetError::Duplicate), "by value");
+    assert_eq!(
+        equal,
+        Err(SetError::Duplicate),
+        "numbers are compared by value"
+    );
     let empty = text(&["", "a"]);
-    assert!(empty.is_ok(), "an empty text is an element like any other");
+    assert!(empty.is_ok(), "an empty string is a valid element");
 }
 
-pub(super) fn attribute_names_are_not_empty(t: &mut Fixture) {
+pub(super) fn attribute_names_must_not_be_empty(t: &mut Fixture) {
     t.create(plain());
     let detail = "Empty attribute name";
-    refused(t.put("Plain", item("a").with("", 1)), detail);
-    refused(t.put("Plain", item("a").with("m", map([("", 1)]))), detail);
+    rejected(t.put("Plain", item("a").with("", 1)), detail);
+    rejected(t.put("Plain", item("a").with("m", map([("", 1)]))), detail);
     let deep = list([map([("k", map([("", 1)]))])]);
-    refused(t.put("Plain", item("a").with("l", deep)), detail);
+    rejected(t.put("Plain", item("a").with("l", deep)), detail);
 }
 
-pub(super) fn names_inside_operands_are_not_empty(t: &mut Fixture) {
+pub(super) fn attribute_names_in_operands_must_not_be_empty(t: &mut Fixture) {
     t.create_with(plain(), [item("a")]);
     let detail = "Empty attribute name";
     let nameless = || list([map([("k", map([("", 1)]))])]);
     let equal = || Condition::eq(Path::from("m"), nameless());
     let put = PutItem::new("Plain", item("a").with("v", 1)).condition(equal().not());
-    refused(t.write(put.clone()), detail);
+    rejected(t.write(put.clone()), detail);
     let delete = DeleteItem::new("Plain", item("a")).condition(equal().not());
-    refused(t.write(delete), detail);
+    rejected(t.write(delete), detail);
     let set = UpdateItem::new("Plain", item("a"), Update::new().set("m", nameless()));
-    refused(t.write(set.clone()), detail);
+    rejected(t.write(set.clone()), detail);
     let query = Query::new("Plain", KeyCondition::partition("pk", "a"));
-    refused(t.query(query.filter(equal())), detail);
-    refused(t.scan(Scan::new("Plain").filter(equal())), detail);
+    rejected(t.query(query.filter(equal())), detail);
+    rejected(t.scan(Scan::new("Plain").filter(equal())), detail);
     if t.can().transactions {
         let check = ConditionCheck::new("Plain", item("b"), equal().not());
         for action in [put.into(), set.into(), check.into()] {
             let transact = TransactWriteItems::new([action]);
-            refused(t.transact_write_items(transact), detail);
+            rejected(t.transact_write_items(transact), detail);
         }
     }
     t.assert_item("Plain", item("a"));
 }
 
-pub(super) fn keys_are_scalars(t: &mut Fixture) {
+pub(super) fn paths_into_keys_are_rejected(t: &mut Fixture) {
     t.create_with(plain(), [item("a")]);
     let into = Condition::attribute_exists(Path::attribute("pk").field("x"));
-    refused(
+    rejected(
         t.write(PutItem::new("Plain", item("a")).condition(into)),
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
     );
 }
 
-pub(super) fn huge_positions_are_refused(t: &mut Fixture) {
+pub(super) fn large_list_indexes_are_rejected(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("l", list([1]))]);
     let set = |at: usize| {
         let tree = Update::new().set(Path::attribute("l").index(at), 2);
@@ -204,13 +208,13 @@ pub(super) fn huge_positions_are_refused(t: &mut Fixture) {
     let last = 2_147_483_647;
     t.write(set(last)).unwrap();
     t.assert_item("Plain", item("a").with("l", list([1, 2])));
-    refused(
+    rejected(
         t.write(set(last + 1)),
         "List index is not within the allowable range; index: [2147483648]",
     );
 }
 
-pub(super) fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
+pub(super) fn wrong_function_operands_are_rejected(t: &mut Fixture) {
     t.create(plain());
     let set =
         |operand: SetOperand| UpdateItem::new("Plain", item("a"), Update::new().set("x", operand));
@@ -218,16 +222,16 @@ pub(super) fn wrong_operands_of_functions_are_refused(t: &mut Fixture) {
         SetOperand::list_append(Path::from("l"), list([1])),
         list([2]),
     );
-    refused(
+    rejected(
         t.write(set(nested)),
         "The function is not allowed to be used this way in an expression; function: list_append",
     );
 }
 
-/// Requests to a table that is not there, or with a name that no table can have.
-pub(super) fn every_operation_checks_the_tables_name(t: &mut Fixture) {
-    fn invalid<T: std::fmt::Debug>(what: &str, answer: Result<T>) {
-        let error = answer.expect_err(what);
+/// Requests with table names that no table can have.
+pub(super) fn every_operation_validates_the_table_name(t: &mut Fixture) {
+    fn invalid<T: std::fmt::Debug>(what: &str, response: Result<T>) {
+        let error = response.expect_err(what);
         assert!(matches!(error, Error::Validation(_)), "{what}: {error:?}");
     }
     for name in ["", "ab", "not a name", &"x".repeat(2000)] {
@@ -246,7 +250,7 @@ pub(super) fn every_operation_checks_the_tables_name(t: &mut Fixture) {
     }
 }
 
-pub(super) fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
+pub(super) fn wrong_key_types_are_rejected(t: &mut Fixture) {
     t.create(sorted());
     let values = [
         Value::Null,
@@ -260,23 +264,23 @@ pub(super) fn wrong_types_in_keys_are_refused(t: &mut Fixture) {
         binaries([b"x"]),
     ];
     for value in values {
-        let answer = t.put("Sorted", row("a", value.clone()));
+        let response = t.put("Sorted", row("a", value.clone()));
         let actual = value.value_type().as_str();
         let detail = format!("Type mismatch for key sk expected: N actual: {actual}");
-        refused(answer, &detail);
+        rejected(response, &detail);
         let get = GetItem::new("Sorted", row("a", value));
-        refused(t.get_item(get), WRONG_KEY);
+        rejected(t.get_item(get), WRONG_KEY);
     }
 }
 
-pub(super) fn long_names_are_refused(t: &mut Fixture) {
+pub(super) fn long_attribute_names_are_rejected(t: &mut Fixture) {
     t.create(plain());
     let named = |bytes: usize| item("a").with("n".repeat(bytes), 1);
     t.put("Plain", named(65_535)).unwrap();
     invalid(t.put("Plain", named(65_536)));
 }
 
-pub(super) fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
+pub(super) fn unusual_strings_are_stored_unchanged(t: &mut Fixture) {
     t.create(sorted_by(floe_store::table::KeyKind::S));
     let odd = [
         "\0",
@@ -298,5 +302,5 @@ pub(super) fn odd_texts_are_kept_as_they_are(t: &mut Fixture) {
         assert_eq!(t.get("Sorted", row(text, text)), Some(item), "{text:?}");
     }
     t.reopen();
-    assert_eq!(t.whole("Sorted").len(), odd.len());
+    assert_eq!(t.all_items("Sorted").len(), odd.len());
 }

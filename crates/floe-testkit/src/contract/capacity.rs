@@ -1,4 +1,4 @@
-//! What operations cost, as DynamoDB charges it.
+//! The capacity that operations consume, as charged by DynamoDB.
 
 use std::collections::BTreeMap;
 
@@ -21,44 +21,44 @@ fn whole(whole: u64) -> Units {
     Units::whole(whole)
 }
 
-/// What a read of an item costs.
+/// The cost of reading an item.
 #[track_caller]
 fn get(t: &Fixture, get: GetItem) -> ConsumedCapacity {
     let output = t.get_item(get.costing(Total)).unwrap();
-    output.consumed.expect("the cost was asked for")
+    output.consumed.expect("the capacity was requested")
 }
 
-/// What a write costs.
+/// The cost of a write.
 #[track_caller]
 fn write(t: &Fixture, write: impl Into<WriteItem>) -> ConsumedCapacity {
     let output = t.write(write).unwrap();
-    output.consumed.expect("the cost was asked for")
+    output.consumed.expect("the capacity was requested")
 }
 
-/// What putting an item into `Plain` costs.
+/// The cost of putting an item into `Plain`.
 #[track_caller]
 fn put(t: &Fixture, item: Item) -> Units {
     write(t, PutItem::new("Plain", item).costing(Total)).total()
 }
 
-/// What a query costs.
+/// The cost of a query.
 #[track_caller]
 fn query(t: &Fixture, query: Query) -> ConsumedCapacity {
     let page = t.query(query).unwrap();
-    page.consumed.expect("the cost was asked for")
+    page.consumed.expect("the capacity was requested")
 }
 
-/// The shares of indexes.
+/// The costs by index or table.
 fn shares<const LEN: usize>(shares: [(&str, Units); LEN]) -> BTreeMap<String, Units> {
     shares.map(|(name, units)| (name.to_owned(), units)).into()
 }
 
-pub(super) fn get_is_charged_by_4_kilobytes(t: &mut Fixture) {
+pub(super) fn get_is_charged_per_4_kilobytes(t: &mut Fixture) {
     t.create(plain());
     for (pk, bytes) in [("s", 4096), ("l", 4097), ("x", 8193)] {
-        t.put("Plain", weighing(item(pk), bytes)).unwrap();
+        t.put("Plain", item_of_size(item(pk), bytes)).unwrap();
     }
-    for (pk, strong) in [("s", 1), ("l", 2), ("x", 3), ("nobody", 1)] {
+    for (pk, strong) in [("s", 1), ("l", 2), ("x", 3), ("missing", 1)] {
         let key = || GetItem::new("Plain", item(pk));
         let cost = get(t, key());
         assert_eq!(cost.total(), whole(strong), "{pk}");
@@ -70,27 +70,27 @@ pub(super) fn get_is_charged_by_4_kilobytes(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_projection_does_not_lower_the_price(t: &mut Fixture) {
-    t.create_with(plain(), [weighing(item("a"), 10_000)]);
+pub(super) fn projection_does_not_reduce_the_cost(t: &mut Fixture) {
+    t.create_with(plain(), [item_of_size(item("a"), 10_000)]);
     let narrow = GetItem::new("Plain", item("a")).projection(projection("pk"));
     assert_eq!(get(t, narrow).total(), whole(3));
 }
 
-pub(super) fn writes_are_charged_by_kilobyte(t: &mut Fixture) {
+pub(super) fn writes_are_charged_per_kilobyte(t: &mut Fixture) {
     t.create(plain());
-    let first = PutItem::new("Plain", weighing(item("a"), 1024));
+    let first = PutItem::new("Plain", item_of_size(item("a"), 1024));
     let cost = write(t, first.costing(Total));
     assert_eq!(cost.total(), whole(1));
     assert_eq!(cost.write, whole(1));
     assert_eq!(cost.read, Units::ZERO);
-    // The larger of what was there and what comes.
-    assert_eq!(put(t, weighing(item("a"), 1025)), whole(2));
+    // The larger size of the item before and after.
+    assert_eq!(put(t, item_of_size(item("a"), 1025)), whole(2));
     assert_eq!(put(t, item("a")), whole(2));
     assert_eq!(put(t, item("a")), whole(1));
 }
 
 pub(super) fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
-    t.create_with(plain(), [weighing(item("a"), 3000)]);
+    t.create_with(plain(), [item_of_size(item("a"), 3000)]);
     let set = |pk: &str| {
         let set = update_item("Plain", item(pk), "SET x = :v", &values! {"v" => 1});
         write(t, set.costing(Total)).total()
@@ -99,14 +99,14 @@ pub(super) fn updates_are_charged_for_the_whole_item(t: &mut Fixture) {
     assert_eq!(set("b"), whole(1));
 }
 
-pub(super) fn deletes_are_charged_for_what_was_there(t: &mut Fixture) {
-    t.create_with(plain(), [weighing(item("a"), 2049)]);
+pub(super) fn deletes_are_charged_for_the_old_item(t: &mut Fixture) {
+    t.create_with(plain(), [item_of_size(item("a"), 2049)]);
     let delete = || write(t, DeleteItem::new("Plain", item("a")).costing(Total)).total();
     assert_eq!(delete(), whole(3));
     assert_eq!(delete(), whole(1), "a missing item costs one unit");
 }
 
-pub(super) fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
+pub(super) fn changed_index_entries_are_charged(t: &mut Fixture) {
     t.create(
         sorted()
             .global_index("all", [("g", KeyKind::S)], NO_SORT, Projection::All)
@@ -114,17 +114,17 @@ pub(super) fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
     );
     let put = |item: Item, bytes: usize| {
-        let put = PutItem::new("Sorted", weighing(item, bytes));
+        let put = PutItem::new("Sorted", item_of_size(item, bytes));
         write(t, put.costing(Indexes))
     };
     let with = |g: &str| row("a", 1).with("g", g);
-    // Not in any index: nothing.
+    // Not in any index.
     let outside = put(row("a", 1), 1500);
     assert_eq!(outside.total(), whole(2));
     assert_eq!(outside.table, whole(2));
     assert_eq!(outside.global_indexes, BTreeMap::new());
     assert!(outside.by_index);
-    // Into the indexes.
+    // Added to the indexes.
     let entered = put(with("x"), 1500);
     assert_eq!(entered.table, whole(2));
     assert_eq!(
@@ -133,30 +133,30 @@ pub(super) fn index_entries_are_charged_as_they_change(t: &mut Fixture) {
     );
     assert_eq!(entered.local_indexes, BTreeMap::new());
     assert_eq!(entered.total(), whole(5));
-    // To another key: out and in.
+    // The key changes: one entry is removed and one added.
     let moved = put(with("y"), 1500);
     assert_eq!(
         moved.global_indexes,
         shares([("all", whole(4)), ("keys", whole(2))])
     );
-    // Another attribute: only where it is copied.
+    // Another attribute changes: only indexes that project it are charged.
     let changed = put(with("y"), 2500);
     assert_eq!(changed.table, whole(3));
     assert_eq!(changed.global_indexes, shares([("all", whole(3))]));
     // Nothing changes: only the table is charged.
     let same = put(with("y"), 2500);
     assert_eq!(same.global_indexes, BTreeMap::new());
-    // Into the local index.
+    // Added to the local index.
     let local = put(row("a", 1).with("l", 5), 500);
     assert_eq!(local.local_indexes, shares([("local", whole(1))]));
     assert_eq!(
         local.global_indexes,
         shares([("all", whole(3)), ("keys", whole(1))]),
-        "out of the others"
+        "removed from the global indexes"
     );
 }
 
-pub(super) fn the_total_alone_hides_the_shares(t: &mut Fixture) {
+pub(super) fn total_omits_the_costs_of_indexes(t: &mut Fixture) {
     t.create(indexed(Projection::All));
     let put = PutItem::new("Plain", item("a").with("g", "x"));
     let cost = write(t, put.costing(Total));
@@ -164,15 +164,15 @@ pub(super) fn the_total_alone_hides_the_shares(t: &mut Fixture) {
     assert!(!cost.by_index);
 }
 
-pub(super) fn queries_are_charged_for_all_they_read(t: &mut Fixture) {
-    t.create_with(sorted(), (0..6).map(|sk| weighing(row("a", sk), 1500)));
+pub(super) fn queries_are_charged_for_everything_read(t: &mut Fixture) {
+    t.create_with(sorted(), (0..6).map(|sk| item_of_size(row("a", sk), 1500)));
     let eventual = || partition("a").costing(Total);
     let strong = || eventual().consistent();
     // 9000 bytes, rounded up once.
     assert_eq!(query(t, strong()).total(), whole(3));
     assert_eq!(query(t, eventual()).total(), units(3));
     assert_eq!(query(t, strong().limit(2)).total(), whole(1));
-    // Filters, projections and counts do not lower it.
+    // Filters, projections and counts do not reduce the cost.
     let narrow = strong().filter(bare_condition("attribute_exists(nothing)"));
     assert_eq!(query(t, narrow.projecting("sk")).total(), whole(3));
     assert_eq!(
@@ -189,7 +189,7 @@ pub(super) fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
             .global_index("keys", [("g", KeyKind::S)], NO_SORT, Projection::KeysOnly)
             .local_index("local", "l", KeyKind::N, Projection::KeysOnly),
     );
-    let item = |sk| weighing(row("a", sk).with("g", "x").with("l", sk), 5000);
+    let item = |sk| item_of_size(row("a", sk).with("g", "x").with("l", sk), 5000);
     t.fill("Sorted", (0..4).map(item));
     let by_g = Query::new("Sorted", KeyCondition::partition("g", "x"));
     let cost = query(t, by_g.index("keys").costing(Indexes));
@@ -197,7 +197,7 @@ pub(super) fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
     assert_eq!(cost.table, Units::ZERO);
     assert_eq!(cost.global_indexes, shares([("keys", units(1))]));
 
-    // What a local index has not copied is read from the table, item by item.
+    // Attributes that a local index does not project are read from the table, item by item.
     let fetching = partition("a")
         .index("local")
         .consistent()
@@ -209,11 +209,11 @@ pub(super) fn index_reads_are_charged_to_the_index(t: &mut Fixture) {
     assert_eq!(cost.total(), whole(9));
 }
 
-pub(super) fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
+pub(super) fn batches_cost_the_sum_of_their_items(t: &mut Fixture) {
     t.create(plain());
     t.create(sorted());
     let write = BatchWriteItem::new()
-        .put("Plain", weighing(item("a"), 1500))
+        .put("Plain", item_of_size(item("a"), 1500))
         .put("Plain", item("b"))
         .delete("Sorted", row("a", 1))
         .costing(Total);
@@ -227,18 +227,22 @@ pub(super) fn batches_are_the_sum_of_their_items(t: &mut Fixture) {
         .costing(Total);
     let consumed = t.batch_get_item(get.clone()).unwrap().consumed;
     assert_eq!(consumed.len(), 1);
-    assert_eq!(consumed[0].total(), whole(3), "each item on its own");
+    assert_eq!(
+        consumed[0].total(),
+        whole(3),
+        "each item is charged separately"
+    );
     get.requests.get_mut("Plain").unwrap().consistent = false;
     let consumed = t.batch_get_item(get).unwrap().consumed;
     assert_eq!(consumed[0].total(), units(3));
 }
 
-pub(super) fn transactions_cost_twice(t: &mut Fixture) {
-    t.create_with(plain(), [weighing(item("c"), 1500)]);
+pub(super) fn transactions_cost_double(t: &mut Fixture) {
+    t.create_with(plain(), [item_of_size(item("c"), 1500)]);
     let check = ConditionCheck::new("Plain", item("c"), bare_condition("attribute_exists(pk)"));
     let write = TransactWriteItems::new([
-        PutItem::new("Plain", weighing(item("a"), 1500)).into(),
-        DeleteItem::new("Plain", item("nobody")).into(),
+        PutItem::new("Plain", item_of_size(item("a"), 1500)).into(),
+        DeleteItem::new("Plain", item("missing")).into(),
         check.into(),
     ])
     .costing(Total);
@@ -247,7 +251,7 @@ pub(super) fn transactions_cost_twice(t: &mut Fixture) {
     assert_eq!(consumed[0].write, whole(2 * (2 + 1 + 2)));
     assert_eq!(consumed[0].total(), consumed[0].write);
 
-    let gets = ["a", "nobody"].map(|pk| TransactGet::new("Plain", item(pk)));
+    let gets = ["a", "missing"].map(|pk| TransactGet::new("Plain", item(pk)));
     let get = TransactGetItems::new(gets).costing(Total);
     let consumed = t.transact_get_items(get).unwrap().consumed;
     assert_eq!(consumed[0].read, whole(2 * (1 + 1)));
@@ -262,7 +266,7 @@ pub(super) fn indexes_cost_the_same_in_a_transaction(t: &mut Fixture) {
     assert_eq!(consumed[0].global_indexes, shares([("by_g", whole(1))]));
 }
 
-pub(super) fn a_replayed_transaction_is_charged_as_a_read(t: &mut Fixture) {
+pub(super) fn repeated_transaction_is_charged_as_a_read(t: &mut Fixture) {
     t.create(plain());
     let put = PutItem::new("Plain", item("a"));
     let write = TransactWriteItems::new([put.into()]).token("token-1");

@@ -1,4 +1,4 @@
-//! Many clients at once: no update lost, no transaction torn, no read of half of one.
+//! Concurrent clients: no lost update, no partly visible transaction.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::fixture::*;
 const CLIENTS: usize = 32;
 const ROUNDS: usize = 8;
 
-/// Runs the same task for every client and waits for all.
+/// Runs a task for every client and waits for all of them.
 fn clients<F>(t: &Fixture, task: impl Fn(Arc<dyn Engine>, usize) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -27,30 +27,30 @@ where
             tasks.spawn(task(t.engine(), client));
         }
         while let Some(done) = tasks.join_next().await {
-            done.expect("no client fails");
+            done.expect("the client completes");
         }
     });
 }
 
-/// The answer, unless a conflict, and nothing else, stood in its way, so that sending the request again may help.
-fn unless_conflict<T>(answer: Result<T>) -> Option<T> {
-    match answer {
+/// The response, or `None` if the request failed because of a conflict and can be retried.
+fn ok_unless_conflict<T>(response: Result<T>) -> Option<T> {
+    match response {
         Err(error) if error.is_retryable() => None,
         other => Some(other.unwrap()),
     }
 }
 
-/// Whether a write was applied; if not, its condition did not hold.
-fn is_applied<T>(answer: Result<T>) -> bool {
-    match answer {
+/// Whether a write was applied; `false` if its condition failed.
+fn is_applied<T>(response: Result<T>) -> bool {
+    match response {
         Ok(_) => true,
         Err(Error::ConditionalCheckFailed { .. }) => false,
         Err(error) => panic!("{error}"),
     }
 }
 
-/// Adds one to the number of an item.
-fn one_more(pk: &str) -> UpdateItem {
+/// Increments the number of an item.
+fn increment(pk: &str) -> UpdateItem {
     update_item("Plain", item(pk), "ADD n :one", &values! {"one" => 1})
 }
 
@@ -61,18 +61,18 @@ fn number_at(item: &Item, name: &str) -> i64 {
         .unwrap_or_default()
 }
 
-pub(super) fn no_increment_is_lost(t: &mut Fixture) {
+pub(super) fn concurrent_increments_are_not_lost(t: &mut Fixture) {
     t.create(plain());
     clients(t, |engine, _| async move {
         for _ in 0..ROUNDS {
-            engine.write_item(one_more("n").into()).await.unwrap();
+            engine.write_item(increment("n").into()).await.unwrap();
         }
     });
     let n = t.get("Plain", item("n")).unwrap();
     assert_eq!(number_at(&n, "n"), (CLIENTS * ROUNDS) as i64);
 }
 
-pub(super) fn one_of_many_creators_wins(t: &mut Fixture) {
+pub(super) fn one_of_many_conditional_creates_succeeds(t: &mut Fixture) {
     t.create(plain());
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
@@ -82,7 +82,7 @@ pub(super) fn one_of_many_creators_wins(t: &mut Fixture) {
             )
             .condition(bare_condition("attribute_not_exists(pk)"));
             if is_applied(engine.write_item(put.into()).await) {
-                engine.write_item(one_more("wins").into()).await.unwrap();
+                engine.write_item(increment("wins").into()).await.unwrap();
             }
         }
     });
@@ -90,7 +90,7 @@ pub(super) fn one_of_many_creators_wins(t: &mut Fixture) {
     assert_eq!(number_at(&wins, "n"), ROUNDS as i64);
 }
 
-pub(super) fn optimistic_locks_hold(t: &mut Fixture) {
+pub(super) fn optimistic_locking_prevents_lost_updates(t: &mut Fixture) {
     t.create_with(plain(), [item("doc").with("version", 0).with("sum", 0)]);
     clients(t, |engine, _| async move {
         let mut done = 0;
@@ -111,7 +111,7 @@ pub(super) fn optimistic_locks_hold(t: &mut Fixture) {
     assert_eq!(number_at(&doc, "version"), (CLIENTS * 2) as i64);
 }
 
-/// Moves one unit between two accounts, unless the first is empty.
+/// Moves one unit between two accounts, unless the first one is empty.
 fn transfer(from: usize, to: usize) -> TransactWriteItems {
     let add = |account: usize, n: i32| {
         let key = item(&format!("a{account}"));
@@ -121,7 +121,7 @@ fn transfer(from: usize, to: usize) -> TransactWriteItems {
     TransactWriteItems::new([take.into(), add(to, 1).into()])
 }
 
-pub(super) fn transfers_keep_the_sum(t: &mut Fixture) {
+pub(super) fn transfers_preserve_the_sum(t: &mut Fixture) {
     const ACCOUNTS: usize = 5;
     let accounts = (0..ACCOUNTS).map(|n| item(&format!("a{n}")).with("n", 10));
     t.create_with(plain(), accounts);
@@ -142,7 +142,7 @@ pub(super) fn transfers_keep_the_sum(t: &mut Fixture) {
             }
             let keys = (0..ACCOUNTS).map(|n| TransactGet::new("Plain", item(&format!("a{n}"))));
             let snapshot = engine.transact_get_items(TransactGetItems::new(keys)).await;
-            let Some(TransactGetItemsOutput { items, .. }) = unless_conflict(snapshot) else {
+            let Some(TransactGetItemsOutput { items, .. }) = ok_unless_conflict(snapshot) else {
                 continue;
             };
             let sum: i64 = items
@@ -151,16 +151,16 @@ pub(super) fn transfers_keep_the_sum(t: &mut Fixture) {
                 .map(|item| number_at(item, "n"))
                 .sum();
             let whole = (ACCOUNTS * 10) as i64;
-            assert_eq!(sum, whole, "a snapshot never shows half a transfer");
+            assert_eq!(sum, whole, "a snapshot contains whole transfers");
         }
     });
-    let items = t.whole("Plain");
+    let items = t.all_items("Plain");
     let sum: i64 = items.iter().map(|item| number_at(item, "n")).sum();
     assert_eq!(sum, (ACCOUNTS * 10) as i64);
     assert!(items.iter().all(|item| number_at(item, "n") >= 0));
 }
 
-pub(super) fn swaps_never_lose_a_value(t: &mut Fixture) {
+pub(super) fn swaps_preserve_both_values(t: &mut Fixture) {
     let sides = [("left", "red"), ("right", "blue")];
     t.create_with(plain(), sides.map(|(pk, v)| item(pk).with("v", v)));
     clients(t, |engine, _| async move {
@@ -173,7 +173,7 @@ pub(super) fn swaps_never_lose_a_value(t: &mut Fixture) {
             };
             let value = |at: usize| output.items[at].as_ref().unwrap().get("v").unwrap().clone();
             let (left, right) = (value(0), value(1));
-            assert_ne!(left, right, "both sides never show the same value");
+            assert_ne!(left, right, "both sides have different values");
             let put = |pk: &str, old: &Value, new: &Value| {
                 PutItem::new("Plain", item(pk).with("v", new.clone()))
                     .condition(condition("v = :old", &values! {"old" => old.clone()}))
@@ -188,12 +188,12 @@ pub(super) fn swaps_never_lose_a_value(t: &mut Fixture) {
             }
         }
     });
-    let mut colours = texts(&t.whole("Plain"), "v");
+    let mut colours = texts(&t.all_items("Plain"), "v");
     colours.sort();
     assert_eq!(colours, ["blue", "red"]);
 }
 
-pub(super) fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
+pub(super) fn page_of_a_partition_is_a_consistent_snapshot(t: &mut Fixture) {
     t.create_with(sorted(), (0..4).map(|sk| row("a", sk).with("v", 0)));
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
@@ -202,7 +202,7 @@ pub(super) fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
                 let puts =
                     (0..4).map(|sk| PutItem::new("Sorted", row("a", sk).with("v", stamp)).into());
                 let puts = TransactWriteItems::new(puts);
-                unless_conflict(engine.transact_write_items(puts).await);
+                ok_unless_conflict(engine.transact_write_items(puts).await);
             } else {
                 let query = partition("a").consistent();
                 let page = engine.query(query).await.unwrap();
@@ -214,14 +214,14 @@ pub(super) fn a_page_of_one_partition_is_never_torn(t: &mut Fixture) {
     });
 }
 
-pub(super) fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
+pub(super) fn token_shared_by_many_clients_is_applied_once(t: &mut Fixture) {
     t.create(plain());
     clients(t, |engine, _| async move {
         for round in 0..ROUNDS {
-            let add = one_more("n").into();
+            let add = increment("n").into();
             let transaction = TransactWriteItems::new([add]).token(format!("round-{round}"));
             let send = || engine.transact_write_items(transaction.clone());
-            while unless_conflict(send().await).is_none() {
+            while ok_unless_conflict(send().await).is_none() {
                 tokio::task::yield_now().await;
             }
         }
@@ -230,7 +230,7 @@ pub(super) fn one_token_applies_once_from_many_clients(t: &mut Fixture) {
     assert_eq!(number_at(&n, "n"), ROUNDS as i64);
 }
 
-pub(super) fn indexes_and_streams_keep_up(t: &mut Fixture) {
+pub(super) fn indexes_and_streams_match_concurrent_writes(t: &mut Fixture) {
     t.create(indexed(Projection::All).stream(StreamView::NewAndOldImages));
     clients(t, |engine, client| async move {
         for round in 0..ROUNDS {
@@ -248,12 +248,12 @@ pub(super) fn indexes_and_streams_keep_up(t: &mut Fixture) {
         items.sort_by_key(|item| format!("{item:?}"));
         items
     };
-    let items = sorted_by_key(t.whole("Plain"));
-    let entries = sorted_by_key(t.whole_index("Plain", "by_g"));
+    let items = sorted_by_key(t.all_items("Plain"));
+    let entries = sorted_by_key(t.all_entries("Plain", "by_g"));
     assert_eq!(items.len(), 6);
     assert_eq!(items, entries);
 
-    // Replaying the changes gives the items: each old image is the new image before it.
+    // Replaying the changes yields the items: each old image is the previous new image.
     let mut replayed = std::collections::BTreeMap::new();
     for record in t.changes("Plain") {
         let key = format!("{:?}", record.keys);
@@ -264,12 +264,12 @@ pub(super) fn indexes_and_streams_keep_up(t: &mut Fixture) {
     assert_eq!(sorted_by_key(replayed.into_values().collect()), items);
 }
 
-pub(super) fn tables_are_made_once(t: &mut Fixture) {
+pub(super) fn concurrent_creates_make_one_table(t: &mut Fixture) {
     clients(t, |engine, _| async move {
         let table = plain().build().unwrap();
         match engine.create_table(table.into()).await {
             Ok(_) => {
-                engine.write_item(one_more("made").into()).await.unwrap();
+                engine.write_item(increment("made").into()).await.unwrap();
             }
             Err(Error::ResourceInUse(_)) => {}
             Err(error) => panic!("{error}"),

@@ -1,4 +1,4 @@
-//! Conditions and filters: each function and operator, on every type.
+//! Conditions and filters: every function and operator, with every type.
 
 use floe_store::expr::{Condition, Operand, Path, Update};
 use floe_store::op::{Scan, UpdateItem};
@@ -6,7 +6,7 @@ use floe_store::{Error, Item, Value, ValueType};
 
 use super::fixture::*;
 
-/// The item that the conditions of this file are about.
+/// The item that the conditions of this file are evaluated on.
 fn subject() -> Item {
     item("a")
         .with("s", "banana")
@@ -29,7 +29,7 @@ fn subject() -> Item {
         .with("blank", "")
 }
 
-/// Every value that the conditions name.
+/// The values used by the conditions.
 fn all_values() -> Values {
     values! {
         "banana" => "banana", "ban" => "ban", "nan" => "nan", "apple" => "apple", "c" => "c",
@@ -44,12 +44,12 @@ fn all_values() -> Values {
     }
 }
 
-/// An update that changes nothing, if the condition holds.
+/// An update that changes nothing, with a condition.
 fn touch(pk: &str, tree: Condition) -> UpdateItem {
     UpdateItem::new("Plain", item(pk), Update::new()).condition(tree)
 }
 
-/// Whether the engine finds the condition true of the subject, as a condition and as a filter.
+/// Evaluates a condition on the subject, as a condition and as a filter.
 fn holds(t: &Fixture, tree: &Condition) -> bool {
     let as_condition = match t.write(touch("a", tree.clone())) {
         Ok(_) => true,
@@ -66,7 +66,7 @@ fn holds(t: &Fixture, tree: &Condition) -> bool {
     as_condition
 }
 
-/// Checks conditions, parted by semicolons, that hold of the subject, and others that do not.
+/// Checks conditions, separated by semicolons: the first list is true for the subject, the second is false.
 fn check(t: &Fixture, holding: &str, failing: &str) {
     for (texts, expected) in [(holding, true), (failing, false)] {
         for text in texts.split(';').map(str::trim) {
@@ -77,12 +77,12 @@ fn check(t: &Fixture, holding: &str, failing: &str) {
     }
 }
 
-fn ready(t: &Fixture) {
+fn create_subject(t: &Fixture) {
     t.create_with(plain(), [subject()]);
 }
 
-pub(super) fn equality_is_by_type_and_value(t: &mut Fixture) {
-    ready(t);
+pub(super) fn equality_compares_type_and_value(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         s = :banana; n = :five; n = n2; b = :b; yes = :true; nil = :null; ss = :ss; ns = :ns;
         l = :l; m = :m; m.inside.deep <> :c; l[0] = :one; l[2] = :l1; l[2][0] = :one; m.k = l[0];
@@ -95,8 +95,8 @@ pub(super) fn equality_is_by_type_and_value(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixture) {
-    ready(t);
+pub(super) fn inequality_is_true_for_other_types_and_missing_values(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         s <> :apple; n <> :text5; s <> n; absent <> :one; :one <> absent; q <> z;
         m.absent <> :one; l[9] <> :one; s[0] <> :one
@@ -107,8 +107,8 @@ pub(super) fn inequality_holds_between_types_and_for_missing_values(t: &mut Fixt
     check(t, holding, failing);
 }
 
-pub(super) fn order_is_within_a_type(t: &mut Fixture) {
-    ready(t);
+pub(super) fn ordering_compares_only_values_of_one_type(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         s < :c; s <= :banana; s > :apple; s >= :banana; s2 < s; n < :six; n <= :five; n > :four;
         n >= :five; n < n7; b > :b12; b < :b23; blank < s; :four < n
@@ -121,8 +121,8 @@ pub(super) fn order_is_within_a_type(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn between_includes_both_ends(t: &mut Fixture) {
-    ready(t);
+pub(super) fn between_includes_both_bounds(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         n BETWEEN :four AND :six; n BETWEEN :five AND :six; n BETWEEN :four AND :five;
         s BETWEEN :apple AND :c; :five BETWEEN :four AND n7; b BETWEEN :b12 AND :b23;
@@ -136,8 +136,8 @@ pub(super) fn between_includes_both_ends(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn in_is_any_equality(t: &mut Fixture) {
-    ready(t);
+pub(super) fn in_matches_any_listed_value(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         n IN (:four, :five); n IN (:five); s IN (:banana, :five, :null); nil IN (:null);
         ss IN (:one, :ss); n IN (:four, n2); l IN (:l); :one IN (l[0], l[1])
@@ -148,8 +148,8 @@ pub(super) fn in_is_any_equality(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn logic_nests(t: &mut Fixture) {
-    ready(t);
+pub(super) fn logical_operators_nest(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         n = :five AND s = :banana; n = :four OR s = :banana; NOT n = :four AND s = :banana;
         n = :four AND s = :banana OR yes = :true; yes = :true OR n = :four AND s = :apple;
@@ -163,8 +163,8 @@ pub(super) fn logic_nests(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn existence_is_about_the_path(t: &mut Fixture) {
-    ready(t);
+pub(super) fn attribute_exists_checks_the_path(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         attribute_exists(pk); attribute_exists(nil); attribute_exists(m.inside.deep);
         attribute_exists(l[2][0]); attribute_exists(blank); attribute_not_exists(absent);
@@ -177,8 +177,8 @@ pub(super) fn existence_is_about_the_path(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn attribute_type_is_exact(t: &mut Fixture) {
-    ready(t);
+pub(super) fn attribute_type_matches_exactly(t: &mut Fixture) {
+    create_subject(t);
     let types = [
         ("s", "S"),
         ("n", "N"),
@@ -204,8 +204,8 @@ pub(super) fn attribute_type_is_exact(t: &mut Fixture) {
     assert!(holds(t, &nested));
 }
 
-pub(super) fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
-    ready(t);
+pub(super) fn begins_with_supports_strings_and_binary(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         begins_with(s, :ban); begins_with(s, :banana); begins_with(s, :none);
         begins_with(b, :b12); begins_with(:banana, blank); begins_with(m.inside.deep, :none)
@@ -218,8 +218,8 @@ pub(super) fn begins_with_takes_text_and_bytes(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
-    ready(t);
+pub(super) fn contains_supports_strings_binary_sets_and_lists(t: &mut Fixture) {
+    create_subject(t);
     let holding = "
         contains(s, :nan); contains(s, :none); contains(b, :b23); contains(ss, :x);
         contains(ns, :two); contains(bs, :p); contains(l, :one); contains(l, :word);
@@ -233,9 +233,9 @@ pub(super) fn contains_looks_into_text_sets_and_lists(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn size_measures_text_bytes_and_members(t: &mut Fixture) {
-    ready(t);
-    // Text is counted in UTF-16 units, as DynamoDB does: `uni` has 1 for é and 2 for the ice cube.
+pub(super) fn size_counts_characters_bytes_and_elements(t: &mut Fixture) {
+    create_subject(t);
+    // Strings are counted in UTF-16 units, as in DynamoDB: `uni` has 1 for é and 2 for the ice cube.
     let holding = "
         size(s) = :six; size(b) = :three; size(ss) = :two; size(ns) = :three; size(bs) = :two;
         size(l) = :three; size(m) = :two; size(s) > size(s2); size(m.inside) = :one;
@@ -249,7 +249,7 @@ pub(super) fn size_measures_text_bytes_and_members(t: &mut Fixture) {
     check(t, holding, failing);
 }
 
-pub(super) fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
+pub(super) fn missing_item_is_evaluated_as_an_empty_item(t: &mut Fixture) {
     t.create(plain());
     let failing = [
         "attribute_exists(pk)",
@@ -267,11 +267,11 @@ pub(super) fn a_missing_item_is_an_empty_one(t: &mut Fixture) {
     .unwrap();
 }
 
-pub(super) fn operands_are_checked_by_type(t: &mut Fixture) {
+pub(super) fn operand_types_are_validated(t: &mut Fixture) {
     t.create(plain());
     let n = || Path::from("n");
     let write = |tree| t.write(touch("a", tree));
-    refusals! {
+    rejections! {
         write(Condition::lt(n(), true)) => "operator or function: <, operand type: BOOL";
         write(Condition::ge(n(), list([1]))) => "operator or function: >=, operand type: L";
         write(Condition::between(n(), Value::Null, Value::Null))
@@ -280,11 +280,11 @@ pub(super) fn operands_are_checked_by_type(t: &mut Fixture) {
     }
 }
 
-pub(super) fn the_bounds_of_between_must_fit_each_other(t: &mut Fixture) {
+pub(super) fn between_bounds_must_have_one_type_and_be_in_order(t: &mut Fixture) {
     t.create(plain());
     let between =
         |low: Value, high: Value| touch("a", Condition::between(Path::from("n"), low, high));
-    refusals! {
+    rejections! {
         t.write(between("a".into(), 1.into()))
             => "The BETWEEN operator requires same data type for lower and upper bounds; \
          lower bound operand: AttributeValue: {S:a}, upper bound operand: AttributeValue: {N:1}";
@@ -305,7 +305,7 @@ pub(super) fn operands_must_be_distinct(t: &mut Fixture) {
         Condition::is_in(path("a"), [path("b"), path("a")]),
         Condition::contains(path("a"), path("a")),
     ] {
-        refused(
+        rejected(
             t.write(touch("a", tree)),
             "The first operand must be distinct from the remaining operands for this operator or function",
         );

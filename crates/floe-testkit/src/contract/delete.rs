@@ -1,11 +1,11 @@
-//! DeleteItem: removes an item.
+//! DeleteItem: deletes an item.
 
 use floe_store::op::DeleteItem;
 use floe_store::op::ReturnValues::{AllNew, AllOld, UpdatedNew, UpdatedOld};
 
 use super::fixture::*;
 
-pub(super) fn removes_the_item_and_no_other(t: &mut Fixture) {
+pub(super) fn removes_only_the_given_item(t: &mut Fixture) {
     t.create_with(sorted(), rows("a", 1..=3));
     t.delete("Sorted", row("a", 2));
     t.assert_item("Sorted", row("a", 1));
@@ -13,13 +13,13 @@ pub(super) fn removes_the_item_and_no_other(t: &mut Fixture) {
     t.assert_item("Sorted", row("a", 3));
 }
 
-pub(super) fn a_missing_item_is_no_error(t: &mut Fixture) {
+pub(super) fn missing_item_is_not_an_error(t: &mut Fixture) {
     t.create(plain());
     let delete = DeleteItem::new("Plain", item("a")).return_values(AllOld);
     assert_eq!(t.write(delete).unwrap().attributes, None);
 }
 
-pub(super) fn returns_the_old_item_when_asked(t: &mut Fixture) {
+pub(super) fn returns_the_old_item_on_request(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let delete = DeleteItem::new("Plain", item("a")).return_values(AllOld);
     let old = t.write(delete).unwrap().attributes;
@@ -27,16 +27,16 @@ pub(super) fn returns_the_old_item_when_asked(t: &mut Fixture) {
     assert_eq!(t.get("Plain", item("a")), None);
 }
 
-pub(super) fn returns_nothing_but_the_old_item(t: &mut Fixture) {
+pub(super) fn only_old_return_values_are_allowed(t: &mut Fixture) {
     t.create_with(plain(), [item("a")]);
     for which in [AllNew, UpdatedOld, UpdatedNew] {
         let delete = DeleteItem::new("Plain", item("a")).return_values(which);
-        refused(t.write(delete), ONLY_OLD);
+        rejected(t.write(delete), ONLY_OLD);
     }
     t.assert_item("Plain", item("a"));
 }
 
-pub(super) fn removes_only_if_the_condition_holds(t: &mut Fixture) {
+pub(super) fn removes_only_if_the_condition_is_met(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let delete = |v: i32| {
         DeleteItem::new("Plain", item("a"))
@@ -50,7 +50,7 @@ pub(super) fn removes_only_if_the_condition_holds(t: &mut Fixture) {
     assert_eq!(t.get("Plain", item("a")), None);
 }
 
-pub(super) fn a_condition_on_a_missing_item_sees_an_empty_one(t: &mut Fixture) {
+pub(super) fn missing_item_is_evaluated_as_an_empty_item(t: &mut Fixture) {
     t.create(plain());
     let delete = |text: &str| DeleteItem::new("Plain", item("a")).condition(bare_condition(text));
     t.write(delete("attribute_not_exists(pk)")).unwrap();
@@ -58,14 +58,14 @@ pub(super) fn a_condition_on_a_missing_item_sees_an_empty_one(t: &mut Fixture) {
     assert_eq!(found, None);
 }
 
-pub(super) fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
+pub(super) fn key_must_match_the_key_schema(t: &mut Fixture) {
     t.create(sorted());
     for key in wrong_keys() {
-        refused(t.write(DeleteItem::new("Sorted", key)), WRONG_KEY);
+        rejected(t.write(DeleteItem::new("Sorted", key)), WRONG_KEY);
     }
 }
 
-pub(super) fn an_item_can_come_back(t: &mut Fixture) {
+pub(super) fn deleted_item_can_be_put_again(t: &mut Fixture) {
     t.create(plain());
     for v in 0..3 {
         t.put("Plain", item("a").with("v", v)).unwrap();

@@ -1,5 +1,5 @@
-//! What cases share: an engine with short names for its operations, tables, expressions from text,
-//! and assertions about refusals.
+//! Shared by all cases: an engine with short names for its operations, tables, expressions parsed from text, and
+//! assertions about errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -29,7 +29,7 @@ use tokio::runtime::Handle;
 
 use crate::Harness;
 
-/// What a case needs, and not every engine has.
+/// A requirement of a case that not every engine meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     Transactions,
@@ -38,18 +38,18 @@ pub(super) enum Need {
     WriteTokens,
     MultiAttributeKeys,
     ChangeHolds,
-    /// The test owns the engine's time.
-    OwnedTime,
+    /// The engine has a manual clock.
+    ManualClock,
 }
 
-/// An engine under test, whose operations are waited for.
+/// An engine under test, with blocking operations.
 pub(super) struct Fixture {
     harness: Box<dyn Harness>,
     runtime: Handle,
 }
 
 impl Fixture {
-    /// Made inside of a runtime, and used in a thread where it is allowed to block.
+    /// Must be called inside of a runtime; the fixture must be used on a thread that may block.
     pub(super) fn new(harness: Box<dyn Harness>) -> Self {
         let runtime = Handle::current();
         Self { harness, runtime }
@@ -67,12 +67,12 @@ impl Fixture {
         self.engine().capabilities()
     }
 
-    /// Whether the test owns the engine's time.
-    pub(super) fn owns_time(&self) -> bool {
+    /// Whether the engine has a manual clock.
+    pub(super) fn has_manual_clock(&self) -> bool {
         self.harness.clock().is_some()
     }
 
-    /// Whether the engine, or its harness, has what a case needs.
+    /// Whether the engine, or its harness, meets a requirement.
     pub(super) fn has(&self, need: Need) -> bool {
         let can = self.can();
         match need {
@@ -82,15 +82,13 @@ impl Fixture {
             Need::WriteTokens => can.write_tokens,
             Need::MultiAttributeKeys => can.multi_attribute_keys,
             Need::ChangeHolds => can.change_holds,
-            Need::OwnedTime => self.owns_time(),
+            Need::ManualClock => self.has_manual_clock(),
         }
     }
 
     pub(super) fn advance(&self, by: Duration) {
         let clock = self.harness.clock();
-        clock
-            .expect("a case about time asks `owns_time` first")
-            .advance(by);
+        clock.expect("the case requires a manual clock").advance(by);
     }
 
     pub(super) fn now_secs(&self) -> u64 {
@@ -100,24 +98,24 @@ impl Fixture {
     #[track_caller]
     pub(super) fn sweep(&self) {
         let swept = self.wait(self.harness.sweep());
-        swept.expect("expired items are swept");
+        swept.expect("sweeping succeeds");
     }
 
     #[track_caller]
     pub(super) fn reopen(&mut self) {
         let reopened = self.runtime.block_on(self.harness.reopen());
-        reopened.expect("the engine reopens");
+        reopened.expect("reopening succeeds");
     }
 
-    /// Makes a table, for the rest of the case to use.
+    /// Creates a table for the case.
     #[track_caller]
     pub(super) fn create(&self, table: TableBuilder) -> TableDescription {
-        let definition = table.build().expect("the case's table is a good one");
+        let definition = table.build().expect("the table definition is valid");
         let created = self.create_table(definition.into());
-        created.expect("the case's table can be made")
+        created.expect("the table is created")
     }
 
-    /// Makes a table with these items in it, for the rest of the case to use.
+    /// Creates a table with these items for the case.
     #[track_caller]
     pub(super) fn create_with(&self, table: TableBuilder, items: impl IntoIterator<Item = Item>) {
         let table = self.create(table);
@@ -128,34 +126,34 @@ impl Fixture {
         self.wait(self.engine().delete_table(name.to_owned()))
     }
 
-    /// Puts items, for the rest of the case to use.
+    /// Puts items for the case.
     #[track_caller]
     pub(super) fn fill(&self, table: &str, items: impl IntoIterator<Item = Item>) {
         for item in items {
             let put = self.put(table, item);
-            put.expect("the case's item is a good one");
+            put.expect("the item is valid");
         }
     }
 
-    /// Puts items in one request, for the rest of the case to use.
+    /// Puts items in one request for the case.
     #[track_caller]
     pub(super) fn fill_batch(&self, table: &str, items: impl IntoIterator<Item = Item>) {
         let batch = items
             .into_iter()
             .fold(BatchWriteItem::new(), |batch, item| batch.put(table, item));
         let written = self.batch_write_item(batch);
-        written.expect("the case's items are good ones");
+        written.expect("the items are valid");
     }
 
     pub(super) fn put(&self, table: &str, item: Item) -> Result<WriteItemOutput> {
         self.write(PutItem::new(table, item))
     }
 
-    /// Deletes an item, if it is there.
+    /// Deletes an item, if it exists.
     #[track_caller]
     pub(super) fn delete(&self, table: &str, key: Item) {
         let deleted = self.write(DeleteItem::new(table, key));
-        deleted.expect("the case's key is a good one");
+        deleted.expect("the key is valid");
     }
 
     pub(super) fn write(&self, write: impl Into<WriteItem>) -> Result<WriteItemOutput> {
@@ -165,10 +163,10 @@ impl Fixture {
     #[track_caller]
     pub(super) fn get(&self, table: &str, key: Item) -> Option<Item> {
         let output = self.get_item(GetItem::new(table, key));
-        output.expect("the case's key is a good one").item
+        output.expect("the key is valid").item
     }
 
-    /// The table, [`plain`] or [`sorted`], holds exactly this item under its key.
+    /// Checks that the table, [`plain`] or [`sorted`], contains exactly this item under its key.
     #[track_caller]
     pub(super) fn assert_item(&self, table: &str, item: Item) {
         let is_key = |(name, _): &(Name, Value)| name == "pk" || name == "sk";
@@ -176,13 +174,13 @@ impl Fixture {
         assert_eq!(self.get(table, key), Some(item));
     }
 
-    /// All pages of a query.
+    /// Reads all pages of a query.
     #[track_caller]
     pub(super) fn pages(&self, mut query: Query) -> Vec<Page> {
         let mut pages = Vec::new();
         loop {
             let page = self.query(query.clone());
-            let page = page.expect("the query is a good one");
+            let page = page.expect("the query is valid");
             query.start_key.clone_from(&page.last_key);
             pages.push(page);
             if query.start_key.is_none() {
@@ -191,26 +189,26 @@ impl Fixture {
         }
     }
 
-    /// All items of a query, page by page.
+    /// Reads all items of a query.
     #[track_caller]
     pub(super) fn query_all(&self, query: Query) -> Vec<Item> {
         let pages = self.pages(query).into_iter();
         pages.flat_map(|page| page.items).collect()
     }
 
-    /// The sort keys of all items of a query.
+    /// Reads the sort keys of all items of a query.
     #[track_caller]
     pub(super) fn query_sks(&self, query: Query) -> Vec<i64> {
         sks(&self.query_all(query))
     }
 
-    /// All items of a scan, page by page.
+    /// Reads all items of a scan.
     #[track_caller]
     pub(super) fn scan_all(&self, mut scan: Scan) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
             let page = self.scan(scan.clone());
-            let page = page.expect("the scan is a good one");
+            let page = page.expect("the scan is valid");
             items.extend(page.items);
             match page.last_key {
                 Some(key) => scan.start_key = Some(key),
@@ -219,15 +217,15 @@ impl Fixture {
         }
     }
 
-    /// All items of a table.
+    /// Reads all items of a table.
     #[track_caller]
-    pub(super) fn whole(&self, table: &str) -> Vec<Item> {
+    pub(super) fn all_items(&self, table: &str) -> Vec<Item> {
         self.scan_all(Scan::new(table))
     }
 
-    /// All entries of an index.
+    /// Reads all entries of an index.
     #[track_caller]
-    pub(super) fn whole_index(&self, table: &str, index: &str) -> Vec<Item> {
+    pub(super) fn all_entries(&self, table: &str, index: &str) -> Vec<Item> {
         self.scan_all(Scan::new(table).index(index))
     }
 
@@ -241,21 +239,21 @@ impl Fixture {
     #[track_caller]
     pub(super) fn describe(&self, table: &str) -> TableDescription {
         let description = self.describe_table(table.to_owned());
-        description.expect("the case's table is there")
+        description.expect("the table exists")
     }
 
-    /// The newest stream of a table.
+    /// The latest stream of a table.
     #[track_caller]
     pub(super) fn stream(&self, table: &str) -> StreamDescription {
         let handle = self.describe(table).latest_stream;
-        let arn = handle.expect("the case's table has a stream").arn;
+        let arn = handle.expect("the table has a stream").arn;
         self.describe_stream(&arn)
     }
 
     #[track_caller]
     pub(super) fn describe_stream(&self, arn: &str) -> StreamDescription {
         let description = self.try_describe_stream(arn);
-        description.expect("the stream is there")
+        description.expect("the stream exists")
     }
 
     pub(super) fn try_describe_stream(&self, arn: &str) -> Result<StreamDescription> {
@@ -280,14 +278,14 @@ impl Fixture {
         })
     }
 
-    /// An iterator over all of a shard.
+    /// An iterator at the start of a shard.
     #[track_caller]
     pub(super) fn start(&self, stream: &StreamDescription, shard_id: &str) -> String {
         let iterator = self.iterator(stream, shard_id, IteratorKind::TrimHorizon);
-        iterator.expect("the shard is there")
+        iterator.expect("the shard exists")
     }
 
-    /// The next page of a shard.
+    /// Reads a page of a shard.
     pub(super) fn records(
         &self,
         iterator: String,
@@ -296,14 +294,14 @@ impl Fixture {
         self.get_records(GetRecords { iterator, limit })
     }
 
-    /// The records from an iterator on, up to the present end of the shard.
+    /// Reads the records from an iterator to the current end of the shard.
     #[track_caller]
     pub(super) fn records_from(&self, iterator: String) -> Vec<ChangeRecord> {
         let mut records = Vec::new();
         let mut next = Some(iterator);
         while let Some(iterator) = next {
             let output = self.records(iterator, None);
-            let output = output.expect("the iterator is a good one");
+            let output = output.expect("the iterator is valid");
             if output.records.is_empty() {
                 break;
             }
@@ -313,7 +311,7 @@ impl Fixture {
         records
     }
 
-    /// The records of a shard so far.
+    /// Reads all records of a shard.
     #[track_caller]
     pub(super) fn shard_records(
         &self,
@@ -323,7 +321,7 @@ impl Fixture {
         self.records_from(self.start(stream, shard_id))
     }
 
-    /// All records of a stream so far, shard by shard, parents before children.
+    /// Reads all records of a stream, parent shards before their children.
     #[track_caller]
     pub(super) fn stream_records(&self, stream: &StreamDescription) -> Vec<ChangeRecord> {
         let mut records = Vec::new();
@@ -333,14 +331,14 @@ impl Fixture {
         records
     }
 
-    /// All records of a table's newest stream so far.
+    /// Reads all records of a table's latest stream.
     #[track_caller]
     pub(super) fn changes(&self, table: &str) -> Vec<ChangeRecord> {
         self.stream_records(&self.stream(table))
     }
 }
 
-/// The operations of the engine, under their names.
+/// The operations of the engine, with the same names.
 macro_rules! operations {
     ($($operation:ident($input:ty) -> $output:ty, $name:literal;)*) => {$(
         pub(super) fn $operation(&self, input: $input) -> Result<$output> {
@@ -355,7 +353,7 @@ impl Fixture {
     each_operation!(operations; get_records, hold_changes);
 }
 
-/// Requests that say which costs to return.
+/// Requests that can return the consumed capacity.
 pub(super) trait Costing: Sized {
     fn costing(self, detail: ReturnConsumedCapacity) -> Self;
 }
@@ -383,11 +381,11 @@ costing!(
 );
 costing!(TransactGetItems, TransactWriteItems);
 
-/// Reads that say what to return of the items.
+/// Reads that can select the returned attributes.
 pub(super) trait Selecting: Sized {
     fn selecting(self, select: Select) -> Self;
 
-    /// Returns these paths.
+    /// Returns only these paths.
     fn projecting(self, paths: &str) -> Self;
 }
 
@@ -426,12 +424,12 @@ pub(super) fn sorted() -> TableBuilder {
     TableDef::builder("Sorted", "pk", KeyKind::S).sort_key("sk", KeyKind::N)
 }
 
-/// A table with a sort key of this kind, called `Sorted`.
+/// A table named `Sorted` with a sort key of this kind.
 pub(super) fn sorted_by(kind: KeyKind) -> TableBuilder {
     TableDef::builder("Sorted", "pk", KeyKind::S).sort_key("sk", kind)
 }
 
-/// The sort key of an index that has none.
+/// For an index without sort key.
 pub(super) const NO_SORT: [(&str, KeyKind); 0] = [];
 
 /// [`plain`] with the global index `by_g`, whose key is `g` of type S.
@@ -444,7 +442,7 @@ pub(super) fn ranged(table: TableBuilder, h: KeyKind, projection: Projection) ->
     table.global_index("by_g", [("g", KeyKind::S)], [("h", h)], projection)
 }
 
-/// A projection that copies an attribute besides the keys.
+/// A projection of the keys and one attribute.
 pub(super) fn including(name: &str) -> Projection {
     Projection::Include(vec![name.into()])
 }
@@ -458,7 +456,7 @@ pub(super) fn elements(key: &[(&str, KeyRole)]) -> Vec<KeySchemaElement> {
     key.iter().map(element).collect()
 }
 
-/// A request for an index on these attributes.
+/// An index on these attributes, to be created.
 pub(super) fn index(name: &str, kind: IndexKind, key: &[(&str, KeyRole)]) -> CreateIndex {
     CreateIndex {
         name: name.to_owned(),
@@ -470,17 +468,17 @@ pub(super) fn index(name: &str, kind: IndexKind, key: &[(&str, KeyRole)]) -> Cre
     }
 }
 
-/// A request for a global index on one attribute.
+/// A global index on one attribute, to be created.
 pub(super) fn global_index(name: &str, attribute: &str) -> CreateIndex {
     index(name, IndexKind::Global, &[(attribute, KeyRole::Hash)])
 }
 
-/// A key of [`plain`], or the beginning of an item.
+/// A key of [`plain`], or the start of an item.
 pub(super) fn item(pk: &str) -> Item {
     Item::new().with("pk", pk)
 }
 
-/// A key of [`sorted`], or the beginning of an item.
+/// A key of [`sorted`], or the start of an item.
 pub(super) fn row(pk: &str, sk: impl Into<Value>) -> Item {
     item(pk).with("sk", sk)
 }
@@ -490,8 +488,8 @@ pub(super) fn rows(pk: &str, sks: impl IntoIterator<Item = i32>) -> Vec<Item> {
     sks.into_iter().map(|sk| row(pk, sk)).collect()
 }
 
-/// An item that weighs exactly so many bytes.
-pub(super) fn weighing(start: Item, bytes: usize) -> Item {
+/// An item of exactly this size in bytes.
+pub(super) fn item_of_size(start: Item, bytes: usize) -> Item {
     let bare = item_size(&start.clone().with("pad", ""));
     let item = start.with("pad", "x".repeat(bytes - bare));
     assert_eq!(item_size(&item), bytes);
@@ -508,7 +506,7 @@ pub(super) fn partition_where(pk: &str, op: KeyOp) -> Query {
     Query::new("Sorted", KeyCondition::partition("pk", pk).and("sk", op))
 }
 
-/// Keys that are none of [`sorted`].
+/// Keys that do not match the schema of [`sorted`].
 pub(super) fn wrong_keys() -> [Item; 4] {
     let more = row("a", 1).with("x", 1);
     [Item::new(), item("a"), row("a", "text"), more]
@@ -523,11 +521,11 @@ pub(super) fn sks(items: &[Item]) -> Vec<i64> {
     };
     items
         .iter()
-        .map(|item| sk(item).expect("a numeric sk"))
+        .map(|item| sk(item).expect("the item has a number as sort key"))
         .collect()
 }
 
-/// The values of a text attribute, sorted, for answers without a promised order.
+/// The values of a string attribute, sorted, for results without guaranteed order.
 pub(super) fn texts(items: &[Item], name: &str) -> Vec<String> {
     let text = |item: &Item| item.get(name).and_then(Value::as_s).map(str::to_owned);
     let mut texts: Vec<_> = items.iter().filter_map(text).collect();
@@ -537,22 +535,22 @@ pub(super) fn texts(items: &[Item], name: &str) -> Vec<String> {
 
 #[track_caller]
 pub(super) fn number(text: &str) -> Number {
-    text.parse().expect("a good number")
+    text.parse().expect("the number is valid")
 }
 
 #[track_caller]
 pub(super) fn strings<const LEN: usize>(elements: [&str; LEN]) -> Value {
-    Value::Ss(Set::new(elements.map(Text::from)).expect("a good set"))
+    Value::Ss(Set::new(elements.map(Text::from)).expect("the set is valid"))
 }
 
 #[track_caller]
 pub(super) fn numbers<const LEN: usize>(elements: [i32; LEN]) -> Value {
-    Value::Ns(Set::new(elements.map(Number::from)).expect("a good set"))
+    Value::Ns(Set::new(elements.map(Number::from)).expect("the set is valid"))
 }
 
 #[track_caller]
 pub(super) fn binaries<const LEN: usize>(elements: [&[u8]; LEN]) -> Value {
-    Value::Bs(Set::new(elements.map(<[u8]>::to_vec)).expect("a good set"))
+    Value::Bs(Set::new(elements.map(<[u8]>::to_vec)).expect("the set is valid"))
 }
 
 pub(super) fn binary(bytes: &[u8]) -> Value {
@@ -567,7 +565,7 @@ pub(super) fn map<V: Into<Value>, const LEN: usize>(entries: [(&str, V); LEN]) -
     Value::M(entries.into())
 }
 
-/// An item with every type of value, nested too.
+/// An item with every type of value, also nested.
 pub(super) fn every_type(pk: &str) -> Item {
     item(pk)
         .with("s", "text with ünïcödé and \u{1F9CA}")
@@ -589,7 +587,7 @@ pub(super) fn every_type(pk: &str) -> Item {
         .with("empty_l", Vec::<Value>::new())
 }
 
-// Expressions from text.
+// Expressions parsed from text.
 
 /// The values of `:placeholders`.
 pub(super) type Values = BTreeMap<String, Value>;
@@ -604,7 +602,7 @@ macro_rules! values {
 }
 pub(super) use values;
 
-/// Parses expressions in which `#x` stands for `x` itself, so that any name can be written.
+/// Parses an expression in which `#x` stands for the name `x`, so that any name can be used.
 #[track_caller]
 fn parse<T>(text: &str, values: &Values, read: fn(&mut Parser<'_>, &str) -> Result<T>) -> T {
     let names: BTreeMap<String, Name> = placeholders(text)
@@ -614,7 +612,7 @@ fn parse<T>(text: &str, values: &Values, read: fn(&mut Parser<'_>, &str) -> Resu
     let mut parser = Parser::new(names, (!values.is_empty()).then_some(values));
     match read(&mut parser, text) {
         Ok(tree) => tree,
-        Err(error) => panic!("the case's expression does not parse: text={text} error={error}"),
+        Err(error) => panic!("invalid expression: text={text} error={error}"),
     }
 }
 
@@ -631,7 +629,7 @@ pub(super) fn condition(text: &str, values: &Values) -> Condition {
     parse(text, values, |parser, text| parser.condition(text))
 }
 
-/// A condition that names no values.
+/// A condition without values.
 #[track_caller]
 pub(super) fn bare_condition(text: &str) -> Condition {
     condition(text, &Values::new())
@@ -666,7 +664,7 @@ pub(super) fn check(pk: &str, text: &str) -> TransactWrite {
     ConditionCheck::new("Plain", item(pk), bare_condition(text)).into()
 }
 
-// Refusals.
+// Errors.
 
 pub(super) const WRONG_KEY: &str = "The provided key element does not match the schema";
 pub(super) const WRONG_START: &str = "The provided starting key is invalid";
@@ -679,30 +677,30 @@ pub(super) const TWICE_IN_ONE: &str =
 pub(super) const TWICE_IN_LIST: &str = "Provided list of item keys contains duplicates";
 pub(super) const EMPTY_LIST: &str = "Member must have length greater than or equal to 1";
 
-/// The call was refused as invalid, with this in the message.
+/// Checks that the request was rejected as invalid, with a message that contains `detail`.
 #[track_caller]
-pub(super) fn refused<T: Debug>(result: Result<T>, detail: &str) {
+pub(super) fn rejected<T: Debug>(result: Result<T>, detail: &str) {
     match result {
         Err(Error::Validation(message)) if message.contains(detail) => {}
         other => panic!("expected a validation error: detail={detail:?} got={other:?}"),
     }
 }
 
-/// Checks rows of `answer => detail`: each call was [refused].
-macro_rules! refusals {
-    ($($answer:expr => $detail:expr;)*) => {
-        $(refused($answer, $detail);)*
+/// Checks rows of `response => detail` with [`rejected`].
+macro_rules! rejections {
+    ($($response:expr => $detail:expr;)*) => {
+        $(rejected($response, $detail);)*
     };
 }
-pub(super) use refusals;
+pub(super) use rejections;
 
-/// The call was refused as invalid, in whatever words.
+/// Checks that the request was rejected as invalid, with any message.
 #[track_caller]
 pub(super) fn invalid<T: Debug>(result: Result<T>) {
-    refused(result, "");
+    rejected(result, "");
 }
 
-/// The call named something that is not there, with this in the message.
+/// Checks that a resource was not found, with a message that contains `detail`.
 #[track_caller]
 pub(super) fn not_found<T: Debug>(result: Result<T>, detail: &str) {
     match result {
@@ -711,13 +709,13 @@ pub(super) fn not_found<T: Debug>(result: Result<T>, detail: &str) {
     }
 }
 
-/// The call named a table that is not there.
+/// Checks that the table of an operation on items was not found.
 #[track_caller]
-pub(super) fn no_table<T: Debug>(result: Result<T>) {
+pub(super) fn table_not_found<T: Debug>(result: Result<T>) {
     not_found(result, "Requested resource not found");
 }
 
-/// The condition did not hold; the item that came with the refusal.
+/// Checks that the condition failed. Returns the item in the error.
 #[track_caller]
 pub(super) fn condition_failed<T: Debug>(result: Result<T>) -> Option<Item> {
     match result {
@@ -731,7 +729,7 @@ pub(super) fn assert_message(reason: &CancellationReason, message: &str) {
     assert_eq!(reason.message.as_deref(), Some(message));
 }
 
-/// The transaction was canceled; the reasons.
+/// Checks that the transaction was cancelled. Returns the reasons.
 #[track_caller]
 pub(super) fn canceled<T: Debug>(result: Result<T>) -> Vec<CancellationReason> {
     match result {
@@ -740,7 +738,7 @@ pub(super) fn canceled<T: Debug>(result: Result<T>) -> Vec<CancellationReason> {
     }
 }
 
-/// The transaction was canceled with these codes; the reasons.
+/// Checks that the transaction was cancelled with these codes. Returns the reasons.
 #[track_caller]
 pub(super) fn canceled_with<T: Debug>(
     result: Result<T>,

@@ -9,17 +9,17 @@ use super::fixture::*;
 fn projected(t: &Fixture, paths: &str) -> Item {
     let get = GetItem::new("Plain", item("a")).projection(projection(paths));
     let output = t.get_item(get).unwrap();
-    output.item.expect("the item is there")
+    output.item.expect("the item exists")
 }
 
-pub(super) fn a_missing_item_is_no_error(t: &mut Fixture) {
+pub(super) fn missing_item_is_not_an_error(t: &mut Fixture) {
     t.create(plain());
     let output = t.get_item(GetItem::new("Plain", item("a"))).unwrap();
     assert_eq!(output.item, None);
     assert_eq!(output.consumed, None);
 }
 
-pub(super) fn reads_consistently_and_eventually(t: &mut Fixture) {
+pub(super) fn consistent_and_eventual_reads_are_supported(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let strong = t.get_item(GetItem::new("Plain", item("a"))).unwrap();
     assert_eq!(strong.item, Some(item("a").with("v", 1)));
@@ -27,7 +27,7 @@ pub(super) fn reads_consistently_and_eventually(t: &mut Fixture) {
     assert!(t.get_item(eventual).is_ok());
 }
 
-pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+pub(super) fn consistent_reads_see_completed_writes(t: &mut Fixture) {
     t.create(plain());
     for v in 0..20 {
         t.put("Plain", item("a").with("v", v)).unwrap();
@@ -40,7 +40,11 @@ pub(super) fn returns_only_the_projected_attributes(t: &mut Fixture) {
     assert_eq!(projected(t, "x, z"), Item::new().with("x", 1).with("z", 3));
     assert_eq!(projected(t, "pk, absent"), item("a"));
     let nothing = projected(t, "absent");
-    assert_eq!(nothing, Item::new(), "the item is there, without hits");
+    assert_eq!(
+        nothing,
+        Item::new(),
+        "the item exists without these attributes"
+    );
 }
 
 pub(super) fn projects_into_documents(t: &mut Fixture) {
@@ -55,16 +59,16 @@ pub(super) fn projects_into_documents(t: &mut Fixture) {
 
     let deep = Item::new().with("m", map([("x", map([("deep", 1)]))]));
     assert_eq!(projected(t, "m.x.deep"), deep);
-    // Elements close up, in the order of the list, whatever the order asked.
+    // List elements move up. They keep the order of the list, not of the projection.
     let closed_up = Item::new().with("l", list([11, 13]));
     assert_eq!(projected(t, "l[3], l[1]"), closed_up);
     let keyed = Item::new().with("mixed", list([map([("k", 1)]), map([("j", 4)])]));
     assert_eq!(projected(t, "mixed[0].k, mixed[1].j"), keyed);
-    // A path that does not fit the document is skipped.
+    // A path that does not match the document is ignored.
     assert_eq!(projected(t, "m[0], l[9], s.x"), Item::new());
 }
 
-pub(super) fn names_with_dots_are_one_attribute(t: &mut Fixture) {
+pub(super) fn attribute_names_may_contain_dots(t: &mut Fixture) {
     t.create(plain());
     let dotted = item("a").with("x.y", 1).with("x", map([("y", 2)]));
     t.put("Plain", dotted).unwrap();
@@ -77,7 +81,7 @@ pub(super) fn names_with_dots_are_one_attribute(t: &mut Fixture) {
     assert_eq!(nested, Some(Item::new().with("x", map([("y", 2)]))));
 }
 
-pub(super) fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
+pub(super) fn key_must_match_the_key_schema(t: &mut Fixture) {
     t.create(sorted());
     let keys = [
         Item::new(),
@@ -90,7 +94,7 @@ pub(super) fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
     ];
     for key in keys {
         let output = t.get_item(GetItem::new("Sorted", key));
-        refused(output, WRONG_KEY);
+        rejected(output, WRONG_KEY);
     }
 }
 
@@ -105,16 +109,16 @@ pub(super) fn projected_paths_must_not_overlap(t: &mut Fixture) {
     for (one, two, detail) in pairs {
         let paths = [one, two].map(|text| projection(text).0.remove(0));
         let get = GetItem::new("Plain", item("a")).projection(Paths(paths.into()));
-        refused(t.get_item(get), detail);
+        rejected(t.get_item(get), detail);
     }
 }
 
-pub(super) fn a_missing_table_is_not_found(t: &mut Fixture) {
+pub(super) fn missing_table_is_not_found(t: &mut Fixture) {
     let output = t.get_item(GetItem::new("Nowhere", item("a")));
-    no_table(output);
+    table_not_found(output);
 }
 
-pub(super) fn reserved_words_are_names_like_any_other_in_trees(t: &mut Fixture) {
+pub(super) fn reserved_words_are_allowed_in_parsed_expressions(t: &mut Fixture) {
     t.create(plain());
     let words = item("a").with("name", 1).with("status", 2).with("size", 3);
     t.write(PutItem::new("Plain", words)).unwrap();

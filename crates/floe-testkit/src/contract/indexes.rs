@@ -1,4 +1,4 @@
-//! Global indexes: what is in them, in which order, and what they copy.
+//! Global indexes: their entries, order and projections.
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::{PutItem, Query, Scan, Select};
@@ -16,7 +16,7 @@ fn by_g(g: &str) -> Query {
     Query::new("Sorted", KeyCondition::partition("g", g)).index("by_g")
 }
 
-pub(super) fn a_global_index_has_its_own_partitions_and_order(t: &mut Fixture) {
+pub(super) fn global_index_has_its_own_partitions_and_order(t: &mut Fixture) {
     t.create_with(
         with_global(Projection::All),
         [
@@ -36,7 +36,7 @@ pub(super) fn a_global_index_has_its_own_partitions_and_order(t: &mut Fixture) {
     assert_eq!(t.query_sks(ranged), [3, 1]);
 }
 
-pub(super) fn an_index_is_sparse(t: &mut Fixture) {
+pub(super) fn indexes_are_sparse(t: &mut Fixture) {
     t.create_with(
         with_global(Projection::All),
         [
@@ -47,41 +47,41 @@ pub(super) fn an_index_is_sparse(t: &mut Fixture) {
         ],
     );
     assert_eq!(t.query_sks(by_g("x")), [1]);
-    assert_eq!(sks(&t.whole_index("Sorted", "by_g")), [1]);
-    assert_eq!(t.whole("Sorted").len(), 4);
+    assert_eq!(sks(&t.all_entries("Sorted", "by_g")), [1]);
+    assert_eq!(t.all_items("Sorted").len(), 4);
 }
 
-pub(super) fn entries_follow_their_items(t: &mut Fixture) {
+pub(super) fn index_entries_follow_their_items(t: &mut Fixture) {
     t.create(with_global(Projection::All));
     let change = |text: &str, values: Values| update_item("Sorted", row("a", 1), text, &values);
     t.fill("Sorted", [row("a", 1).with("g", "x").with("h", 1)]);
-    // Another attribute.
+    // Change of another attribute.
     t.write(change("SET v = :v", values! {"v" => 1})).unwrap();
     let entry = row("a", 1).with("g", "x").with("h", 1).with("v", 1);
     assert_eq!(t.query_all(by_g("x")), [entry]);
-    // Another sort key.
+    // Change of the sort key.
     t.write(change("SET h = :h", values! {"h" => 2})).unwrap();
     assert_eq!(t.query_all(by_g("x")).len(), 1);
-    // Another partition.
+    // Change of the partition.
     t.write(change("SET g = :g", values! {"g" => "y"})).unwrap();
     assert_eq!(t.query_all(by_g("x")), Vec::<Item>::new());
     assert_eq!(t.query_sks(by_g("y")), [1]);
-    // Out of the index, and in again.
+    // Removal from the index, and addition.
     t.write(change("REMOVE h", values! {})).unwrap();
     assert_eq!(t.query_all(by_g("y")), Vec::<Item>::new());
     t.write(change("SET h = :h", values! {"h" => 5})).unwrap();
     assert_eq!(t.query_sks(by_g("y")), [1]);
-    // Replaced as a whole.
+    // Replacement of the item.
     t.fill("Sorted", [row("a", 1).with("g", "z").with("h", 5)]);
     assert_eq!(t.query_all(by_g("y")), Vec::<Item>::new());
     assert_eq!(t.query_sks(by_g("z")), [1]);
-    // Removed.
+    // Deletion.
     t.delete("Sorted", row("a", 1));
     assert_eq!(t.query_all(by_g("z")), Vec::<Item>::new());
-    assert_eq!(t.whole_index("Sorted", "by_g"), Vec::<Item>::new());
+    assert_eq!(t.all_entries("Sorted", "by_g"), Vec::<Item>::new());
 }
 
-pub(super) fn a_failed_write_leaves_the_index_alone(t: &mut Fixture) {
+pub(super) fn failed_write_does_not_change_the_index(t: &mut Fixture) {
     let stored = row("a", 1).with("g", "x").with("h", 1);
     t.create_with(with_global(Projection::All), [stored]);
     let put = PutItem::new("Sorted", row("a", 1).with("g", "y").with("h", 1))
@@ -91,7 +91,7 @@ pub(super) fn a_failed_write_leaves_the_index_alone(t: &mut Fixture) {
     assert_eq!(t.query_all(by_g("y")).len(), 0);
 }
 
-pub(super) fn projections_copy_what_they_say(t: &mut Fixture) {
+pub(super) fn index_projections_select_attributes(t: &mut Fixture) {
     let full = row("a", 1)
         .with("g", "x")
         .with("h", 1)
@@ -108,13 +108,13 @@ pub(super) fn projections_copy_what_they_say(t: &mut Fixture) {
         t.put("Sorted", full.clone()).unwrap();
         let expected = [expected];
         assert_eq!(t.query_all(by_g("x")), expected, "{projection:?}");
-        let scanned = t.whole_index("Sorted", "by_g");
+        let scanned = t.all_entries("Sorted", "by_g");
         assert_eq!(scanned, expected, "{projection:?}");
         t.delete_table("Sorted").unwrap();
     }
 }
 
-pub(super) fn a_copied_attribute_follows_its_item(t: &mut Fixture) {
+pub(super) fn projected_attributes_follow_their_item(t: &mut Fixture) {
     t.create(with_global(including("v")));
     let keys = row("a", 1).with("g", "x").with("h", 1);
     t.fill("Sorted", [keys.clone().with("v", 1).with("w", 1)]);
@@ -128,9 +128,9 @@ pub(super) fn a_copied_attribute_follows_its_item(t: &mut Fixture) {
     assert_eq!(t.query_all(by_g("x")), [keys]);
 }
 
-pub(super) fn a_global_index_gives_only_what_it_copies(t: &mut Fixture) {
+pub(super) fn global_index_returns_only_projected_attributes(t: &mut Fixture) {
     t.create(with_global(Projection::KeysOnly));
-    refusals! {
+    rejections! {
         t.query(by_g("x").selecting(Select::AllAttributes))
             => "Select type ALL_ATTRIBUTES is not supported for global secondary index by_g \
                 because its projection type is not ALL";
@@ -140,15 +140,15 @@ pub(super) fn a_global_index_gives_only_what_it_copies(t: &mut Fixture) {
     assert!(t.query(projected).is_ok());
 }
 
-pub(super) fn a_global_index_is_read_eventually(t: &mut Fixture) {
+pub(super) fn global_index_rejects_consistent_reads(t: &mut Fixture) {
     t.create(with_global(Projection::All));
     let detail = "Consistent reads are not supported on global secondary indexes";
-    refused(t.query(by_g("x").consistent()), detail);
+    rejected(t.query(by_g("x").consistent()), detail);
     let scan = Scan::new("Sorted").index("by_g").consistent();
-    refused(t.scan(scan), detail);
+    rejected(t.scan(scan), detail);
 }
 
-pub(super) fn many_items_may_share_an_index_key(t: &mut Fixture) {
+pub(super) fn items_may_share_an_index_key(t: &mut Fixture) {
     let items = (0..10).map(|n| row(&format!("p{n}"), n).with("g", "x").with("h", 1));
     t.create_with(with_global(Projection::All), items);
     t.fill("Sorted", [row("late", 99).with("g", "x").with("h", 2)]);
@@ -163,7 +163,7 @@ pub(super) fn many_items_may_share_an_index_key(t: &mut Fixture) {
     }
 }
 
-pub(super) fn the_last_key_of_an_index_page_holds_both_keys(t: &mut Fixture) {
+pub(super) fn last_key_of_an_index_page_contains_both_keys(t: &mut Fixture) {
     let table = with_global(Projection::KeysOnly);
     let table = table.local_index("by_v", "v", KeyKind::S, Projection::All);
     let items = (1..=3).map(|n| row("a", n).with("g", "x").with("h", n).with("v", "same"));
@@ -181,7 +181,7 @@ pub(super) fn the_last_key_of_an_index_page_holds_both_keys(t: &mut Fixture) {
     assert_eq!(names, ["g", "h", "pk", "sk"]);
 }
 
-pub(super) fn the_start_key_of_an_index_page_holds_both_keys(t: &mut Fixture) {
+pub(super) fn start_key_of_an_index_page_must_contain_both_keys(t: &mut Fixture) {
     t.create(with_global(Projection::All));
     let keys = [
         row("a", 1),
@@ -192,15 +192,15 @@ pub(super) fn the_start_key_of_an_index_page_holds_both_keys(t: &mut Fixture) {
     ];
     for key in keys {
         let query = by_g("x").start_key(Some(key));
-        refused(t.query(query), WRONG_START);
+        rejected(t.query(query), WRONG_START);
     }
     let other = by_g("x").start_key(Some(row("a", 1).with("g", "y").with("h", 1)));
     let outside =
         "The provided starting key is outside query boundaries based on provided conditions";
-    refused(t.query(other), outside);
+    rejected(t.query(other), outside);
 }
 
-pub(super) fn a_global_index_need_not_have_a_sort_key(t: &mut Fixture) {
+pub(super) fn global_index_may_have_no_sort_key(t: &mut Fixture) {
     t.create(plain().global_index("by_g", [("g", KeyKind::N)], NO_SORT, Projection::All));
     let items = ["a", "b", "c"].map(|pk| item(pk).with("g", 1));
     t.fill("Plain", items);
@@ -211,7 +211,7 @@ pub(super) fn a_global_index_need_not_have_a_sort_key(t: &mut Fixture) {
     assert_eq!(t.query_all(query.limit(1)), found);
 }
 
-pub(super) fn an_index_may_use_attributes_of_the_tables_key(t: &mut Fixture) {
+pub(super) fn index_may_use_table_key_attributes(t: &mut Fixture) {
     t.create_with(
         sorted().global_index(
             "turned",
@@ -225,10 +225,10 @@ pub(super) fn an_index_may_use_attributes_of_the_tables_key(t: &mut Fixture) {
     assert_eq!(t.query_all(query), [row("a", 1), row("b", 1)]);
 }
 
-pub(super) fn index_keys_must_have_their_type(t: &mut Fixture) {
+pub(super) fn index_key_types_are_validated(t: &mut Fixture) {
     t.create(with_global(Projection::All));
     let set = update_item("Sorted", row("a", 1), "SET g = :v", &values! {"v" => true});
-    refusals! {
+    rejections! {
         t.put("Sorted", row("a", 1).with("g", 5))
             => "Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g";
         t.put("Sorted", row("a", 1).with("g", "x").with("h", Value::Null))
@@ -241,7 +241,7 @@ pub(super) fn index_keys_must_have_their_type(t: &mut Fixture) {
 pub(super) fn index_keys_must_not_be_empty(t: &mut Fixture) {
     t.create(with_global(Projection::All));
     let set = update_item("Sorted", row("a", 1), "SET g = :v", &values! {"v" => ""});
-    refusals! {
+    rejections! {
         t.put("Sorted", row("a", 1).with("g", ""))
             => "A value specified for a secondary index key is not supported. The AttributeValue for a key \
                 attribute cannot contain an empty string value. IndexName: by_g, IndexKey: g";
@@ -272,7 +272,7 @@ pub(super) fn indexes_survive_reopening(t: &mut Fixture) {
     assert_eq!(t.query_sks(partition("a").index("by_h")), [3, 1]);
 }
 
-pub(super) fn segments_part_an_index_too(t: &mut Fixture) {
+pub(super) fn segments_partition_an_index(t: &mut Fixture) {
     let items = (0..30).map(|n| row("a", n).with("g", format!("g{}", n % 9)).with("h", n));
     t.create_with(with_global(Projection::KeysOnly), items);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Every limit on items and keys, from both sides.
+//! The limits of items and keys: at the limit and beyond.
 
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Paths, Update};
 use floe_store::limits::{
@@ -20,7 +20,7 @@ fn text(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-pub(super) fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
+pub(super) fn items_have_at_most_400_kilobytes(t: &mut Fixture) {
     t.create(plain());
     let bare = item_size(&item("a").with("v", ""));
     let largest = item("a").with("v", text(ITEM_BYTES_MAX - bare));
@@ -28,29 +28,29 @@ pub(super) fn an_item_weighs_at_most_400_kilobytes(t: &mut Fixture) {
     t.put("Plain", largest.clone()).unwrap();
     t.assert_item("Plain", largest);
     let larger = item("a").with("v", text(ITEM_BYTES_MAX - bare + 1));
-    refused(t.put("Plain", larger), ITEM_TOO_LARGE);
+    rejected(t.put("Plain", larger), ITEM_TOO_LARGE);
 }
 
-pub(super) fn an_update_cannot_grow_an_item_beyond(t: &mut Fixture) {
+pub(super) fn update_cannot_exceed_the_item_size(t: &mut Fixture) {
     t.create(plain());
     let half = text(ITEM_BYTES_MAX / 2);
     t.fill("Plain", [item("a").with("v", half.clone())]);
     let grow = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => half});
     let detail = "Item size to update has exceeded the maximum allowed size";
-    refused(t.write(grow), detail);
+    rejected(t.write(grow), detail);
     assert_eq!(t.get("Plain", item("a")).unwrap().len(), 2);
     let fill = text(ITEM_BYTES_MAX / 2 - 100);
     let fits = update_item("Plain", item("a"), "SET w = :w", &values! {"w" => fill});
     t.write(fits).unwrap();
 }
 
-pub(super) fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
+pub(super) fn partition_keys_have_at_most_2048_bytes(t: &mut Fixture) {
     t.create(sorted());
     let longest = row(&text(PARTITION_KEY_BYTES_MAX), 1);
     t.put("Sorted", longest.clone()).unwrap();
     assert_eq!(t.get("Sorted", longest.clone()), Some(longest));
     let longer = row(&text(PARTITION_KEY_BYTES_MAX + 1), 1);
-    refusals! {
+    rejections! {
         t.put("Sorted", longer.clone()) => PARTITION_TOO_LONG;
         t.get_item(GetItem::new("Sorted", longer.clone())) => PARTITION_TOO_LONG;
         t.write(DeleteItem::new("Sorted", longer)) => PARTITION_TOO_LONG;
@@ -59,27 +59,27 @@ pub(super) fn a_partition_key_has_at_most_2048_bytes(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_sort_key_has_at_most_1024_bytes(t: &mut Fixture) {
+pub(super) fn sort_keys_have_at_most_1024_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::B));
     let longest = row("a", vec![7u8; SORT_KEY_BYTES_MAX]);
     t.put("Sorted", longest.clone()).unwrap();
     assert_eq!(t.get("Sorted", longest.clone()), Some(longest));
     let longer = row("a", vec![7u8; SORT_KEY_BYTES_MAX + 1]);
-    refused(t.put("Sorted", longer.clone()), SORT_TOO_LONG);
-    refused(t.get_item(GetItem::new("Sorted", longer)), SORT_TOO_LONG);
+    rejected(t.put("Sorted", longer.clone()), SORT_TOO_LONG);
+    rejected(t.get_item(GetItem::new("Sorted", longer)), SORT_TOO_LONG);
 }
 
 pub(super) fn index_keys_have_the_same_limits(t: &mut Fixture) {
     t.create(ranged(plain(), KeyKind::S, Projection::All));
     let with = |g: usize, h: usize| item("a").with("g", text(g)).with("h", text(h));
     t.fill("Plain", [with(PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX)]);
-    refusals! {
+    rejections! {
         t.put("Plain", with(PARTITION_KEY_BYTES_MAX + 1, 1)) => PARTITION_TOO_LONG;
         t.put("Plain", with(1, SORT_KEY_BYTES_MAX + 1)) => SORT_TOO_LONG;
     }
 }
 
-pub(super) fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
+pub(super) fn query_keys_have_the_same_limits(t: &mut Fixture) {
     t.create(ranged(sorted_by(KeyKind::S), KeyKind::S, Projection::All));
     let of_table = |p: usize, s: KeyOp| partition_where(&text(p), s);
     let of_index = |g: usize, h: usize| {
@@ -92,14 +92,14 @@ pub(super) fn queries_ask_for_keys_within_the_limits(t: &mut Fixture) {
         assert_eq!(t.query(query).unwrap().count, 0);
     }
     for query in [of_table(p + 1, begins_with(1)), of_index(p + 1, 1)] {
-        refused(t.query(query), PARTITION_TOO_LONG);
+        rejected(t.query(query), PARTITION_TOO_LONG);
     }
     for query in [of_table(1, begins_with(s + 1)), of_index(1, s + 1)] {
-        refused(t.query(query), SORT_TOO_LONG);
+        rejected(t.query(query), SORT_TOO_LONG);
     }
 }
 
-pub(super) fn keys_are_not_empty(t: &mut Fixture) {
+pub(super) fn keys_must_not_be_empty(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S));
     t.create(TableDef::builder("Binary", "pk", KeyKind::B));
     let empty = |name: &str| {
@@ -107,7 +107,7 @@ pub(super) fn keys_are_not_empty(t: &mut Fixture) {
             "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
         )
     };
-    refusals! {
+    rejections! {
         t.put("Sorted", row("", "x")) => &empty("pk");
         t.put("Sorted", row("a", "")) => &empty("sk");
         t.get_item(GetItem::new("Sorted", row("", "x"))) => &empty("pk");
@@ -117,24 +117,24 @@ pub(super) fn keys_are_not_empty(t: &mut Fixture) {
     }
 }
 
-/// A value inside so many lists.
+/// A value nested in lists to this number of levels.
 fn nested(levels: usize) -> Value {
     (1..levels).fold(Value::from(1), |value, _| Value::L(vec![value]))
 }
 
-pub(super) fn values_nest_32_levels_deep(t: &mut Fixture) {
+pub(super) fn values_nest_at_most_32_levels(t: &mut Fixture) {
     t.create(plain());
     let detail = "Nesting Levels have exceeded supported limits";
     let deepest = item("a").with("v", nested(NESTING_LEVELS_MAX));
     t.put("Plain", deepest.clone()).unwrap();
     t.assert_item("Plain", deepest);
     let deeper = item("a").with("v", nested(NESTING_LEVELS_MAX + 1));
-    refused(t.put("Plain", deeper), detail);
+    rejected(t.put("Plain", deeper), detail);
     let maps = (0..NESTING_LEVELS_MAX).fold(Value::from(1), |value, _| map([("m", value)]));
-    refused(t.put("Plain", item("a").with("v", maps)), detail);
+    rejected(t.put("Plain", item("a").with("v", maps)), detail);
 }
 
-pub(super) fn an_update_cannot_nest_deeper(t: &mut Fixture) {
+pub(super) fn update_cannot_exceed_the_nesting_limit(t: &mut Fixture) {
     let deepest = list([nested(NESTING_LEVELS_MAX - 1)]);
     t.create_with(plain(), [item("a").with("v", deepest)]);
     let set = |levels: usize| {
@@ -143,10 +143,10 @@ pub(super) fn an_update_cannot_nest_deeper(t: &mut Fixture) {
     };
     t.write(set(NESTING_LEVELS_MAX - 1)).unwrap();
     let deeper = t.write(set(NESTING_LEVELS_MAX));
-    refused(deeper, "Nesting Levels have exceeded supported limits");
+    rejected(deeper, "Nesting Levels have exceeded supported limits");
 }
 
-pub(super) fn numbers_have_38_digits(t: &mut Fixture) {
+pub(super) fn numbers_have_at_most_38_digits(t: &mut Fixture) {
     t.create(plain());
     let longest = [
         "12345678901234567890123456789012345678",
@@ -161,7 +161,7 @@ pub(super) fn numbers_have_38_digits(t: &mut Fixture) {
         t.put("Plain", item.clone()).unwrap();
         t.assert_item("Plain", item);
     }
-    let refusals = [
+    let rejections = [
         (
             "123456789012345678901234567890123456789",
             "38 significant digits",
@@ -169,13 +169,13 @@ pub(super) fn numbers_have_38_digits(t: &mut Fixture) {
         ("1E+126", "Number overflow"),
         ("1E-131", "Number underflow"),
     ];
-    for (text, detail) in refusals {
+    for (text, detail) in rejections {
         let error = text.parse::<floe_store::Number>().unwrap_err();
         assert!(error.to_string().contains(detail), "{text}: {error}");
     }
 }
 
-pub(super) fn in_takes_100_values(t: &mut Fixture) {
+pub(super) fn in_accepts_at_most_100_values(t: &mut Fixture) {
     t.create(plain());
     let put = |count: usize| {
         let choices = (0..count).map(|n| u64::try_from(n).unwrap_or_default());
@@ -183,25 +183,25 @@ pub(super) fn in_takes_100_values(t: &mut Fixture) {
     };
     condition_failed(t.write(put(IN_OPERANDS_MAX)));
     let detail = "The IN operator is provided with too many operands; number of operands: 101";
-    refused(t.write(put(IN_OPERANDS_MAX + 1)), detail);
+    rejected(t.write(put(IN_OPERANDS_MAX + 1)), detail);
 }
 
-pub(super) fn expressions_have_300_operators(t: &mut Fixture) {
+pub(super) fn expressions_have_at_most_300_operators(t: &mut Fixture) {
     t.create(plain());
-    // Each comparison is an operator, and each OR between them.
+    // Each comparison counts as an operator, and each OR.
     let chain = |comparisons: usize| {
         let one = || Condition::eq(Path::from("n"), 1);
         (1..comparisons).fold(one(), |tree, _| tree.or(one()))
     };
     let comparisons = EXPRESSION_OPERATORS_MAX / 2;
     condition_failed(t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons))));
-    refused(
+    rejected(
         t.write(PutItem::new("Plain", item("a")).condition(chain(comparisons + 1))),
         "The expression contains too many operators; operator count: 301",
     );
 }
 
-pub(super) fn paths_have_32_steps(t: &mut Fixture) {
+pub(super) fn paths_have_at_most_32_steps(t: &mut Fixture) {
     t.create_with(plain(), [item("a")]);
     let get = |steps: usize| {
         let path = (1..steps).fold(Path::attribute("v"), |path, _| path.field("m"));
@@ -210,5 +210,5 @@ pub(super) fn paths_have_32_steps(t: &mut Fixture) {
     let output = t.get_item(get(PATH_STEPS_MAX)).unwrap();
     assert_eq!(output.item, Some(Item::new()));
     let detail = "The document path has too many nesting levels; nesting levels: 33";
-    refused(t.get_item(get(PATH_STEPS_MAX + 1)), detail);
+    rejected(t.get_item(get(PATH_STEPS_MAX + 1)), detail);
 }

@@ -1,4 +1,4 @@
-//! Local indexes: a partition in another order.
+//! Local indexes: a partition sorted by another attribute.
 
 use floe_store::Item;
 use floe_store::expr::{KeyCondition, KeyOp};
@@ -16,7 +16,7 @@ fn by_h(pk: &str) -> Query {
     partition(pk).index("by_h")
 }
 
-pub(super) fn orders_a_partition_anew(t: &mut Fixture) {
+pub(super) fn sorts_a_partition_by_another_attribute(t: &mut Fixture) {
     t.create_with(
         with_local(Projection::All),
         [
@@ -32,10 +32,10 @@ pub(super) fn orders_a_partition_anew(t: &mut Fixture) {
     let ranged = KeyCondition::partition("pk", "a").and("h", KeyOp::Lt(30.into()));
     let ranged = Query::new("Sorted", ranged).index("by_h");
     assert_eq!(t.query_sks(ranged.limit(1)), [2, 4]);
-    assert_eq!(t.whole_index("Sorted", "by_h").len(), 4);
+    assert_eq!(t.all_entries("Sorted", "by_h").len(), 4);
 }
 
-pub(super) fn is_read_consistently_when_asked(t: &mut Fixture) {
+pub(super) fn supports_consistent_reads(t: &mut Fixture) {
     t.create(with_local(Projection::KeysOnly));
     for n in 0..10 {
         t.put("Sorted", row("a", n).with("h", -n)).unwrap();
@@ -44,7 +44,7 @@ pub(super) fn is_read_consistently_when_asked(t: &mut Fixture) {
     }
 }
 
-pub(super) fn fetches_what_it_has_not_copied(t: &mut Fixture) {
+pub(super) fn fetches_unprojected_attributes_from_the_table(t: &mut Fixture) {
     t.create(with_local(Projection::KeysOnly));
     let full = row("a", 1).with("h", 1).with("v", "fetched").with("w", 2);
     t.put("Sorted", full.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! Global indexes with several attributes in their keys.
+//! Global indexes with several attributes per key.
 
 use floe_store::expr::{KeyCondition, KeyOp};
 use floe_store::op::Query;
@@ -28,7 +28,7 @@ fn shoes() -> KeyCondition {
     KeyCondition::partition("region", "eu").and("kind", KeyOp::Eq("shoes".into()))
 }
 
-pub(super) fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
+pub(super) fn index_keys_may_have_several_attributes(t: &mut Fixture) {
     t.create_with(
         multi(),
         [
@@ -37,7 +37,7 @@ pub(super) fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
             entry("3", "eu", "shoes", 2023, "z"),
             entry("4", "eu", "hats", 2024, "a"),
             entry("5", "us", "shoes", 2024, "a"),
-            // Without one of the attributes an item is not in the index.
+            // An item without one of the attributes is not in the index.
             item("6")
                 .with("region", "eu")
                 .with("kind", "shoes")
@@ -61,12 +61,12 @@ pub(super) fn several_attributes_may_form_an_index_key(t: &mut Fixture) {
     assert_eq!(found(query(named)), ["1"]);
 }
 
-pub(super) fn conditions_on_several_attributes_go_left_to_right(t: &mut Fixture) {
+pub(super) fn conditions_on_several_attributes_must_be_contiguous(t: &mut Fixture) {
     t.create(multi());
     let query = |condition| Query::new("Plain", condition).index("multi");
     let label = |condition: KeyCondition| condition.and("label", KeyOp::Eq("a".into()));
     let ranged = shoes().and("made", KeyOp::Gt(1.into()));
-    refusals! {
+    rejections! {
         t.query(query(KeyCondition::partition("region", "eu")))
             => "must have equality conditions specified in the query";
         t.query(query(label(shoes())))
@@ -76,7 +76,7 @@ pub(super) fn conditions_on_several_attributes_go_left_to_right(t: &mut Fixture)
     }
 }
 
-pub(super) fn attributes_of_a_key_do_not_run_into_each_other(t: &mut Fixture) {
+pub(super) fn key_attributes_are_compared_separately(t: &mut Fixture) {
     let items = [entry("1", "a", "bc", 1, "x"), entry("2", "ab", "c", 1, "x")];
     t.create_with(multi(), items);
     let condition = KeyCondition::partition("region", "a").and("kind", KeyOp::Eq("bc".into()));

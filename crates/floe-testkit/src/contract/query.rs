@@ -1,4 +1,4 @@
-//! Query: the items under one partition key, in the order of the sort key.
+//! Query: the items of a partition in the order of the sort key.
 
 use floe_store::expr::{Condition, KeyCondition, KeyOp, Path};
 use floe_store::op::{Query, Select};
@@ -25,15 +25,15 @@ pub(super) fn reads_backward(t: &mut Fixture) {
     assert_eq!(t.query_sks(partition("a").backward().limit(1)), [5, 3, -1]);
 }
 
-pub(super) fn an_empty_partition_is_an_empty_page(t: &mut Fixture) {
+pub(super) fn empty_partition_returns_an_empty_page(t: &mut Fixture) {
     t.create(sorted());
-    let page = t.query(partition("nobody")).unwrap();
+    let page = t.query(partition("missing")).unwrap();
     assert_eq!(page.items, Vec::<Item>::new());
     assert_eq!((page.count, page.scanned_count), (0, 0));
     assert_eq!(page.last_key, None);
 }
 
-pub(super) fn each_operator_of_the_sort_key(t: &mut Fixture) {
+pub(super) fn sort_key_supports_every_operator(t: &mut Fixture) {
     t.create_with(sorted(), rows("a", [-2, 0, 1, 2, 10]));
     t.fill("Sorted", rows("b", [1]));
     let cases: [(KeyOp, &[i64]); 9] = [
@@ -60,15 +60,15 @@ pub(super) fn each_operator_of_the_sort_key(t: &mut Fixture) {
     }
 }
 
-/// Items with these sort keys come back in this order, after they were put in another.
+/// Checks that items with these sort keys are returned in this order, after they were put in reverse order.
 #[track_caller]
-fn comes_in_order<const LEN: usize>(t: &Fixture, ascending: [impl Into<Value>; LEN]) {
+fn assert_sorted<const LEN: usize>(t: &Fixture, ascending: [impl Into<Value>; LEN]) {
     let expected = ascending.map(|sk| row("a", sk));
     t.fill("Sorted", expected.iter().rev().cloned());
     assert_eq!(t.query_all(partition("a")), expected);
 }
 
-pub(super) fn numbers_sort_by_value(t: &mut Fixture) {
+pub(super) fn numbers_are_sorted_by_value(t: &mut Fixture) {
     t.create(sorted());
     let ascending = [
         "-9.99E+125",
@@ -90,10 +90,10 @@ pub(super) fn numbers_sort_by_value(t: &mut Fixture) {
         "12345678901234567891",
         "1E+125",
     ];
-    comes_in_order(t, ascending.map(number));
+    assert_sorted(t, ascending.map(number));
 }
 
-pub(super) fn text_sorts_by_its_bytes(t: &mut Fixture) {
+pub(super) fn strings_are_sorted_by_utf8_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S));
     let ascending = [
         "A",
@@ -109,10 +109,10 @@ pub(super) fn text_sorts_by_its_bytes(t: &mut Fixture) {
         "\u{FFFD}",
         "\u{1F9CA}",
     ];
-    comes_in_order(t, ascending);
+    assert_sorted(t, ascending);
 }
 
-pub(super) fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
+pub(super) fn binary_is_sorted_as_unsigned_bytes(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::B));
     let ascending: [&[u8]; 8] = [
         &[0],
@@ -124,13 +124,13 @@ pub(super) fn binary_sorts_as_unsigned_bytes(t: &mut Fixture) {
         &[255],
         &[255, 0],
     ];
-    comes_in_order(t, ascending);
+    assert_sorted(t, ascending);
     let prefixed = partition_where("a", KeyOp::BeginsWith(binary(&[255])));
     let expected = [binary(&[255]), binary(&[255, 0])].map(|sk| row("a", sk));
     assert_eq!(t.query_all(prefixed), expected);
 }
 
-pub(super) fn begins_with_reads_a_prefix(t: &mut Fixture) {
+pub(super) fn begins_with_selects_a_prefix(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S));
     for sk in [
         "a",
@@ -151,7 +151,7 @@ pub(super) fn begins_with_reads_a_prefix(t: &mut Fixture) {
     assert_eq!(none, Vec::<Item>::new());
 }
 
-pub(super) fn numbers_and_bytes_part_too(t: &mut Fixture) {
+pub(super) fn number_partition_keys_are_compared_by_value(t: &mut Fixture) {
     t.create(TableDef::builder("Numbers", "pk", KeyKind::N).sort_key("sk", KeyKind::S));
     for pk in [1, 10, -1] {
         t.fill("Numbers", [Item::new().with("pk", pk).with("sk", "x")]);
@@ -161,7 +161,7 @@ pub(super) fn numbers_and_bytes_part_too(t: &mut Fixture) {
     assert_eq!(t.query_all(query), [expected]);
 }
 
-pub(super) fn a_table_without_sort_key_can_be_queried(t: &mut Fixture) {
+pub(super) fn table_without_sort_key_can_be_queried(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1), item("b")]);
     let query = Query::new("Plain", KeyCondition::partition("pk", "a"));
     let page = t.query(query).unwrap();
@@ -169,7 +169,7 @@ pub(super) fn a_table_without_sort_key_can_be_queried(t: &mut Fixture) {
     assert_eq!(page.last_key, None);
 }
 
-pub(super) fn filters_after_reading(t: &mut Fixture) {
+pub(super) fn filter_is_applied_after_reading(t: &mut Fixture) {
     let items = (1..=6).map(|n| row("a", n).with("even", n % 2 == 0));
     t.create_with(sorted(), items);
     let even = Condition::eq(Path::from("even"), true);
@@ -177,21 +177,21 @@ pub(super) fn filters_after_reading(t: &mut Fixture) {
     assert_eq!(sks(&page.items), [2, 4, 6]);
     assert_eq!((page.count, page.scanned_count), (3, 6));
 
-    // The limit counts what is read, not what is returned.
+    // The limit counts the items read, not the items returned.
     let page = t.query(partition("a").filter(even).limit(3)).unwrap();
     assert_eq!(sks(&page.items), [2]);
     assert_eq!((page.count, page.scanned_count), (1, 3));
     let last_read = Some(row("a", 3));
     assert_eq!(page.last_key, last_read, "the last item that was read");
 
-    // A page without hits still says where to go on.
+    // A page without results still has a last key.
     let nothing = Condition::attribute_exists("nothing");
     let page = t.query(partition("a").filter(nothing).limit(2)).unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 2));
     assert_eq!(page.last_key, Some(row("a", 2)));
 }
 
-pub(super) fn filters_see_more_than_the_projection(t: &mut Fixture) {
+pub(super) fn filter_may_use_attributes_outside_the_projection(t: &mut Fixture) {
     let items = (1..=3).map(|n| row("a", n).with("v", n).with("w", "x"));
     t.create_with(sorted(), items);
     let query = partition("a")
@@ -202,17 +202,17 @@ pub(super) fn filters_see_more_than_the_projection(t: &mut Fixture) {
     assert_eq!(page.items, [projected.clone(), projected]);
 }
 
-pub(super) fn filters_leave_the_key_to_the_key_condition(t: &mut Fixture) {
+pub(super) fn filter_must_not_use_key_attributes(t: &mut Fixture) {
     t.create(sorted());
     for name in ["pk", "sk"] {
         let filtered = partition("a").filter(Condition::attribute_exists(name));
         let detail =
             "Filter Expression can only contain non-primary key attributes: Primary key attribute";
-        refused(t.query(filtered), &format!("{detail}: {name}"));
+        rejected(t.query(filtered), &format!("{detail}: {name}"));
     }
 }
 
-pub(super) fn returns_only_what_was_selected(t: &mut Fixture) {
+pub(super) fn returns_only_selected_attributes(t: &mut Fixture) {
     let items = [row("a", 1).with("v", 1), row("a", 2).with("w", 2)];
     t.create_with(sorted(), items);
     let mut query = partition("a").projecting("v");
@@ -232,10 +232,10 @@ pub(super) fn returns_only_what_was_selected(t: &mut Fixture) {
     assert_eq!(t.query(all).unwrap().items[0], row("a", 1).with("v", 1));
 }
 
-pub(super) fn selections_must_fit(t: &mut Fixture) {
+pub(super) fn select_must_match_the_request(t: &mut Fixture) {
     t.create(sorted());
     let select = |which| partition("a").selecting(which);
-    refusals! {
+    rejections! {
         t.query(select(Select::SpecificAttributes))
             => "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
         t.query(select(Select::AllAttributes).projecting("v"))
@@ -247,7 +247,7 @@ pub(super) fn selections_must_fit(t: &mut Fixture) {
     }
 }
 
-pub(super) fn key_conditions_must_fit_the_key(t: &mut Fixture) {
+pub(super) fn key_condition_must_match_the_key_schema(t: &mut Fixture) {
     t.create(sorted());
     let a = || KeyCondition::partition("pk", "a");
     let one = || KeyOp::Eq(1.into());
@@ -267,13 +267,13 @@ pub(super) fn key_conditions_must_fit_the_key(t: &mut Fixture) {
         (a().and("sk", one()).and("sk", KeyOp::Gt(0.into())), twice),
     ];
     for (condition, detail) in cases {
-        refused(t.query(Query::new("Sorted", condition)), detail);
+        rejected(t.query(Query::new("Sorted", condition)), detail);
     }
 }
 
 pub(super) fn key_values_must_not_be_empty(t: &mut Fixture) {
     t.create(sorted_by(KeyKind::S));
-    refusals! {
+    rejections! {
         t.query(partition(""))
             => "The AttributeValue for a key attribute cannot contain an empty string value. Key: pk";
         t.query(partition_where("a", KeyOp::Eq("".into())))
@@ -281,24 +281,24 @@ pub(super) fn key_values_must_not_be_empty(t: &mut Fixture) {
     }
 }
 
-pub(super) fn begins_with_needs_text_or_bytes(t: &mut Fixture) {
+pub(super) fn begins_with_rejects_numbers(t: &mut Fixture) {
     t.create(sorted());
     let query = partition_where("a", KeyOp::BeginsWith(1.into()));
-    refused(
+    rejected(
         t.query(query),
         "operator or function: begins_with, operand type: N",
     );
 }
 
-pub(super) fn bounds_must_be_in_order(t: &mut Fixture) {
+pub(super) fn between_bounds_must_be_in_order(t: &mut Fixture) {
     t.create(sorted());
     let query = partition_where("a", KeyOp::Between(2.into(), 1.into()));
     let detail =
         "The BETWEEN operator requires upper bound to be greater than or equal to lower bound";
-    refused(t.query(query), detail);
+    rejected(t.query(query), detail);
 }
 
-pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+pub(super) fn consistent_reads_see_completed_writes(t: &mut Fixture) {
     t.create(sorted());
     for n in 0..20 {
         t.put("Sorted", row("a", n)).unwrap();
@@ -307,18 +307,18 @@ pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_missing_table_or_index_is_named(t: &mut Fixture) {
+pub(super) fn missing_table_or_index_is_reported(t: &mut Fixture) {
     let query = Query::new("Nowhere", KeyCondition::partition("pk", "a"));
-    no_table(t.query(query));
+    table_not_found(t.query(query));
     t.create(sorted());
     let query = partition("a").index("nothing");
-    refused(
+    rejected(
         t.query(query),
         "The table does not have the specified index: nothing",
     );
 }
 
-pub(super) fn values_of_any_type_come_back(t: &mut Fixture) {
+pub(super) fn values_of_every_type_are_returned(t: &mut Fixture) {
     t.create(sorted());
     let full = every_type("a").with("sk", 1);
     t.put("Sorted", full.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! Scan: a whole table by pages, or one segment of it.
+//! Scan: a whole table in pages, or one segment of it.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn many() -> Vec<Item> {
     (0..40).map(|n| row(&pk(n), n).with("n", n % 3)).collect()
 }
 
-/// The items in an order of their own, for comparison.
+/// The items in a fixed order, for comparison.
 fn in_order(mut items: Vec<Item>) -> Vec<String> {
     let mut texts: Vec<String> = items.drain(..).map(|item| format!("{item:?}")).collect();
     texts.sort();
@@ -28,7 +28,7 @@ pub(super) fn reads_every_item_once(t: &mut Fixture) {
     assert_eq!(page.last_key, None);
 }
 
-pub(super) fn pages_hold_every_item_once(t: &mut Fixture) {
+pub(super) fn pages_contain_every_item_once(t: &mut Fixture) {
     t.create_with(sorted(), many());
     for limit in [1, 3, 39, 40, 41] {
         let items = t.scan_all(Scan::new("Sorted").limit(limit));
@@ -36,7 +36,7 @@ pub(super) fn pages_hold_every_item_once(t: &mut Fixture) {
     }
 }
 
-pub(super) fn partitions_come_whole_and_in_order(t: &mut Fixture) {
+pub(super) fn partitions_are_contiguous_and_sorted(t: &mut Fixture) {
     t.create_with(sorted(), many());
     let items = t.scan_all(Scan::new("Sorted").limit(4));
     let mut seen = BTreeSet::new();
@@ -46,13 +46,13 @@ pub(super) fn partitions_come_whole_and_in_order(t: &mut Fixture) {
         let sk = sks(std::slice::from_ref(item))[0];
         match &last {
             Some((same, before)) if *same == pk => assert!(*before < sk, "sorted within {pk}"),
-            _ => assert!(seen.insert(pk.clone()), "{pk} comes in one piece"),
+            _ => assert!(seen.insert(pk.clone()), "{pk} is contiguous"),
         }
         last = Some((pk, sk));
     }
 }
 
-pub(super) fn an_empty_table_is_an_empty_page(t: &mut Fixture) {
+pub(super) fn empty_table_returns_an_empty_page(t: &mut Fixture) {
     t.create(sorted());
     let page = t.scan(Scan::new("Sorted")).unwrap();
     assert_eq!((page.count, page.scanned_count), (0, 0));
@@ -60,7 +60,7 @@ pub(super) fn an_empty_table_is_an_empty_page(t: &mut Fixture) {
     assert_eq!(page.last_key, None);
 }
 
-pub(super) fn filters_may_use_the_key(t: &mut Fixture) {
+pub(super) fn filter_may_use_key_attributes(t: &mut Fixture) {
     t.create_with(sorted(), many());
     let filter = condition("pk = :p AND n = :n", &values! {"p" => "p1", "n" => 1});
     let page = t.scan(Scan::new("Sorted").filter(filter)).unwrap();
@@ -73,7 +73,7 @@ pub(super) fn filters_may_use_the_key(t: &mut Fixture) {
     assert_eq!(in_order(page.items), in_order(expected));
 }
 
-pub(super) fn segments_part_the_table(t: &mut Fixture) {
+pub(super) fn segments_partition_the_table(t: &mut Fixture) {
     t.create_with(sorted(), many());
     for total in [1, 2, 3, 8] {
         let mut items = Vec::new();
@@ -84,7 +84,7 @@ pub(super) fn segments_part_the_table(t: &mut Fixture) {
     }
 }
 
-pub(super) fn segments_of_one_partition_key_stay_together(t: &mut Fixture) {
+pub(super) fn items_of_a_partition_are_in_one_segment(t: &mut Fixture) {
     t.create_with(sorted(), many());
     let mut owners = std::collections::BTreeMap::new();
     for index in 0..4 {
@@ -98,7 +98,7 @@ pub(super) fn segments_of_one_partition_key_stay_together(t: &mut Fixture) {
 
 pub(super) fn segments_must_be_in_range(t: &mut Fixture) {
     t.create(sorted());
-    refusals! {
+    rejections! {
         t.scan(Scan::new("Sorted").segment(2, 2))
             => "The Segment parameter is zero-based and must be less than parameter TotalSegments";
         t.scan(Scan::new("Sorted").segment(0, 0)) => "greater than or equal to 1";
@@ -109,23 +109,23 @@ pub(super) fn segments_must_be_in_range(t: &mut Fixture) {
     assert!(last.is_ok());
 }
 
-pub(super) fn a_start_key_must_belong_to_the_segment(t: &mut Fixture) {
+pub(super) fn start_key_must_belong_to_the_segment(t: &mut Fixture) {
     t.create_with(sorted(), many());
-    let mut refusals = 0;
+    let mut rejections = 0;
     for index in 0..4 {
         let start = Some(row("p1", 1));
         let page = t.scan(Scan::new("Sorted").segment(index, 4).start_key(start));
         if let Err(error) = page {
-            refusals += 1;
+            rejections += 1;
             let text = "The provided starting key is invalid: Invalid ExclusiveStartKey. \
                         Please use ExclusiveStartKey with correct Segment. TotalSegments: 4";
             assert!(error.to_string().starts_with(text), "{error}");
         }
     }
-    assert_eq!(refusals, 3, "the key belongs to one segment only");
+    assert_eq!(rejections, 3, "the key belongs to one segment only");
 }
 
-pub(super) fn counts_without_items(t: &mut Fixture) {
+pub(super) fn count_returns_no_items(t: &mut Fixture) {
     t.create_with(sorted(), many());
     let scan = Scan::new("Sorted")
         .filter(Condition::eq(Path::from("n"), 0))
@@ -147,7 +147,7 @@ pub(super) fn projects(t: &mut Fixture) {
     assert_eq!(items, expected);
 }
 
-pub(super) fn deleted_items_are_gone(t: &mut Fixture) {
+pub(super) fn deleted_items_are_not_returned(t: &mut Fixture) {
     t.create_with(sorted(), many());
     for sk in 0..40 {
         let pk = format!("p{}", sk % 7);
@@ -155,14 +155,14 @@ pub(super) fn deleted_items_are_gone(t: &mut Fixture) {
             t.delete("Sorted", row(&pk, sk));
         }
     }
-    let left = t.whole("Sorted");
-    let mut left = sks(&left);
-    left.sort_unstable();
+    let remaining = t.all_items("Sorted");
+    let mut remaining = sks(&remaining);
+    remaining.sort_unstable();
     let odd: Vec<i64> = (0..40).filter(|n| n % 2 == 1).collect();
-    assert_eq!(left, odd);
+    assert_eq!(remaining, odd);
 }
 
-pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
+pub(super) fn consistent_reads_see_completed_writes(t: &mut Fixture) {
     t.create(plain());
     for n in 0..10 {
         t.put("Plain", item(&format!("k{n}"))).unwrap();
@@ -171,9 +171,9 @@ pub(super) fn sees_every_write_answered_before(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_missing_table_or_index_is_named(t: &mut Fixture) {
-    no_table(t.scan(Scan::new("Nowhere")));
+pub(super) fn missing_table_or_index_is_reported(t: &mut Fixture) {
+    table_not_found(t.scan(Scan::new("Nowhere")));
     t.create(plain());
     let scan = t.scan(Scan::new("Plain").index("nothing"));
-    refused(scan, "The table does not have the specified index: nothing");
+    rejected(scan, "The table does not have the specified index: nothing");
 }

@@ -9,7 +9,7 @@ use floe_store::table::StreamView;
 
 use super::fixture::*;
 
-pub(super) fn sequence_numbers_grow(t: &mut Fixture) {
+pub(super) fn sequence_numbers_are_ascending(t: &mut Fixture) {
     let items = (0..20).map(|n| item(&format!("k{n}")));
     t.create_with(streamed(StreamView::KeysOnly), items);
     let stream = t.stream("Plain");
@@ -26,11 +26,11 @@ pub(super) fn sequence_numbers_grow(t: &mut Fixture) {
     }
 }
 
-pub(super) fn iterators_start_where_they_say(t: &mut Fixture) {
+pub(super) fn iterators_start_at_the_requested_position(t: &mut Fixture) {
     let items = (0..5).map(|v| item("a").with("v", v));
     t.create_with(streamed(StreamView::NewImage), items);
     let stream = t.stream("Plain");
-    // One item's changes are in one shard, as long as none has been split.
+    // All changes of an item are in one shard, because no shard is split.
     let mut shard = None;
     for candidate in &stream.shards {
         let records = t.shard_records(&stream, &candidate.id);
@@ -38,7 +38,7 @@ pub(super) fn iterators_start_where_they_say(t: &mut Fixture) {
             shard = Some((candidate.id.clone(), records));
         }
     }
-    let (shard, records) = shard.expect("the changes are in a shard");
+    let (shard, records) = shard.expect("a shard contains the changes");
     assert_eq!(records.len(), 5);
     let third = records[2].sequence.clone();
     let at = IteratorKind::AtSequenceNumber(third.clone());
@@ -55,7 +55,7 @@ pub(super) fn iterators_start_where_they_say(t: &mut Fixture) {
     assert_eq!(new[0].new_image, Some(item("a").with("v", 9)));
 }
 
-pub(super) fn reading_goes_on_where_it_stopped(t: &mut Fixture) {
+pub(super) fn reading_continues_after_the_last_record(t: &mut Fixture) {
     t.create(streamed(StreamView::NewImage));
     let stream = t.stream("Plain");
     let mut iterators = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn reading_goes_on_where_it_stopped(t: &mut Fixture) {
     assert_eq!(images.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 
-pub(super) fn a_limit_bounds_the_records(t: &mut Fixture) {
+pub(super) fn limit_bounds_the_records_of_a_page(t: &mut Fixture) {
     let items = (0..7).map(|v| item("a").with("v", v));
     t.create_with(streamed(StreamView::KeysOnly), items);
     let stream = t.stream("Plain");
@@ -100,7 +100,7 @@ pub(super) fn a_limit_bounds_the_records(t: &mut Fixture) {
     let iterator = t.start(&stream, shard);
     for limit in [0, 1001] {
         let records = t.records(iterator.clone(), Some(limit));
-        refused(records, "failed to satisfy constraint");
+        rejected(records, "failed to satisfy constraint");
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn streams_are_listed(t: &mut Fixture) {
 pub(super) fn unknown_streams_and_shards_are_not_found(t: &mut Fixture) {
     t.create(streamed(StreamView::NewImage));
     let stream = t.stream("Plain");
-    let unknown = stream.arn.replace("Plain", "Nobody");
+    let unknown = stream.arn.replace("Plain", "Missing");
     let detail = "Requested resource not found: Stream: ";
     not_found(t.try_describe_stream(&unknown), detail);
     let mut elsewhere = stream.clone();
@@ -152,7 +152,7 @@ pub(super) fn unknown_streams_and_shards_are_not_found(t: &mut Fixture) {
     let other = latest(&stream, "shardId-00000000000000000000-ffffffff");
     not_found(other, "Requested resource not found: Shard: ");
     let garbage = t.records("garbage".to_owned(), None);
-    refused(garbage, "Invalid ShardIterator");
+    rejected(garbage, "Invalid ShardIterator");
 }
 
 pub(super) fn iterators_expire_after_fifteen_minutes(t: &mut Fixture) {
@@ -167,7 +167,7 @@ pub(super) fn iterators_expire_after_fifteen_minutes(t: &mut Fixture) {
     assert!(matches!(late, Err(Error::ExpiredIterator(_))));
 }
 
-pub(super) fn held_changes_are_kept(t: &mut Fixture) {
+pub(super) fn held_changes_are_not_trimmed(t: &mut Fixture) {
     t.create_with(streamed(StreamView::NewImage), [item("a")]);
     let stream_arn = t.stream("Plain").arn;
     let hold = |after: Option<&str>| HoldChanges {
@@ -181,11 +181,11 @@ pub(super) fn held_changes_are_kept(t: &mut Fixture) {
     t.sweep();
     t.reopen();
     let changes = t.changes("Plain");
-    assert_eq!(changes.len(), 2, "nothing is trimmed under a consumer");
+    assert_eq!(changes.len(), 2, "held changes are not trimmed");
     t.hold_changes(hold(None)).unwrap();
 }
 
-pub(super) fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
+pub(super) fn consumer_names_have_1_to_255_bytes(t: &mut Fixture) {
     t.create(streamed(StreamView::NewImage));
     let stream_arn = t.stream("Plain").arn;
     let hold = |bytes: usize| HoldChanges {
@@ -197,7 +197,7 @@ pub(super) fn consumers_have_names_of_1_to_255_bytes(t: &mut Fixture) {
         t.hold_changes(hold(bytes)).unwrap();
     }
     for bytes in [0, 256] {
-        refused(
+        rejected(
             t.hold_changes(hold(bytes)),
             &format!("the consumer name must have 1 to 255 bytes: length={bytes}"),
         );

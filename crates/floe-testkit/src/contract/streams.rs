@@ -1,4 +1,4 @@
-//! Change streams: what is recorded, with which images, and when a stream ends.
+//! Change streams: which changes are recorded, with which images, and when a stream ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use floe_store::{Item, Result, Value};
 
 use super::fixture::*;
 
-/// What a record says, without its place in the stream.
-type Told = (ChangeKind, Item, Option<Item>, Option<Item>);
+/// The contents of a record, without its position in the stream.
+type RecordContents = (ChangeKind, Item, Option<Item>, Option<Item>);
 
-fn told(record: &ChangeRecord) -> Told {
+fn contents(record: &ChangeRecord) -> RecordContents {
     let ChangeRecord {
         keys,
         old_image,
@@ -38,10 +38,10 @@ fn switch(t: &Fixture, view: Option<StreamView>) -> Result<()> {
     t.update_table(update).map(drop)
 }
 
-pub(super) fn records_tell_what_happened(t: &mut Fixture) {
+pub(super) fn records_describe_changes(t: &mut Fixture) {
     let [one, two, three] = [("v", 1), ("v", 2), ("w", 3)].map(|(name, n)| item("a").with(name, n));
     t.create_with(streamed(NewAndOldImages), [one.clone()]);
-    if t.owns_time() {
+    if t.has_manual_clock() {
         t.advance(Duration::from_millis(1234));
     }
     t.write(set("a", 2)).unwrap();
@@ -54,7 +54,7 @@ pub(super) fn records_tell_what_happened(t: &mut Fixture) {
         (Modify, item("a"), Some(two), Some(three.clone())),
         (Remove, item("a"), Some(three), None),
     ];
-    assert_eq!(records.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(records.iter().map(contents).collect::<Vec<_>>(), expected);
     for record in &records {
         assert_eq!(record.view, NewAndOldImages);
         assert_eq!(record.identity, None);
@@ -62,11 +62,11 @@ pub(super) fn records_tell_what_happened(t: &mut Fixture) {
         let bytes = item_size(&record.keys) + images.map(item_size).sum::<usize>();
         assert_eq!(record.size_bytes, bytes);
         let millis = record.created.as_millis();
-        assert_eq!(millis % 1000, 0, "moments are whole seconds");
+        assert_eq!(millis % 1000, 0, "times are whole seconds");
     }
 }
 
-pub(super) fn the_view_says_which_images_there_are(t: &mut Fixture) {
+pub(super) fn stream_view_selects_the_images(t: &mut Fixture) {
     for view in [KeysOnly, NewImage, OldImage, NewAndOldImages] {
         t.create_with(streamed(view), [item("a").with("v", 1)]);
         t.write(set("a", 2)).unwrap();
@@ -82,18 +82,18 @@ pub(super) fn the_view_says_which_images_there_are(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_write_that_changes_nothing_leaves_no_record(t: &mut Fixture) {
+pub(super) fn write_without_change_is_not_recorded(t: &mut Fixture) {
     t.create(streamed(NewAndOldImages));
     t.put("Plain", item("a").with("v", 1)).unwrap();
     t.put("Plain", item("a").with("v", 1)).unwrap();
     t.write(set("a", 1)).unwrap();
     let touch = UpdateItem::new("Plain", item("a"), Update::new());
     t.write(touch).unwrap();
-    t.delete("Plain", item("nobody"));
+    t.delete("Plain", item("missing"));
     assert_eq!(t.changes("Plain").len(), 1);
 }
 
-pub(super) fn failed_writes_leave_no_record(t: &mut Fixture) {
+pub(super) fn failed_writes_are_not_recorded(t: &mut Fixture) {
     t.create_with(streamed(NewAndOldImages), [item("a")]);
     let unmet = bare_condition("attribute_exists(x)");
     condition_failed(t.write(set("a", 1).condition(unmet.clone())));
@@ -104,7 +104,7 @@ pub(super) fn failed_writes_leave_no_record(t: &mut Fixture) {
     assert_eq!(t.changes("Plain").len(), 1);
 }
 
-pub(super) fn batches_and_transactions_are_recorded_item_by_item(t: &mut Fixture) {
+pub(super) fn batches_and_transactions_are_recorded_for_each_item(t: &mut Fixture) {
     t.create_with(streamed(NewImage), [item("b").with("v", 1)]);
     let batch = BatchWriteItem::new()
         .put("Plain", item("a"))
@@ -123,7 +123,7 @@ pub(super) fn batches_and_transactions_are_recorded_item_by_item(t: &mut Fixture
     assert_eq!(removed.count(), if expected == 5 { 2 } else { 1 });
 }
 
-pub(super) fn a_token_seen_before_leaves_no_record(t: &mut Fixture) {
+pub(super) fn repeated_token_is_not_recorded(t: &mut Fixture) {
     t.create(streamed(KeysOnly));
     let transaction = TransactWriteItems::new([put(item("a"))]);
     for _ in 0..2 {
@@ -134,7 +134,7 @@ pub(super) fn a_token_seen_before_leaves_no_record(t: &mut Fixture) {
     assert_eq!(t.changes("Plain").len(), 2);
 }
 
-pub(super) fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
+pub(super) fn changes_of_an_item_are_recorded_once_and_in_order(t: &mut Fixture) {
     t.create(streamed(NewImage));
     for n in 0..60 {
         t.fill("Plain", [item(&format!("k{}", n % 4)).with("n", n)]);
@@ -143,7 +143,7 @@ pub(super) fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
     let records = t.changes("Plain");
     assert_eq!(records.len(), 60);
     let ids: BTreeSet<_> = records.iter().map(|record| &record.event_id).collect();
-    assert_eq!(ids.len(), 60, "every record has an id of its own");
+    assert_eq!(ids.len(), 60, "every record has its own id");
     let mut by_item: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     for record in &records {
         let key = format!("{:?}", record.keys);
@@ -157,7 +157,7 @@ pub(super) fn changes_of_an_item_come_in_order_and_once(t: &mut Fixture) {
     }
 }
 
-pub(super) fn a_stream_is_described(t: &mut Fixture) {
+pub(super) fn stream_is_described(t: &mut Fixture) {
     let created = t.create(sorted().stream(OldImage));
     let handle = created.latest_stream.unwrap();
     let stream = t.stream("Sorted");
@@ -172,7 +172,7 @@ pub(super) fn a_stream_is_described(t: &mut Fixture) {
     assert!(ends.any(Option::is_none), "a shard is open");
 }
 
-pub(super) fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture) {
+pub(super) fn disabled_stream_can_be_read_to_its_end(t: &mut Fixture) {
     t.create_with(streamed(NewImage), [item("a").with("v", 1)]);
     let first = t.stream("Plain");
     switch(t, None).unwrap();
@@ -183,7 +183,7 @@ pub(super) fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture) {
     let mut seen = 0;
     for shard in &closed.shards {
         let mut next = Some(t.start(&closed, &shard.id));
-        // A closed shard has an end.
+        // A closed shard ends.
         for _ in 0..10 {
             let Some(iterator) = next.take() else { break };
             let output = t.records(iterator, None).unwrap();
@@ -193,48 +193,48 @@ pub(super) fn a_switched_off_stream_can_be_read_to_its_end(t: &mut Fixture) {
         assert_eq!(next, None, "{shard:?}");
         assert!(shard.ending_sequence.is_some(), "{shard:?}");
     }
-    assert_eq!(seen, 1, "what happened after is not in it");
+    assert_eq!(seen, 1, "the stream does not contain later changes");
 }
 
-pub(super) fn switching_on_again_makes_a_new_stream(t: &mut Fixture) {
+pub(super) fn enabling_again_creates_a_new_stream(t: &mut Fixture) {
     t.create_with(streamed(NewImage), [item("a").with("v", 1)]);
     let first = t.stream("Plain");
     switch(t, None).unwrap();
-    if t.owns_time() {
+    if t.has_manual_clock() {
         t.advance(Duration::from_secs(1));
     }
     switch(t, Some(KeysOnly)).unwrap();
     let second = t.stream("Plain");
     assert_ne!(first.arn, second.arn);
     assert_eq!(second.view, KeysOnly);
-    assert!(t.changes("Plain").is_empty(), "a new stream begins empty");
+    assert!(t.changes("Plain").is_empty(), "a new stream starts empty");
     t.put("Plain", item("a").with("v", 2)).unwrap();
     assert_eq!(t.changes("Plain").len(), 1);
     assert_eq!(t.stream_records(&t.describe_stream(&first.arn)).len(), 1);
 }
 
-pub(super) fn a_stream_is_switched_once(t: &mut Fixture) {
+pub(super) fn stream_cannot_be_enabled_or_disabled_twice(t: &mut Fixture) {
     t.create(plain());
     let off = "Table has no stream to disable: TableName: Plain";
-    refused(switch(t, None), off);
+    rejected(switch(t, None), off);
     switch(t, Some(NewImage)).unwrap();
     let on = "Table already has an enabled stream: TableName: Plain";
-    refused(switch(t, Some(KeysOnly)), on);
+    rejected(switch(t, Some(KeysOnly)), on);
     t.put("Plain", item("a")).unwrap();
     assert_eq!(t.changes("Plain").len(), 1);
 }
 
-pub(super) fn a_stream_outlives_its_table(t: &mut Fixture) {
+pub(super) fn stream_outlives_its_table(t: &mut Fixture) {
     t.create_with(streamed(NewImage), [item("a")]);
     let arn = t.stream("Plain").arn;
     t.delete_table("Plain").unwrap();
     let stream = t.describe_stream(&arn);
     assert_eq!(stream.status, StreamStatus::Disabled);
     let records = t.stream_records(&stream);
-    assert_eq!(records.len(), 1, "deleting the table changes no item");
+    assert_eq!(records.len(), 1, "deleting the table adds no record");
 }
 
-pub(super) fn images_hold_every_type(t: &mut Fixture) {
+pub(super) fn images_contain_every_type_of_value(t: &mut Fixture) {
     t.create(streamed(NewAndOldImages));
     t.put("Plain", every_type("a")).unwrap();
     t.fill("Plain", [every_type("a").with("n", Value::Null)]);

@@ -1,4 +1,4 @@
-//! Changes of tables: indexes added and removed, settings, tags.
+//! Changes of tables: indexes, settings and tags.
 
 use floe_store::Error;
 use floe_store::expr::KeyCondition;
@@ -7,7 +7,7 @@ use floe_store::table::{Billing, KeyKind, Projection, TableClass, Throughput};
 
 use super::fixture::*;
 
-/// Adds the global index `by_g`, and lets it be filled.
+/// Adds the global index `by_g` and waits until it is built.
 fn add_by_g(t: &Fixture, table: &str, kind: KeyKind) {
     let mut add = UpdateTable::new(table);
     add.attribute_definitions = vec![("g".into(), kind)];
@@ -16,7 +16,7 @@ fn add_by_g(t: &Fixture, table: &str, kind: KeyKind) {
     t.sweep();
 }
 
-pub(super) fn an_index_added_later_is_filled(t: &mut Fixture) {
+pub(super) fn added_index_is_backfilled(t: &mut Fixture) {
     let items = (0..30).map(|n| {
         let item = item(&format!("k{n}")).with("n", n);
         match n % 3 {
@@ -40,7 +40,7 @@ pub(super) fn an_index_added_later_is_filled(t: &mut Fixture) {
     assert_eq!(t.query_all(query).len(), 11);
 }
 
-pub(super) fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
+pub(super) fn backfill_handles_many_items(t: &mut Fixture) {
     t.create(sorted());
     for start in (0..300).step_by(25) {
         let item = |n| row(&format!("p{}", n % 10), n).with("g", n % 7);
@@ -53,23 +53,23 @@ pub(super) fn an_index_may_be_filled_with_many_items(t: &mut Fixture) {
     assert_eq!(found, (0..300).filter(|n| n % 7 == 3).collect::<Vec<i64>>());
 }
 
-pub(super) fn an_index_can_be_removed_and_added_again(t: &mut Fixture) {
+pub(super) fn index_can_be_removed_and_added_again(t: &mut Fixture) {
     t.create_with(indexed(Projection::All), [item("a").with("g", "x")]);
     let mut remove = UpdateTable::new("Plain");
     remove.indexes = vec![IndexUpdate::Delete("by_g".to_owned())];
     t.update_table(remove).unwrap();
     t.sweep();
     let scan = t.scan(Scan::new("Plain").index("by_g"));
-    refused(scan, "The table does not have the specified index: by_g");
-    // Without the index its key is an attribute like any other.
+    rejected(scan, "The table does not have the specified index: by_g");
+    // Without the index, its key is an ordinary attribute.
     t.put("Plain", item("b").with("g", 5)).unwrap();
     t.put("Plain", item("c").with("g", "x")).unwrap();
     add_by_g(t, "Plain", KeyKind::S);
-    let index = t.whole_index("Plain", "by_g");
+    let index = t.all_entries("Plain", "by_g");
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
 }
 
-pub(super) fn index_changes_must_make_sense(t: &mut Fixture) {
+pub(super) fn invalid_index_changes_are_rejected(t: &mut Fixture) {
     t.create(indexed(Projection::All));
     let change = |definitions: &[&str], indexes: Vec<IndexUpdate>| {
         let mut update = UpdateTable::new("Plain");
@@ -80,9 +80,9 @@ pub(super) fn index_changes_must_make_sense(t: &mut Fixture) {
     };
     let create = |name: &str| IndexUpdate::Create(global_index(&format!("by_{name}"), name));
     let again = change(&["g"], vec![create("g")]);
-    refused(again, "Attempting to create an index which already exists");
+    rejected(again, "Attempting to create an index which already exists");
     invalid(change(&[], vec![create("x")]));
-    no_table(change(&[], vec![IndexUpdate::Delete("nothing".to_owned())]));
+    table_not_found(change(&[], vec![IndexUpdate::Delete("nothing".to_owned())]));
     let two = change(&["x", "y"], vec![create("x"), create("y")]);
     assert!(matches!(two, Err(Error::LimitExceeded(_))));
     assert!(matches!(
@@ -95,7 +95,7 @@ pub(super) fn index_changes_must_make_sense(t: &mut Fixture) {
     not_found(t.update_table(elsewhere), detail);
 }
 
-pub(super) fn settings_change(t: &mut Fixture) {
+pub(super) fn billing_and_table_class_can_be_changed(t: &mut Fixture) {
     t.create(plain());
     let provisioned = Billing::Provisioned(Throughput { read: 5, write: 7 });
     let mut billing = UpdateTable::new("Plain");
@@ -110,7 +110,7 @@ pub(super) fn settings_change(t: &mut Fixture) {
     assert_eq!(definition.class, Some(TableClass::StandardInfrequentAccess));
 }
 
-pub(super) fn tags_come_and_go(t: &mut Fixture) {
+pub(super) fn tags_can_be_added_and_removed(t: &mut Fixture) {
     t.create(plain().tag("team", "ice").tag("env", "test"));
     let add =
         [("env", "prod"), ("new", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));

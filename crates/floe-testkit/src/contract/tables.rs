@@ -1,4 +1,4 @@
-//! Tables: made, described, listed and removed.
+//! Tables: created, described, listed and deleted.
 
 use floe_store::op::{CreateIndex, CreateTable, KeyRole, ListTables, UpdateTable};
 use floe_store::size::item_size;
@@ -12,11 +12,11 @@ use super::fixture::*;
 fn named(name: &str) -> CreateTable {
     TableDef::builder(name, "pk", KeyKind::S)
         .build()
-        .expect("a good table")
+        .expect("the table definition is valid")
         .into()
 }
 
-pub(super) fn a_new_table_is_described(t: &mut Fixture) {
+pub(super) fn new_table_is_described(t: &mut Fixture) {
     let table = ranged(sorted(), KeyKind::N, Projection::KeysOnly)
         .local_index("by_v", "v", KeyKind::B, including("w"))
         .stream(StreamView::NewImage)
@@ -42,7 +42,7 @@ pub(super) fn a_new_table_is_described(t: &mut Fixture) {
             "{arn}"
         );
     }
-    let StreamHandle { arn, label } = described.latest_stream.expect("the stream is on");
+    let StreamHandle { arn, label } = described.latest_stream.expect("the stream is enabled");
     assert!(arn.contains("table/Sorted/stream/"), "{arn}");
     assert!(arn.ends_with(&label), "{arn}");
 }
@@ -67,40 +67,43 @@ pub(super) fn descriptions_count_items_and_bytes(t: &mut Fixture) {
     t.reopen();
     let described = t.describe("Plain");
     assert_eq!(described.item_count, 2);
-    let left = item_size(&item("a").with("v", 1)) + item_size(&items[2]);
-    assert_eq!(described.size_bytes, left as u64);
+    let remaining = item_size(&item("a").with("v", 1)) + item_size(&items[2]);
+    assert_eq!(described.size_bytes, remaining as u64);
     assert_eq!(described.indexes[0].item_count, 1);
 }
 
-pub(super) fn a_name_is_taken_once(t: &mut Fixture) {
+pub(super) fn table_names_are_unique(t: &mut Fixture) {
     let first = t.create(plain());
     let taken = Error::ResourceInUse("Table already exists: Plain".to_owned());
     assert_eq!(t.create_table(named("Plain")), Err(taken));
     t.delete_table("Plain").unwrap();
     let second = t.create(plain());
-    assert_ne!(first.id, second.id, "a table made anew is another table");
+    assert_ne!(
+        first.id, second.id,
+        "a new table of the same name has another id"
+    );
 }
 
-pub(super) fn a_deleted_table_is_gone_with_its_items(t: &mut Fixture) {
+pub(super) fn deleting_a_table_deletes_its_items(t: &mut Fixture) {
     let items = (0..20).map(|n| item(&format!("k{n}")).with("g", "x"));
     t.create_with(indexed(Projection::All), items);
     let deleted = t.delete_table("Plain").unwrap();
     assert_eq!(deleted.definition.name, "Plain");
-    no_table(t.put("Plain", item("a")));
+    table_not_found(t.put("Plain", item("a")));
     let detail = "Requested resource not found: Table: Plain not found";
     not_found(t.describe_table("Plain".to_owned()), detail);
     not_found(t.delete_table("Plain"), detail);
     t.create(indexed(Projection::All));
-    assert_eq!(t.whole("Plain"), Vec::<Item>::new());
-    assert_eq!(t.whole_index("Plain", "by_g"), Vec::<Item>::new());
+    assert_eq!(t.all_items("Plain"), Vec::<Item>::new());
+    assert_eq!(t.all_entries("Plain", "by_g"), Vec::<Item>::new());
     assert_eq!(t.describe("Plain").item_count, 0);
 }
 
-pub(super) fn protected_tables_are_not_deleted(t: &mut Fixture) {
+pub(super) fn protected_tables_cannot_be_deleted(t: &mut Fixture) {
     let mut table = named("Plain");
     table.deletion_protection = true;
     t.create_table(table).unwrap();
-    refused(
+    rejected(
         t.delete_table("Plain"),
         "Resource cannot be deleted as it is currently protected against deletion. \
          Disable deletion protection first.",
@@ -111,7 +114,7 @@ pub(super) fn protected_tables_are_not_deleted(t: &mut Fixture) {
     t.delete_table("Plain").unwrap();
 }
 
-pub(super) fn tables_are_listed_in_order_by_pages(t: &mut Fixture) {
+pub(super) fn tables_are_listed_in_order_and_pages(t: &mut Fixture) {
     for name in ["zebra", "apple", "Mango", "mango", "app-le"] {
         t.create_table(named(name)).unwrap();
     }
@@ -129,7 +132,7 @@ pub(super) fn tables_are_listed_in_order_by_pages(t: &mut Fixture) {
     assert_eq!(page.last_name.as_deref(), Some("app-le"));
     let page = list(Some("app-le"), Some(3));
     assert_eq!(page.table_names, ["apple", "mango", "zebra"]);
-    assert_eq!(page.last_name, None, "nothing is left");
+    assert_eq!(page.last_name, None, "this is the last page");
     let page = list(Some("lemon"), None);
     assert_eq!(
         page.table_names,
@@ -138,13 +141,13 @@ pub(super) fn tables_are_listed_in_order_by_pages(t: &mut Fixture) {
     );
 }
 
-pub(super) fn listings_have_1_to_100_names(t: &mut Fixture) {
+pub(super) fn table_listing_limit_is_1_to_100(t: &mut Fixture) {
     let list = |limit| ListTables {
         start_after: None,
         limit: Some(limit),
     };
-    refused(t.list_tables(list(0)), "greater than or equal to 1");
-    refused(t.list_tables(list(101)), "less than or equal to 100");
+    rejected(t.list_tables(list(0)), "greater than or equal to 1");
+    rejected(t.list_tables(list(101)), "less than or equal to 100");
     assert!(t.list_tables(list(100)).is_ok());
 }
 
@@ -158,7 +161,7 @@ pub(super) fn tables_survive_reopening(t: &mut Fixture) {
     assert_eq!(described.created, created.created);
     assert_eq!(described.latest_stream, created.latest_stream);
     assert_eq!(described.item_count, 3);
-    assert_eq!(t.whole("Sorted").len(), 3);
+    assert_eq!(t.all_items("Sorted").len(), 3);
 }
 
 pub(super) fn names_have_3_to_255_characters(t: &mut Fixture) {
@@ -171,13 +174,13 @@ pub(super) fn names_have_3_to_255_characters(t: &mut Fixture) {
     }
 }
 
-/// Definitions of attributes that are texts.
-fn texts_defined(names: &[&str]) -> Vec<(Name, KeyKind)> {
+/// Definitions of string attributes.
+fn string_attributes(names: &[&str]) -> Vec<(Name, KeyKind)> {
     let defined = names.iter().map(|name| ((*name).into(), KeyKind::S));
     defined.collect()
 }
 
-/// A request for a table with one partition key, whatever the name.
+/// A request for a table with a partition key and any name.
 fn named_unchecked(name: &str) -> CreateTable {
     CreateTable {
         table_name: name.to_owned(),
@@ -189,12 +192,12 @@ pub(super) fn keys_must_be_well_formed(t: &mut Fixture) {
     use KeyRole::{Hash, Range};
     let create = |definitions: &[&str], key: &[(&str, KeyRole)]| {
         t.create_table(CreateTable {
-            attribute_definitions: texts_defined(definitions),
+            attribute_definitions: string_attributes(definitions),
             key_schema: elements(key),
             ..named("Plain")
         })
     };
-    refusals! {
+    rejections! {
         create(&["a"], &[("a", Range)]) => "The first KeySchemaElement is not a HASH key type";
         create(&["a", "b"], &[("a", Hash), ("b", Hash)])
             => "The second KeySchemaElement is not a RANGE key type";
@@ -211,7 +214,7 @@ pub(super) fn indexes_must_be_well_formed(t: &mut Fixture) {
     use KeyRole::{Hash, Range};
     let create = |definitions: &[&str], sort: bool, indexes: Vec<CreateIndex>| {
         let mut table = named("Plain");
-        let definitions = texts_defined(definitions);
+        let definitions = string_attributes(definitions);
         table.attribute_definitions.extend(definitions);
         if sort {
             table.key_schema.extend(elements(&[("sk", Range)]));
@@ -221,7 +224,7 @@ pub(super) fn indexes_must_be_well_formed(t: &mut Fixture) {
     };
     let local = |key: &[(&str, KeyRole)]| vec![index("by_v", IndexKind::Local, key)];
     let by_g = || global_index("by_g", "g");
-    refusals! {
+    rejections! {
         create(&["v"], false, local(&[("pk", Hash), ("v", Range)]))
             => "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex";
         create(&["sk"], true, local(&[("pk", Hash)]))
@@ -238,7 +241,7 @@ pub(super) fn indexes_must_be_well_formed(t: &mut Fixture) {
     assert!(listed.table_names.is_empty());
 }
 
-pub(super) fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
+pub(super) fn number_of_indexes_is_limited(t: &mut Fixture) {
     let request = |globals: usize, locals: usize| {
         let mut table: CreateTable = sorted().build().unwrap().into();
         for n in 0..globals {
@@ -247,7 +250,7 @@ pub(super) fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
             table.indexes.push(index);
             table
                 .attribute_definitions
-                .extend(texts_defined(&[&attribute]));
+                .extend(string_attributes(&[&attribute]));
         }
         for n in 0..locals {
             let attribute = format!("l{n}");
@@ -256,11 +259,11 @@ pub(super) fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
             table.indexes.push(index);
             table
                 .attribute_definitions
-                .extend(texts_defined(&[&attribute]));
+                .extend(string_attributes(&[&attribute]));
         }
         table
     };
-    refusals! {
+    rejections! {
         t.create_table(request(21, 0))
             => "GlobalSecondaryIndex count exceeds the per-table limit of 20";
         t.create_table(request(0, 6))
@@ -271,11 +274,11 @@ pub(super) fn a_table_has_at_most_so_many_indexes(t: &mut Fixture) {
     let wide = (0..5).fold(wide, |item, n| item.with(format!("l{n}"), "x"));
     t.put("Sorted", wide).unwrap();
     for index in ["global0", "global19", "local4"] {
-        assert_eq!(t.whole_index("Sorted", index).len(), 1, "{index}");
+        assert_eq!(t.all_entries("Sorted", index).len(), 1, "{index}");
     }
 }
 
-pub(super) fn missing_tables_are_named(t: &mut Fixture) {
+pub(super) fn missing_tables_are_reported(t: &mut Fixture) {
     let detail = "Requested resource not found: Table: Nowhere not found";
     not_found(t.describe_table("Nowhere".to_owned()), detail);
     not_found(t.delete_table("Nowhere"), detail);

@@ -1,4 +1,4 @@
-//! Tokens: a request that is sent again is applied once.
+//! Idempotency tokens: a repeated request is applied once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::fixture::*;
 
 const MISMATCH: Result<WriteItemOutput> = Err(Error::IdempotentParameterMismatch);
 
-pub(super) fn a_put_applies_once(t: &mut Fixture) {
+pub(super) fn put_with_token_is_applied_once(t: &mut Fixture) {
     t.create(plain());
     let put = |v: i32| PutItem::new("Plain", item("a").with("v", v)).token("token-1");
     t.write(put(1)).unwrap();
@@ -22,7 +22,7 @@ pub(super) fn a_put_applies_once(t: &mut Fixture) {
     t.assert_item("Plain", item("a").with("v", 2));
 }
 
-pub(super) fn an_update_applies_once(t: &mut Fixture) {
+pub(super) fn update_with_token_is_applied_once(t: &mut Fixture) {
     t.create(plain());
     let add =
         |v: i32| update_item("Plain", item("a"), "ADD n :v", &values! {"v" => v}).token("token-1");
@@ -32,7 +32,7 @@ pub(super) fn an_update_applies_once(t: &mut Fixture) {
     assert_eq!(t.write(add(2)), MISMATCH);
 }
 
-pub(super) fn a_delete_applies_once(t: &mut Fixture) {
+pub(super) fn delete_with_token_is_applied_once(t: &mut Fixture) {
     t.create_with(plain(), [item("a")]);
     let delete = |pk: &str| DeleteItem::new("Plain", item(pk)).token("token-1");
     t.write(delete("a")).unwrap();
@@ -42,7 +42,7 @@ pub(super) fn a_delete_applies_once(t: &mut Fixture) {
     assert_eq!(t.write(delete("b")), MISMATCH);
 }
 
-pub(super) fn a_write_is_answered_as_before(t: &mut Fixture) {
+pub(super) fn repeated_write_returns_the_same_response(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let put = PutItem::new("Plain", item("a").with("v", 2))
         .return_values(ReturnValues::AllOld)
@@ -53,7 +53,7 @@ pub(super) fn a_write_is_answered_as_before(t: &mut Fixture) {
     }
 }
 
-pub(super) fn tokens_of_writes_are_forgotten_after_half_a_minute(t: &mut Fixture) {
+pub(super) fn write_tokens_expire_after_half_a_minute(t: &mut Fixture) {
     t.create(plain());
     let put = |v: i32| PutItem::new("Plain", item("a").with("v", v)).token("token-1");
     t.write(put(1)).unwrap();
@@ -64,7 +64,7 @@ pub(super) fn tokens_of_writes_are_forgotten_after_half_a_minute(t: &mut Fixture
     t.assert_item("Plain", item("a").with("v", 2));
 }
 
-pub(super) fn a_failed_write_does_not_use_up_its_token(t: &mut Fixture) {
+pub(super) fn failed_write_does_not_consume_its_token(t: &mut Fixture) {
     t.create(plain());
     let text = "attribute_not_exists(pk) OR ready = :yes";
     let ready = condition(text, &values! {"yes" => true});
@@ -78,7 +78,7 @@ pub(super) fn a_failed_write_does_not_use_up_its_token(t: &mut Fixture) {
     t.assert_item("Plain", item("a").with("v", 1));
 }
 
-pub(super) fn a_transaction_applies_once(t: &mut Fixture) {
+pub(super) fn transaction_with_token_is_applied_once(t: &mut Fixture) {
     t.create(plain());
     let transaction = |n: i32| TransactWriteItems::new([add("a", n), add("b", n)]).token("token-1");
     t.transact_write_items(transaction(1)).unwrap();
@@ -89,7 +89,7 @@ pub(super) fn a_transaction_applies_once(t: &mut Fixture) {
     assert_eq!(other, Err(Error::IdempotentParameterMismatch));
     t.assert_item("Plain", item("b").with("n", 1));
 
-    // What the answer shall tell is not part of what is applied.
+    // The requested details of the response are not part of the fingerprint.
     let asking = transaction(1).costing(floe_store::capacity::ReturnConsumedCapacity::Total);
     t.transact_write_items(asking).unwrap();
     t.assert_item("Plain", item("a").with("n", 1));
@@ -97,10 +97,14 @@ pub(super) fn a_transaction_applies_once(t: &mut Fixture) {
     t.reopen();
     t.transact_write_items(transaction(1)).unwrap();
     let once = Some(item("a").with("n", 1));
-    assert_eq!(t.get("Plain", item("a")), once, "also after reopening");
+    assert_eq!(
+        t.get("Plain", item("a")),
+        once,
+        "the token survives reopening"
+    );
 }
 
-pub(super) fn tokens_of_transactions_are_forgotten_after_ten_minutes(t: &mut Fixture) {
+pub(super) fn transaction_tokens_expire_after_ten_minutes(t: &mut Fixture) {
     t.create(plain());
     let transaction = || TransactWriteItems::new([add("a", 1)]).token("token-1");
     t.transact_write_items(transaction()).unwrap();
@@ -112,7 +116,7 @@ pub(super) fn tokens_of_transactions_are_forgotten_after_ten_minutes(t: &mut Fix
     t.assert_item("Plain", item("a").with("n", 2));
 }
 
-pub(super) fn a_canceled_transaction_does_not_use_up_its_token(t: &mut Fixture) {
+pub(super) fn canceled_transaction_does_not_consume_its_token(t: &mut Fixture) {
     t.create(plain());
     let transaction = |n: i32| {
         TransactWriteItems::new([add("a", n), check("b", "attribute_exists(pk)")]).token("token-1")
@@ -128,6 +132,6 @@ pub(super) fn tokens_have_1_to_36_characters(t: &mut Fixture) {
     let with = |token: &str| TransactWriteItems::new([put(item("a"))]).token(token);
     t.transact_write_items(with(&"x".repeat(36))).unwrap();
     let long = t.transact_write_items(with(&"x".repeat(37)));
-    refused(long, "Member must have length less than or equal to 36");
-    refused(t.transact_write_items(with("")), EMPTY_LIST);
+    rejected(long, "Member must have length less than or equal to 36");
+    rejected(t.transact_write_items(with("")), EMPTY_LIST);
 }

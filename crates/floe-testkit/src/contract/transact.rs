@@ -1,4 +1,4 @@
-//! TransactWriteItems: many items, all or nothing.
+//! TransactWriteItems: several items, all or nothing.
 
 use floe_store::Item;
 use floe_store::error::CancellationCode::{ConditionalCheckFailed, None, ValidationError};
@@ -49,7 +49,7 @@ pub(super) fn applies_nothing_if_one_condition_fails(t: &mut Fixture) {
     assert_eq!(t.get("Plain", item("c")), Option::None);
 }
 
-pub(super) fn names_every_failed_condition(t: &mut Fixture) {
+pub(super) fn reports_every_failed_condition(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let returning = |pk: &str| {
         let unmet = bare_condition("attribute_exists(x)");
@@ -66,11 +66,11 @@ pub(super) fn names_every_failed_condition(t: &mut Fixture) {
     assert_eq!(reasons[2].item, Option::None);
 }
 
-pub(super) fn faults_of_an_action_are_reasons_too(t: &mut Fixture) {
+pub(super) fn update_errors_are_cancellation_reasons(t: &mut Fixture) {
     t.create_with(plain(), [item("text").with("n", "x")]);
     let path = update_item("Plain", item("path"), "SET a.b = :v", &values! {"v" => 1});
     let operand = update_item("Plain", item("text"), "SET n = n + :v", &values! {"v" => 1});
-    let unmet = check("nobody", "attribute_exists(pk)");
+    let unmet = check("missing", "attribute_exists(pk)");
     let expected = [
         None,
         ValidationError,
@@ -88,7 +88,7 @@ pub(super) fn faults_of_an_action_are_reasons_too(t: &mut Fixture) {
     assert_eq!(t.get("Plain", item("ok")), Option::None);
 }
 
-pub(super) fn an_item_grown_too_large_is_a_reason(t: &mut Fixture) {
+pub(super) fn exceeded_item_size_is_a_cancellation_reason(t: &mut Fixture) {
     let large = item("a").with("v", "x".repeat(ITEM_BYTES_MAX - 1000));
     t.create_with(plain(), [large]);
     let values = values! {"w" => "y".repeat(2000)};
@@ -99,7 +99,7 @@ pub(super) fn an_item_grown_too_large_is_a_reason(t: &mut Fixture) {
     assert_message(&reasons[0], detail);
 }
 
-pub(super) fn index_keys_of_a_wrong_type_are_reasons(t: &mut Fixture) {
+pub(super) fn wrong_index_key_type_is_a_cancellation_reason(t: &mut Fixture) {
     t.create(indexed(Projection::All));
     let set = update_item("Plain", item("a"), "SET g = :v", &values! {"v" => 1});
     let expected = [None, ValidationError];
@@ -110,7 +110,7 @@ pub(super) fn index_keys_of_a_wrong_type_are_reasons(t: &mut Fixture) {
     );
 }
 
-pub(super) fn each_item_comes_once(t: &mut Fixture) {
+pub(super) fn duplicate_items_are_rejected(t: &mut Fixture) {
     t.create(plain());
     let pairs = [
         [put(item("a")), put(item("a").with("v", 1))],
@@ -118,18 +118,18 @@ pub(super) fn each_item_comes_once(t: &mut Fixture) {
         [add("a", 1), DeleteItem::new("Plain", item("a")).into()],
     ];
     for pair in pairs {
-        refused(t.transact(pair), TWICE_IN_ONE);
+        rejected(t.transact(pair), TWICE_IN_ONE);
     }
-    assert_eq!(t.whole("Plain"), Vec::<Item>::new());
+    assert_eq!(t.all_items("Plain"), Vec::<Item>::new());
 }
 
-pub(super) fn takes_up_to_a_hundred_actions(t: &mut Fixture) {
+pub(super) fn accepts_up_to_a_hundred_actions(t: &mut Fixture) {
     t.create(plain());
     let most = t.can().transact_items_max;
     let puts = |count: usize| (0..count).map(|n| put(item(&format!("k{n}"))));
     t.transact(puts(most)).unwrap();
-    assert_eq!(t.whole("Plain").len(), most);
-    refusals! {
+    assert_eq!(t.all_items("Plain").len(), most);
+    rejections! {
         t.transact(puts(most + 1))
             => &format!(
             "failed to satisfy constraint: Member must have length less than or equal to {most}"
@@ -139,12 +139,12 @@ pub(super) fn takes_up_to_a_hundred_actions(t: &mut Fixture) {
     }
 }
 
-pub(super) fn takes_up_to_four_megabytes(t: &mut Fixture) {
+pub(super) fn accepts_up_to_four_megabytes(t: &mut Fixture) {
     t.create(plain());
     let large = |n: usize| put(item(&format!("k{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100)));
     t.transact((0..10).map(large)).unwrap();
-    refused(t.transact((0..11).map(large)), "4MB");
-    // What counts is what the request carries, not the items that it is about.
+    rejected(t.transact((0..11).map(large)), "4MB");
+    // The bytes of the request count, not those of the stored items.
     t.transact(
         (0..10).map(|n| put(item(&format!("m{n}")).with("v", "x".repeat(ITEM_BYTES_MAX - 100)))),
     )
@@ -152,22 +152,22 @@ pub(super) fn takes_up_to_four_megabytes(t: &mut Fixture) {
     let keys = (0..10).flat_map(|n| [format!("k{n}"), format!("m{n}")]);
     let deletes = keys.map(|key| DeleteItem::new("Plain", item(&key)).into());
     t.transact(deletes).unwrap();
-    assert_eq!(t.whole("Plain"), Vec::<Item>::new());
+    assert_eq!(t.all_items("Plain"), Vec::<Item>::new());
 }
 
-pub(super) fn faults_of_the_request_are_found_before_anything(t: &mut Fixture) {
+pub(super) fn invalid_request_is_rejected_before_anything_is_applied(t: &mut Fixture) {
     t.create(plain());
     let overlapping = Update::new().set("x", 1).set("x", 2);
     let bad = UpdateItem::new("Plain", item("b"), overlapping);
-    refused(t.transact([put(item("a")), bad.into()]), OVERLAP);
+    rejected(t.transact([put(item("a")), bad.into()]), OVERLAP);
     let elsewhere = PutItem::new("Nowhere", item("a"));
-    no_table(t.transact([put(item("a")), elsewhere.into()]));
+    table_not_found(t.transact([put(item("a")), elsewhere.into()]));
     let large = put(item("b").with("v", "x".repeat(ITEM_BYTES_MAX)));
-    refused(t.transact([put(item("a")), large]), ITEM_TOO_LARGE);
-    assert_eq!(t.whole("Plain"), Vec::<Item>::new());
+    rejected(t.transact([put(item("a")), large]), ITEM_TOO_LARGE);
+    assert_eq!(t.all_items("Plain"), Vec::<Item>::new());
 }
 
-pub(super) fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
+pub(super) fn wrong_key_cancels_the_transaction(t: &mut Fixture) {
     t.create(sorted());
     let bad = DeleteItem::new("Sorted", item("a"));
     let good = PutItem::new("Sorted", row("a", 1));
@@ -176,10 +176,10 @@ pub(super) fn keys_that_do_not_fit_cancel_it(t: &mut Fixture) {
     assert_message(&reasons[1], WRONG_KEY);
 }
 
-pub(super) fn the_first_action_that_is_wrong_for_its_table_is_the_only_reason(t: &mut Fixture) {
+pub(super) fn first_invalid_action_is_the_only_reason(t: &mut Fixture) {
     t.create(plain());
     let wrong = |n: i32| put(Item::new().with("pk", n));
-    let unmet = check("nobody", "attribute_exists(pk)");
+    let unmet = check("missing", "attribute_exists(pk)");
     let expected = [None, ValidationError, None, None];
     let reasons = canceled_with(
         t.transact([put(item("a")), wrong(7), wrong(8), unmet]),
@@ -191,10 +191,10 @@ pub(super) fn the_first_action_that_is_wrong_for_its_table_is_the_only_reason(t:
     );
 }
 
-pub(super) fn an_update_that_empties_an_index_key_refuses_it(t: &mut Fixture) {
+pub(super) fn empty_index_key_in_an_update_is_rejected(t: &mut Fixture) {
     t.create(indexed(Projection::All));
     let set = update_item("Plain", item("a"), "SET g = :v", &values! {"v" => ""});
-    refused(
+    rejected(
         t.transact([put(item("b")), set.into()]),
         "The update expression attempted to update a secondary index key to a value that is not supported",
     );
@@ -210,7 +210,7 @@ pub(super) fn indexes_change_with_the_transaction(t: &mut Fixture) {
         put(item("c").with("g", "y")),
     ])
     .unwrap();
-    let index = t.whole_index("Plain", "by_g");
+    let index = t.all_entries("Plain", "by_g");
     assert_eq!(texts(&index, "pk"), ["a", "c"]);
     assert_eq!(texts(&index, "g"), ["y", "y"]);
 }

@@ -1,4 +1,4 @@
-//! TransactGetItems: many items as of one moment.
+//! TransactGetItems: a consistent snapshot of several items.
 
 use floe_store::Item;
 use floe_store::error::CancellationCode::{self, ValidationError};
@@ -11,12 +11,12 @@ fn gets(keys: impl IntoIterator<Item = Item>) -> TransactGetItems {
     TransactGetItems::new(keys.into_iter().map(|key| TransactGet::new("Plain", key)))
 }
 
-pub(super) fn answers_in_the_order_of_the_request(t: &mut Fixture) {
+pub(super) fn returns_items_in_the_order_of_the_request(t: &mut Fixture) {
     t.create(plain());
     t.create(sorted());
     t.fill("Plain", [item("a").with("v", 1), item("b").with("v", 2)]);
     t.fill("Sorted", [row("a", 1)]);
-    let mut request = gets([item("b"), item("nobody"), item("a")]);
+    let mut request = gets([item("b"), item("missing"), item("a")]);
     request.gets.push(TransactGet::new("Sorted", row("a", 1)));
     request.gets[2].projection = Some(projection("v"));
     let output = t.transact_get_items(request).unwrap();
@@ -32,7 +32,7 @@ pub(super) fn answers_in_the_order_of_the_request(t: &mut Fixture) {
     assert!(output.consumed.is_empty());
 }
 
-pub(super) fn an_item_of_which_nothing_is_asked_for_is_none(t: &mut Fixture) {
+pub(super) fn item_without_projected_attributes_is_none(t: &mut Fixture) {
     t.create_with(plain(), [item("a").with("v", 1)]);
     let mut request = gets([item("a")]);
     request.gets[0].projection = Some(projection("elsewhere"));
@@ -40,28 +40,28 @@ pub(super) fn an_item_of_which_nothing_is_asked_for_is_none(t: &mut Fixture) {
     assert_eq!(output.items, [None]);
 }
 
-pub(super) fn takes_up_to_a_hundred_items(t: &mut Fixture) {
+pub(super) fn accepts_up_to_a_hundred_items(t: &mut Fixture) {
     t.create(plain());
     let most = t.can().transact_items_max;
     let keys = |count: usize| gets((0..count).map(|n| item(&format!("k{n}"))));
     let output = t.transact_get_items(keys(most)).unwrap();
     assert_eq!(output.items.len(), most);
-    refused(
+    rejected(
         t.transact_get_items(keys(most + 1)),
         &format!("Member must have length less than or equal to {most}"),
     );
-    refused(t.transact_get_items(keys(0)), EMPTY_LIST);
+    rejected(t.transact_get_items(keys(0)), EMPTY_LIST);
 }
 
-pub(super) fn refuses_duplicates_and_missing_tables(t: &mut Fixture) {
+pub(super) fn rejects_duplicates_and_missing_tables(t: &mut Fixture) {
     t.create(plain());
     let twice = gets([item("a"), item("a")]);
-    refused(t.transact_get_items(twice), TWICE_IN_ONE);
+    rejected(t.transact_get_items(twice), TWICE_IN_ONE);
     let elsewhere = TransactGetItems::new([TransactGet::new("Nowhere", item("a"))]);
-    no_table(t.transact_get_items(elsewhere));
+    table_not_found(t.transact_get_items(elsewhere));
 }
 
-pub(super) fn a_wrong_key_cancels_it(t: &mut Fixture) {
+pub(super) fn wrong_key_cancels_the_transaction(t: &mut Fixture) {
     t.create(plain());
     let request = gets([item("a"), Item::new().with("pk", 1)]);
     let expected = [CancellationCode::None, ValidationError];

@@ -1,4 +1,4 @@
-//! Expiry: which items go, when, and what is told about it.
+//! Expiry: which items are removed, when, and how it is recorded.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ fn switch(attribute: &str, enabled: bool) -> UpdateTimeToLive {
     }
 }
 
-/// The keys of the items that are there, sorted.
-fn left(t: &Fixture) -> Vec<String> {
-    texts(&t.whole("Plain"), "pk")
+/// The sorted keys of the remaining items.
+fn remaining(t: &Fixture) -> Vec<String> {
+    texts(&t.all_items("Plain"), "pk")
 }
 
-pub(super) fn expired_items_are_swept(t: &mut Fixture) {
+pub(super) fn expired_items_are_removed(t: &mut Fixture) {
     let now = t.now_secs();
     let items = [
         item("past").with("expires", now - 10),
@@ -32,16 +32,16 @@ pub(super) fn expired_items_are_swept(t: &mut Fixture) {
     ];
     t.create_with(plain().ttl("expires"), items);
     t.sweep();
-    assert_eq!(left(t), ["later", "never", "soon"]);
+    assert_eq!(remaining(t), ["later", "never", "soon"]);
     t.advance(Duration::from_secs(61));
-    // Until they are swept, expired items are items like any other.
+    // Expired items are ordinary items until they are removed.
     assert!(t.get("Plain", item("soon")).is_some());
     t.sweep();
-    assert_eq!(left(t), ["later", "never"]);
+    assert_eq!(remaining(t), ["later", "never"]);
     assert_eq!(t.describe("Plain").item_count, 2);
 }
 
-pub(super) fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) {
+pub(super) fn only_timestamps_of_the_last_five_years_expire(t: &mut Fixture) {
     t.create(plain().ttl("expires"));
     let now = t.now_secs();
     let kept = [
@@ -57,10 +57,10 @@ pub(super) fn only_numbers_of_the_last_five_years_expire(t: &mut Fixture) {
     let old = item("old").with("expires", now - FIVE_YEARS_SECS + 60);
     t.fill("Plain", [old]);
     t.sweep();
-    assert_eq!(left(t), texts(&kept, "pk"));
+    assert_eq!(remaining(t), texts(&kept, "pk"));
 }
 
-pub(super) fn expiry_follows_the_item(t: &mut Fixture) {
+pub(super) fn expiry_follows_changes_of_the_item(t: &mut Fixture) {
     t.create(plain().ttl("expires"));
     let now = t.now_secs();
     let items = ["kept", "moved", "replaced", "gone"].map(|pk| item(pk).with("expires", now + 60));
@@ -74,14 +74,14 @@ pub(super) fn expiry_follows_the_item(t: &mut Fixture) {
     t.put("Plain", item("replaced")).unwrap();
     t.advance(Duration::from_secs(120));
     t.sweep();
-    assert_eq!(left(t), ["kept", "moved", "replaced"]);
+    assert_eq!(remaining(t), ["kept", "moved", "replaced"]);
     t.advance(Duration::from_secs(600));
     t.reopen();
     t.sweep();
-    assert_eq!(left(t), ["kept", "replaced"]);
+    assert_eq!(remaining(t), ["kept", "replaced"]);
 }
 
-pub(super) fn swept_items_leave_the_indexes(t: &mut Fixture) {
+pub(super) fn expired_items_are_removed_from_indexes(t: &mut Fixture) {
     let expired = item("a").with("g", "x").with("expires", t.now_secs() - 1);
     let items = [expired, item("b").with("g", "x")];
     t.create_with(indexed(Projection::KeysOnly).ttl("expires"), items);
@@ -91,7 +91,7 @@ pub(super) fn swept_items_leave_the_indexes(t: &mut Fixture) {
     assert_eq!(t.describe("Plain").indexes[0].item_count, 1);
 }
 
-pub(super) fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
+pub(super) fn expiry_is_recorded_in_the_stream(t: &mut Fixture) {
     t.create(plain().ttl("expires").stream(StreamView::OldImage));
     let expired = item("a").with("expires", t.now_secs() - 1);
     t.put("Plain", expired.clone()).unwrap();
@@ -104,7 +104,7 @@ pub(super) fn sweeping_is_told_in_the_stream(t: &mut Fixture) {
     assert_eq!(records[1].identity, Some(ServiceIdentity::Expiry));
 }
 
-pub(super) fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixture) {
+pub(super) fn enabling_expiry_applies_to_existing_items(t: &mut Fixture) {
     let now = t.now_secs();
     let items = [("a", now - 1), ("b", now + 60)];
     t.create_with(
@@ -112,35 +112,35 @@ pub(super) fn expiry_is_switched_on_for_items_that_are_there(t: &mut Fixture) {
         items.map(|(pk, until)| item(pk).with("expires", until)),
     );
     t.sweep();
-    assert_eq!(t.whole("Plain").len(), 2, "expiry is off");
+    assert_eq!(t.all_items("Plain").len(), 2, "expiry is disabled");
     let described = t.update_time_to_live(switch("expires", true)).unwrap();
     assert_eq!(described.definition.ttl_attribute, Some("expires".into()));
     t.sweep();
-    assert_eq!(left(t), ["b"]);
+    assert_eq!(remaining(t), ["b"]);
 }
 
-pub(super) fn switched_off_nothing_expires(t: &mut Fixture) {
+pub(super) fn disabled_expiry_removes_nothing(t: &mut Fixture) {
     let expired = item("a").with("expires", t.now_secs() - 1);
     t.create_with(plain().ttl("expires"), [expired]);
     t.advance(Duration::from_secs(3600));
     let described = t.update_time_to_live(switch("expires", false)).unwrap();
     assert_eq!(described.definition.ttl_attribute, None);
     t.sweep();
-    assert_eq!(t.whole("Plain").len(), 1);
+    assert_eq!(t.all_items("Plain").len(), 1);
 }
 
-pub(super) fn switching_must_change_something(t: &mut Fixture) {
+pub(super) fn expiry_cannot_be_enabled_or_disabled_twice(t: &mut Fixture) {
     t.create(plain());
     let off = t.update_time_to_live(switch("expires", false));
-    refused(off, "TimeToLive is already disabled");
+    rejected(off, "TimeToLive is already disabled");
     t.update_time_to_live(switch("expires", true)).unwrap();
-    if t.owns_time() {
+    if t.has_manual_clock() {
         t.advance(Duration::from_secs(2 * 3600));
     }
     let on = t.update_time_to_live(switch("expires", true));
-    refused(on, "TimeToLive is already enabled");
+    rejected(on, "TimeToLive is already enabled");
     for enabled in [true, false] {
-        refused(
+        rejected(
             t.update_time_to_live(switch("other", enabled)),
             "TimeToLive is active on a different AttributeName: current AttributeName is expires",
         );
@@ -153,7 +153,7 @@ pub(super) fn switching_must_change_something(t: &mut Fixture) {
     not_found(t.update_time_to_live(elsewhere), detail);
 }
 
-pub(super) fn sweeping_takes_many_items(t: &mut Fixture) {
+pub(super) fn expiry_removes_many_items(t: &mut Fixture) {
     t.create(sorted().ttl("expires"));
     let now = t.now_secs();
     for start in (0..200).step_by(25) {
@@ -167,5 +167,5 @@ pub(super) fn sweeping_takes_many_items(t: &mut Fixture) {
     }
     t.sweep();
     let odd: Vec<i64> = (0..200).filter(|n| n % 2 == 1).collect();
-    assert_eq!(sks(&t.whole("Sorted")), odd);
+    assert_eq!(sks(&t.all_items("Sorted")), odd);
 }

@@ -11,40 +11,40 @@ const WRONG_OPERAND: &str = "An operand in the update expression has an incorrec
 const INVALID_PATH: &str =
     "The document path provided in the update expression is invalid for update";
 
-/// What an update does to an item: the attributes besides the key, or the message of the refusal.
-struct Effect<'a> {
+/// A case of an update: the attributes other than the key, before and after, or the error message.
+struct UpdateCase<'a> {
     before: Item,
     update: &'a str,
     values: Values,
     after: Result<Item, &'a str>,
 }
 
-fn check(t: &Fixture, effect: Effect<'_>) {
-    let what = format!("{} on {:?}", effect.update, effect.before);
+fn check(t: &Fixture, effect: UpdateCase<'_>) {
+    let case = format!("{} on {:?}", effect.update, effect.before);
     let before = effect.before.with("pk", "a");
     t.fill("Plain", [before.clone()]);
     let write = update_item("Plain", item("a"), effect.update, &effect.values);
-    let answer = t.write(write.return_values(ReturnValues::AllNew));
+    let response = t.write(write.return_values(ReturnValues::AllNew));
     let stored = t.get("Plain", item("a"));
     match effect.after {
         Ok(after) => {
-            let answer = answer.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let response = response.unwrap_or_else(|error| panic!("{case}: {error}"));
             let after = Some(after.with("pk", "a"));
-            assert_eq!(answer.attributes, after, "{what}");
-            assert_eq!(stored, after, "{what}");
+            assert_eq!(response.attributes, after, "{case}");
+            assert_eq!(stored, after, "{case}");
         }
         Err(message) => {
-            assert_eq!(answer, Err(Error::validation(message)), "{what}");
-            assert_eq!(stored, Some(before), "a refused update changes nothing");
+            assert_eq!(response, Err(Error::validation(message)), "{case}");
+            assert_eq!(stored, Some(before), "a rejected update changes nothing");
         }
     }
 }
 
 /// Checks rows of `before, update, values => after`.
-macro_rules! effects {
+macro_rules! update_cases {
     ($t:ident; $($before:expr, $update:literal, {$($name:literal => $value:expr),*} => $after:expr;)*) => {
         $t.create(plain());
-        $(check($t, Effect {
+        $(check($t, UpdateCase {
             before: $before,
             update: $update,
             values: values! {$($name => $value),*},
@@ -57,8 +57,8 @@ fn none() -> Item {
     Item::new()
 }
 
-pub(super) fn set_makes_and_replaces_attributes(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn set_adds_and_replaces_attributes(t: &mut Fixture) {
+    update_cases! { t;
         none(), "SET x = :v", {"v" => 1} => Ok(none().with("x", 1));
         none().with("x", 1), "SET x = :v", {"v" => "two"} => Ok(none().with("x", "two"));
         none().with("x", 1), "SET y = :v, z = :w", {"v" => true, "w" => Value::Null}
@@ -69,10 +69,10 @@ pub(super) fn set_makes_and_replaces_attributes(t: &mut Fixture) {
     }
 }
 
-pub(super) fn set_copies_other_attributes_as_they_were(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn set_copies_values_from_before_the_update(t: &mut Fixture) {
+    update_cases! { t;
         none().with("x", 1), "SET y = x", {} => Ok(none().with("x", 1).with("y", 1));
-        // All right sides see the item before the update.
+        // All right-hand sides read the item before the update.
         none().with("x", 1).with("y", 2), "SET x = y, y = x", {}
             => Ok(none().with("x", 2).with("y", 1));
         none().with("x", 1), "SET y = x REMOVE x", {} => Ok(none().with("y", 1));
@@ -85,7 +85,7 @@ pub(super) fn set_copies_other_attributes_as_they_were(t: &mut Fixture) {
 }
 
 pub(super) fn set_computes_sums_and_differences(t: &mut Fixture) {
-    effects! { t;
+    update_cases! { t;
         none().with("n", 5), "SET n = n + :v", {"v" => 3} => Ok(none().with("n", 8));
         none().with("n", 5), "SET n = n - :v", {"v" => 8} => Ok(none().with("n", -3));
         none().with("n", 5), "SET m = :v - n", {"v" => 8} => Ok(none().with("n", 5).with("m", 3));
@@ -101,16 +101,16 @@ pub(super) fn set_computes_sums_and_differences(t: &mut Fixture) {
     }
 }
 
-pub(super) fn sums_must_fit_a_number(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn number_overflow_is_rejected(t: &mut Fixture) {
+    update_cases! { t;
         none().with("n", number("9.9999999999999999999999999999999999999E+125")),
             "SET n = n + :v", {"v" => number("9.9999999999999999999999999999999999999E+125")}
             => Err("Number overflow. Attempting to store a number with magnitude larger than supported range");
     }
 }
 
-pub(super) fn if_not_exists_takes_the_first_value_there_is(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn if_not_exists_uses_the_existing_value(t: &mut Fixture) {
+    update_cases! { t;
         none(), "SET x = if_not_exists(x, :v)", {"v" => 1} => Ok(none().with("x", 1));
         none().with("x", 5), "SET x = if_not_exists(x, :v)", {"v" => 1} => Ok(none().with("x", 5));
         none().with("x", Value::Null), "SET x = if_not_exists(x, :v)", {"v" => 1}
@@ -119,13 +119,13 @@ pub(super) fn if_not_exists_takes_the_first_value_there_is(t: &mut Fixture) {
             => Ok(none().with("n", 1));
         none().with("y", 2), "SET x = if_not_exists(x, y)", {} => Ok(none().with("x", 2).with("y", 2));
         none(), "SET x = if_not_exists(x, y)", {} => Err(NO_ATTRIBUTE);
-        // The path that is asked about may have missing parents.
+        // The path may have missing parents.
         none(), "SET x = if_not_exists(m.a.b, :v)", {"v" => 1} => Ok(none().with("x", 1));
     }
 }
 
-pub(super) fn list_append_joins_lists_in_either_order(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn list_append_accepts_lists_in_either_order(t: &mut Fixture) {
+    update_cases! { t;
         none().with("l", list([1])), "SET l = list_append(l, :v)", {"v" => list([2, 3])}
             => Ok(none().with("l", list([1, 2, 3])));
         none().with("l", list([1])), "SET l = list_append(:v, l)", {"v" => list([2, 3])}
@@ -140,17 +140,17 @@ pub(super) fn list_append_joins_lists_in_either_order(t: &mut Fixture) {
     }
 }
 
-pub(super) fn set_reaches_into_documents(t: &mut Fixture) {
+pub(super) fn set_changes_nested_values(t: &mut Fixture) {
     let document = || none().with("m", map([("x", list([1, 2]))]));
-    effects! { t;
+    update_cases! { t;
         document(), "SET m.y = :v", {"v" => 3}
             => Ok(none().with("m", map([("x", list([1, 2])), ("y", 3.into())])));
         document(), "SET m.x[0] = :v", {"v" => 9} => Ok(none().with("m", map([("x", list([9, 2]))])));
-        // Beyond the end an element is appended, without holes.
+        // An element beyond the end is appended, without gaps.
         document(), "SET m.x[7] = :v", {"v" => 9} => Ok(none().with("m", map([("x", list([1, 2, 9]))])));
         document(), "SET m.x[9] = :w, m.x[5] = :v", {"v" => 3, "w" => 4}
             => Ok(none().with("m", map([("x", list([1, 2, 3, 4]))])));
-        // Parents are never made.
+        // Parents are not created.
         none(), "SET m.y = :v", {"v" => 3} => Err(INVALID_PATH);
         none(), "SET l[0] = :v", {"v" => 3} => Err(INVALID_PATH);
         document(), "SET m.z.y = :v", {"v" => 3} => Err(INVALID_PATH);
@@ -160,14 +160,14 @@ pub(super) fn set_reaches_into_documents(t: &mut Fixture) {
     }
 }
 
-pub(super) fn remove_takes_attributes_and_elements_away(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn remove_deletes_attributes_and_list_elements(t: &mut Fixture) {
+    update_cases! { t;
         none().with("x", 1).with("y", 2), "REMOVE x", {} => Ok(none().with("y", 2));
         none().with("y", 2), "REMOVE x", {} => Ok(none().with("y", 2));
         none().with("x", 1).with("y", 2), "REMOVE x, y", {} => Ok(none());
         none().with("m", map([("a", 1), ("b", 2)])), "REMOVE m.a", {} => Ok(none().with("m", map([("b", 2)])));
         none().with("m", map([("b", 2)])), "REMOVE m.a", {} => Ok(none().with("m", map([("b", 2)])));
-        // All positions are of the list as it was.
+        // All indexes refer to the list before the update.
         none().with("l", list([0, 1, 2, 3])), "REMOVE l[0], l[2]", {} => Ok(none().with("l", list([1, 3])));
         none().with("l", list([0, 1])), "REMOVE l[5]", {} => Ok(none().with("l", list([0, 1])));
         none().with("l", list([0])), "REMOVE l[0]", {} => Ok(none().with("l", Vec::<Value>::new()));
@@ -177,8 +177,8 @@ pub(super) fn remove_takes_attributes_and_elements_away(t: &mut Fixture) {
     }
 }
 
-pub(super) fn remove_and_set_on_one_list_use_the_old_positions(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn set_and_remove_use_list_positions_from_before_the_update(t: &mut Fixture) {
+    update_cases! { t;
         none().with("l", list([0, 1, 2])), "SET l[2] = :v REMOVE l[0]", {"v" => 9}
             => Ok(none().with("l", list([1, 9])));
         none().with("l", list([0, 1])), "SET l[9] = :v REMOVE l[0]", {"v" => 9}
@@ -186,8 +186,8 @@ pub(super) fn remove_and_set_on_one_list_use_the_old_positions(t: &mut Fixture) 
     }
 }
 
-pub(super) fn add_counts_and_unites(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn add_increments_numbers_and_extends_sets(t: &mut Fixture) {
+    update_cases! { t;
         none(), "ADD n :v", {"v" => 5} => Ok(none().with("n", 5));
         none().with("n", 5), "ADD n :v", {"v" => -7} => Ok(none().with("n", -2));
         none(), "ADD s :v", {"v" => strings(["a"])} => Ok(none().with("s", strings(["a"])));
@@ -206,11 +206,11 @@ pub(super) fn add_counts_and_unites(t: &mut Fixture) {
     }
 }
 
-pub(super) fn delete_takes_elements_out_of_sets(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn delete_removes_elements_from_sets(t: &mut Fixture) {
+    update_cases! { t;
         none().with("s", strings(["a", "b", "c"])), "DELETE s :v", {"v" => strings(["b", "x"])}
             => Ok(none().with("s", strings(["a", "c"])));
-        // A set without elements is no attribute.
+        // An attribute without set elements is removed.
         none().with("s", numbers([1, 2])), "DELETE s :v", {"v" => numbers([1, 2])} => Ok(none());
         none().with("x", 1), "DELETE s :v", {"v" => strings(["a"])} => Ok(none().with("x", 1));
         none().with("s", strings(["a"])), "DELETE s :v", {"v" => numbers([1])} => Err(WRONG_OPERAND);
@@ -218,8 +218,8 @@ pub(super) fn delete_takes_elements_out_of_sets(t: &mut Fixture) {
     }
 }
 
-pub(super) fn clauses_combine(t: &mut Fixture) {
-    effects! { t;
+pub(super) fn clauses_can_be_combined(t: &mut Fixture) {
+    update_cases! { t;
         none().with("gone", 1).with("n", 1).with("s", strings(["a", "b"])),
             "SET x = :x REMOVE gone ADD n :one DELETE s :a",
             {"x" => "new", "one" => 1, "a" => strings(["a"])}
@@ -229,7 +229,7 @@ pub(super) fn clauses_combine(t: &mut Fixture) {
     }
 }
 
-pub(super) fn makes_the_item_if_it_is_not_there(t: &mut Fixture) {
+pub(super) fn creates_a_missing_item(t: &mut Fixture) {
     t.create(sorted());
     let set = update_item(
         "Sorted",
@@ -241,7 +241,7 @@ pub(super) fn makes_the_item_if_it_is_not_there(t: &mut Fixture) {
     t.assert_item("Sorted", row("a", 1).with("x", 1).with("n", 1));
 }
 
-pub(super) fn an_empty_update_makes_an_item_of_its_key(t: &mut Fixture) {
+pub(super) fn empty_update_creates_an_item_with_its_key(t: &mut Fixture) {
     t.create(plain());
     let touch = UpdateItem::new("Plain", item("a"), floe_store::expr::Update::new());
     t.write(touch.clone()).unwrap();
@@ -251,7 +251,7 @@ pub(super) fn an_empty_update_makes_an_item_of_its_key(t: &mut Fixture) {
     t.assert_item("Plain", item("a").with("v", 1));
 }
 
-pub(super) fn removing_from_a_missing_item_does_not_make_it(t: &mut Fixture) {
+pub(super) fn removing_from_a_missing_item_does_not_create_it(t: &mut Fixture) {
     t.create(plain());
     for text in ["REMOVE x", "REMOVE x.y", "REMOVE x[0]"] {
         let remove =
@@ -278,12 +278,12 @@ pub(super) fn key_attributes_cannot_be_changed(t: &mut Fixture) {
         let tree = update(text, &values! {"s" => "a", "n" => 1});
         let write = t.write(UpdateItem::new("Sorted", row("a", 1), tree));
         let detail = format!("Cannot update attribute {name}. This attribute is part of the key");
-        refused(write, &detail);
+        rejected(write, &detail);
     }
     t.assert_item("Sorted", row("a", 1));
 }
 
-pub(super) fn writes_only_if_the_condition_holds(t: &mut Fixture) {
+pub(super) fn writes_only_if_the_condition_is_met(t: &mut Fixture) {
     t.create(plain());
     let bump = |expected: i32| {
         update_item("Plain", item("a"), "ADD n :one", &values! {"one" => 1})
@@ -292,7 +292,7 @@ pub(super) fn writes_only_if_the_condition_holds(t: &mut Fixture) {
     };
     assert_eq!(condition_failed(t.write(bump(0))), None);
     let made = t.get("Plain", item("a"));
-    assert_eq!(made, None, "a failed update does not make the item");
+    assert_eq!(made, None, "a failed update does not create the item");
     t.put("Plain", item("a").with("n", 0)).unwrap();
     t.write(bump(0)).unwrap();
     let found = condition_failed(t.write(bump(0)));
@@ -300,14 +300,14 @@ pub(super) fn writes_only_if_the_condition_holds(t: &mut Fixture) {
     t.assert_item("Plain", item("a").with("n", 1));
 }
 
-pub(super) fn the_condition_is_checked_before_the_update_is_applied(t: &mut Fixture) {
+pub(super) fn condition_is_checked_before_the_update_is_applied(t: &mut Fixture) {
     t.create(plain());
     let values = values! {"one" => 1};
     let impossible = update_item("Plain", item("a"), "SET n = n + :one", &values)
         .condition(bare_condition("attribute_exists(pk)"));
     condition_failed(t.write(impossible.clone()));
     t.put("Plain", item("a")).unwrap();
-    refused(t.write(impossible), NO_ATTRIBUTE);
+    rejected(t.write(impossible), NO_ATTRIBUTE);
 }
 
 pub(super) fn paths_must_not_overlap_or_conflict(t: &mut Fixture) {
@@ -327,11 +327,11 @@ pub(super) fn paths_must_not_overlap_or_conflict(t: &mut Fixture) {
     ];
     for (tree, detail) in trees {
         let write = UpdateItem::new("Plain", item("a"), tree);
-        refused(t.write(write), detail);
+        rejected(t.write(write), detail);
     }
 }
 
-pub(super) fn operands_are_checked_before_the_table_is_looked_up(t: &mut Fixture) {
+pub(super) fn operands_are_validated_before_the_table_is_looked_up(t: &mut Fixture) {
     use floe_store::expr::{SetOperand, Update};
     let trees = [
         Update::new().set_sum("n", 1, "text"),
@@ -341,17 +341,17 @@ pub(super) fn operands_are_checked_before_the_table_is_looked_up(t: &mut Fixture
         Update::new().delete("s", 1),
     ];
     for tree in trees {
-        let answer = t.write(UpdateItem::new("Nowhere", item("a"), tree.clone()));
+        let response = t.write(UpdateItem::new("Nowhere", item("a"), tree.clone()));
         let detail = "Incorrect operand type for operator or function";
-        let is_refused = matches!(&answer, Err(Error::Validation(m)) if m.contains(detail));
-        assert!(is_refused, "{tree:?}: {answer:?}");
+        let is_rejected = matches!(&response, Err(Error::Validation(m)) if m.contains(detail));
+        assert!(is_rejected, "{tree:?}: {response:?}");
     }
 }
 
-pub(super) fn the_key_must_be_exactly_the_tables(t: &mut Fixture) {
+pub(super) fn key_must_match_the_key_schema(t: &mut Fixture) {
     t.create(sorted());
     for key in wrong_keys() {
         let write = update_item("Sorted", key, "SET x = :v", &values! {"v" => 1});
-        refused(t.write(write), WRONG_KEY);
+        rejected(t.write(write), WRONG_KEY);
     }
 }

@@ -1,4 +1,4 @@
-//! Batches of which a part is left undone.
+//! Batches that are processed only in part.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use floe_store::op::{BatchGetItem, BatchWrite, BatchWriteItem, KeysAndAttributes
 use super::control::Attempt;
 use super::kind::FaultKind;
 
-/// Takes out of a request what shall be left undone.
-pub(super) fn leave_keys(
+/// Removes from a request the keys to leave unprocessed, and returns them.
+pub(super) fn take_unprocessed_keys(
     attempt: &Attempt<'_>,
     request: &mut BatchGetItem,
 ) -> BTreeMap<String, KeysAndAttributes> {
     let total = request.requests.values().map(|r| r.keys.len()).sum();
-    let Some(mut leaves) = Leaves::choose(attempt, total) else {
+    let Some(mut unprocessed_parts) = UnprocessedParts::choose(attempt, total) else {
         return BTreeMap::new();
     };
     let mut left = BTreeMap::new();
     for (table, request) in &mut request.requests {
-        let keys = leaves.split(&mut request.keys);
+        let keys = unprocessed_parts.split(&mut request.keys);
         if !keys.is_empty() {
             let rest = KeysAndAttributes {
                 keys,
@@ -33,18 +33,18 @@ pub(super) fn leave_keys(
     left
 }
 
-/// Takes out of a request what shall be left undone.
-pub(super) fn leave_writes(
+/// Removes from a request the writes to leave unprocessed, and returns them.
+pub(super) fn take_unprocessed_writes(
     attempt: &Attempt<'_>,
     request: &mut BatchWriteItem,
 ) -> BTreeMap<String, Vec<BatchWrite>> {
     let total = request.requests.values().map(Vec::len).sum();
-    let Some(mut leaves) = Leaves::choose(attempt, total) else {
+    let Some(mut unprocessed_parts) = UnprocessedParts::choose(attempt, total) else {
         return BTreeMap::new();
     };
     let mut left = BTreeMap::new();
     for (table, writes) in &mut request.requests {
-        let unprocessed = leaves.split(writes);
+        let unprocessed = unprocessed_parts.split(writes);
         if !unprocessed.is_empty() {
             left.insert(table.clone(), unprocessed);
         }
@@ -53,44 +53,44 @@ pub(super) fn leave_writes(
     left
 }
 
-/// Which parts of a batch are left undone: each with a chance of a half, at least one, and not all.
-struct Leaves<'a> {
+/// Chooses the parts of a batch to leave unprocessed: each with probability 1/2, at least one, and not all.
+struct UnprocessedParts<'a> {
     attempt: &'a Attempt<'a>,
-    /// The part that is left undone in any case, and the one that is done.
-    left: u64,
-    done: u64,
-    /// The next part.
+    /// A part that is always left unprocessed, and one that is always processed.
+    unprocessed: u64,
+    processed: u64,
+    /// The index of the next part.
     at: u64,
 }
 
-impl<'a> Leaves<'a> {
+impl<'a> UnprocessedParts<'a> {
     fn choose(attempt: &'a Attempt<'a>, total: usize) -> Option<Self> {
-        // A batch of one is done or refused; there is no half of it.
-        if total < 2 || !attempt.meets(FaultKind::PartialBatch) {
+        // A batch of one part is processed or rejected as a whole.
+        if total < 2 || !attempt.has_fault(FaultKind::PartialBatch) {
             return None;
         }
         let total = total as u64;
-        let roll = |part: u64| attempt.roll(FaultKind::PartialBatch, &[part]);
-        let left = roll(1).checked_rem(total)?;
+        let roll = |part: u64| attempt.random(FaultKind::PartialBatch, &[part]);
+        let unprocessed = roll(1).checked_rem(total)?;
         let step = roll(2).checked_rem(total - 1)?;
-        attempt.struck(FaultKind::PartialBatch, format!("parts={total}"));
+        attempt.record_fault(FaultKind::PartialBatch, format!("parts={total}"));
         Some(Self {
-            attempt,
-            left,
+            unprocessed,
+            processed: (unprocessed + 1 + step).checked_rem(total)?,
             done: (left + 1 + step).checked_rem(total)?,
             at: 0,
         })
     }
 
-    /// Takes out of the next parts those that are left undone, and keeps the order of both.
+    /// Removes the unprocessed ones from the next parts and returns them. Both keep their order.
     fn split<T>(&mut self, parts: &mut Vec<T>) -> Vec<T> {
-        parts.extract_if(.., |_| self.leaves_next()).collect()
+        parts.extract_if(.., |_| self.is_unprocessed()).collect()
     }
 
-    fn leaves_next(&mut self) -> bool {
+    fn is_unprocessed(&mut self) -> bool {
         let at = self.at;
         self.at += 1;
-        let chance = self.attempt.roll(FaultKind::PartialBatch, &[3, at]) & 1 == 0;
-        at == self.left || (at != self.done && chance)
+        let chance = self.attempt.random(FaultKind::PartialBatch, &[3, at]) & 1 == 0;
+        at == self.unprocessed || (at != self.processed && chance)
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers operations, decides which faults strike them, and keeps the log of those that did.
+//! Numbers operations, decides which faults they get, and keeps the fault log.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -7,24 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use floe_store::{Error, Result};
 
-use super::dice;
 use super::faults::{Faults, Lag};
 use super::kind::{FaultKind, Operation, Request};
+use super::random;
 use crate::lock::lock;
 
-/// How many faults the log keeps.
+/// Maximum number of faults in the log.
 const LOG_LEN_MAX: usize = 100_000;
 
-/// A fault that struck.
+/// An injected fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The number of the operation.
     pub number: u64,
     /// The operation.
     pub operation: Operation,
-    /// What happened to it.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// More about it, as `key=value`.
+    /// Details as `key=value`.
     pub detail: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a [`FaultEngine`](super::FaultEngine) decides by.
+/// The settings and the state of a [`FaultEngine`](super::FaultEngine).
 #[derive(Debug)]
 pub(super) struct Control {
     faults: RwLock<Arc<Faults>>,
@@ -84,9 +84,9 @@ impl Control {
             FaultKind::StaleRead => faults.stale_lag.is_some(),
             _ => true,
         };
-        if !kind.strikes(operation) || !configured {
+        if !kind.applies_to(operation) || !configured {
             return Err(Error::Validation(format!(
-                "no such fault can strike such an operation: kind={kind} operation={operation}"
+                "this fault does not apply to this operation, or its lag is not configured: kind={kind} operation={operation}"
             )));
         }
         let mut scripts = lock(&self.scripts);
@@ -94,8 +94,8 @@ impl Control {
         Ok(())
     }
 
-    /// Gives an operation its number and settles what can strike it.
-    pub(super) fn arrive<'n>(
+    /// Numbers an operation and decides how its faults are chosen.
+    pub(super) fn begin<'n>(
         &self,
         operation: Operation,
         resources: impl IntoIterator<Item = &'n str>,
@@ -112,18 +112,18 @@ impl Control {
             .get_mut(&operation)
             .and_then(VecDeque::pop_front);
         let paused = self.paused.load(Ordering::SeqCst);
-        let fate = match (scripted, faults.fixed(request.number)) {
-            (Some(kind), _) => Fate::Scripted(kind),
-            _ if paused => Fate::Spared,
-            (None, Some(kinds)) => Fate::Fixed(kinds.clone()),
-            _ if !faults.lets(&request) => Fate::Spared,
-            _ => Fate::Chance,
+        let choice = match (scripted, faults.chosen_for(request.number)) {
+            (Some(kind), _) => FaultChoice::Scripted(kind),
+            _ if paused => FaultChoice::Disabled,
+            (None, Some(kinds)) => FaultChoice::Fixed(kinds.clone()),
+            _ if !faults.accepts(&request) => FaultChoice::Disabled,
+            _ => FaultChoice::ByRate,
         };
         Attempt {
             control: self,
             faults,
             request,
-            fate,
+            choice,
         }
     }
 
@@ -141,25 +141,25 @@ impl Control {
     }
 }
 
-/// How it is decided what strikes an operation.
+/// How the faults of an operation are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
+enum FaultChoice {
     /// By the rates.
-    Chance,
-    /// This strikes, as hard as it can, and nothing else does.
+    ByRate,
+    /// Only this fault, with its maximum effect.
     Scripted(FaultKind),
-    /// These strike, as the seed says, and nothing else does.
+    /// Only these faults; the seed decides their effect.
     Fixed(BTreeSet<FaultKind>),
-    /// Nothing does.
-    Spared,
+    /// No faults.
+    Disabled,
 }
 
-/// A numbered operation on its way.
+/// One numbered operation.
 pub(super) struct Attempt<'c> {
     control: &'c Control,
     faults: Arc<Faults>,
     request: Request,
-    fate: Fate,
+    choice: FaultChoice,
 }
 
 impl Attempt<'_> {
@@ -175,46 +175,48 @@ impl Attempt<'_> {
         self.request.operation
     }
 
-    /// Whether a fault strikes.
-    pub(super) fn meets(&self, kind: FaultKind) -> bool {
-        let is_met = match &self.fate {
-            Fate::Chance => dice::comes_true(self.faults.rate_of(kind), self.roll(kind, &[])),
-            Fate::Scripted(scripted) => *scripted == kind,
-            Fate::Fixed(kinds) => kinds.contains(&kind),
-            Fate::Spared => false,
+    /// Whether this operation gets this fault.
+    pub(super) fn has_fault(&self, kind: FaultKind) -> bool {
+        let is_chosen = match &self.choice {
+            FaultChoice::ByRate => {
+                random::is_hit(self.faults.rate_of(kind), self.random(kind, &[]))
+            }
+            FaultChoice::Scripted(scripted) => *scripted == kind,
+            FaultChoice::Fixed(kinds) => kinds.contains(&kind),
+            FaultChoice::Disabled => false,
         };
-        is_met && kind.strikes(self.request.operation)
+        is_chosen && kind.applies_to(self.request.operation)
     }
 
-    /// Which changes come late into an index for this read.
+    /// Which changes this read does not see in an index yet. `None` if it sees all.
     pub(super) fn index_lags(&self) -> Option<Late> {
-        match &self.fate {
-            Fate::Chance => Some(Late::Some),
-            Fate::Fixed(kinds) if kinds.contains(&FaultKind::IndexLag) => Some(Late::Some),
-            Fate::Scripted(FaultKind::IndexLag) => Some(Late::All),
-            Fate::Scripted(_) | Fate::Fixed(_) | Fate::Spared => None,
+        match &self.choice {
+            FaultChoice::ByRate => Some(Late::Some),
+            FaultChoice::Fixed(kinds) if kinds.contains(&FaultKind::IndexLag) => Some(Late::Some),
+            FaultChoice::Scripted(FaultKind::IndexLag) => Some(Late::All),
+            FaultChoice::Scripted(_) | FaultChoice::Fixed(_) | FaultChoice::Disabled => None,
         }
     }
 
-    /// How far behind an item is for this read.
+    /// How far this read lags behind the current state of an item, in units of the lag.
     pub(super) fn stale_units(&self, lag: Lag, key: u64) -> u64 {
-        match &self.fate {
-            Fate::Scripted(_) => lag.units_max(),
-            Fate::Chance | Fate::Fixed(_) | Fate::Spared => {
-                at_most(lag, self.roll(FaultKind::StaleRead, &[key]))
+        match &self.choice {
+            FaultChoice::Scripted(_) => lag.units_max(),
+            FaultChoice::ByRate | FaultChoice::Fixed(_) | FaultChoice::Disabled => {
+                at_most(lag, self.random(FaultKind::StaleRead, &[key]))
             }
         }
     }
 
-    /// A number for a decision about this operation.
-    pub(super) fn roll(&self, kind: FaultKind, parts: &[u64]) -> u64 {
+    /// A pseudorandom number for a decision about this operation.
+    pub(super) fn random(&self, kind: FaultKind, parts: &[u64]) -> u64 {
         let mut all = vec![self.request.number, kind.salt()];
         all.extend_from_slice(parts);
-        dice::roll(self.faults.seed(), &all)
+        random::value(self.faults.seed(), &all)
     }
 
-    /// Writes into the log that a fault struck.
-    pub(super) fn struck(&self, kind: FaultKind, detail: String) {
+    /// Adds a fault to the log.
+    pub(super) fn record_fault(&self, kind: FaultKind, detail: String) {
         self.control.log(Fault {
             number: self.request.number,
             operation: self.request.operation,
@@ -224,32 +226,32 @@ impl Attempt<'_> {
     }
 }
 
-/// Which changes come late into an index.
+/// Which changes are delayed on their way into an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Late {
-    /// So many in one as the rate says, each by a lag of its own.
+    /// The share given by the rate, each by its own lag.
     Some,
-    /// All, as late as allowed.
+    /// All of them, by the maximum lag.
     All,
 }
 
-/// How late a change, made by the operation of this number, comes into an index.
+/// How long a change is delayed on its way into an index, in units of the lag.
 pub(super) fn index_units(faults: &Faults, lag: Lag, late: Late, change: &[u64]) -> u64 {
     let roll = |part: u64| {
         let mut parts = vec![part, FaultKind::IndexLag.salt()];
         parts.extend_from_slice(change);
-        dice::roll(faults.seed(), &parts)
+        random::value(faults.seed(), &parts)
     };
     match late {
         Late::All => lag.units_max(),
-        Late::Some if dice::comes_true(faults.rate_of(FaultKind::IndexLag), roll(0)) => {
+        Late::Some if random::is_hit(faults.rate_of(FaultKind::IndexLag), roll(0)) => {
             at_most(lag, roll(1))
         }
         Late::Some => 0,
     }
 }
 
-/// A lag of at least one unit, if any is allowed.
+/// A lag from one unit to the maximum; 0 if the maximum is 0.
 fn at_most(lag: Lag, roll: u64) -> u64 {
     roll.checked_rem(lag.units_max()).map_or(0, |rest| rest + 1)
 }

@@ -1,4 +1,4 @@
-//! Which faults strike, and how often.
+//! The configuration of faults and their rates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::kind::{FaultKind, Operation, Request};
 
-/// How far behind an old answer may be.
+/// How far a stale result may lag behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lag {
-    /// Up to so many operations of the [`FaultEngine`](super::FaultEngine).
+    /// Up to this number of operations of the [`FaultEngine`](super::FaultEngine).
     Operations(u64),
-    /// Up to so much time on the engine's clock. Where a test owns the clock, nothing catches up until
-    /// the test moves it.
+    /// Up to this duration on the engine's clock. With a manual clock, the lag ends only when the test advances the
+    /// clock.
     Time(Duration),
 }
 
@@ -27,10 +27,10 @@ impl Lag {
     }
 }
 
-/// Which requests a filter lets faults strike.
+/// Selects the requests that may get faults.
 type Filter = Arc<dyn Fn(&Request) -> bool + Send + Sync>;
 
-/// A choice of faults and their rates: of all operations that a fault can strike, so many in one.
+/// A set of faults with their rates: the share of the applicable operations that get the fault, from 0 to 1.
 ///
 /// ```
 /// use floe_testkit::fault::{Faults, Lag, Operation};
@@ -43,7 +43,7 @@ type Filter = Arc<dyn Fn(&Request) -> bool + Send + Sync>;
 /// assert_eq!(faults.seed(), 42);
 /// ```
 #[derive(Clone)]
-#[must_use = "faults strike only in an engine"]
+#[must_use = "faults have no effect until they are passed to an engine"]
 pub struct Faults {
     seed: u64,
     rates: BTreeMap<FaultKind, f64>,
@@ -55,7 +55,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// No faults yet; those to come follow from the seed.
+    /// No faults yet; faults added later use this seed.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -68,12 +68,12 @@ impl Faults {
         }
     }
 
-    /// Refuses requests because there are too many: any operation, before anything is applied.
+    /// Throttles requests: any operation, before anything is applied.
     pub fn throttle(self, rate: f64) -> Self {
         self.rate(FaultKind::Throttle, rate)
     }
 
-    /// Refuses requests because another transaction holds an item: transactions and single writes.
+    /// Rejects requests because another transaction holds an item: transactions and single writes.
     pub fn conflict(self, rate: f64) -> Self {
         self.rate(FaultKind::Conflict, rate)
     }
@@ -83,31 +83,31 @@ impl Faults {
         self.rate(FaultKind::LostBefore, rate)
     }
 
-    /// Loses answers after the request was applied: any operation.
+    /// Loses responses after the request was applied: any operation.
     pub fn lost_after(self, rate: f64) -> Self {
         self.rate(FaultKind::LostAfter, rate)
     }
 
-    /// Does a part of a batch only: batches of two or more.
+    /// Processes only a part of a batch of two or more.
     pub fn partial_batches(self, rate: f64) -> Self {
         self.rate(FaultKind::PartialBatch, rate)
     }
 
-    /// Delays changes on their way into global indexes: so many in one, each by up to the lag.
+    /// Delays changes on their way into global indexes: this share of the changes, each by up to the lag.
     pub fn index_lag(mut self, rate: f64, lag: Lag) -> Self {
         self.index_lag = Some(lag);
         self.rate(FaultKind::IndexLag, rate)
     }
 
-    /// Answers eventual reads of tables and local indexes from a replica that is behind: so many in one,
-    /// each item by up to the lag.
+    /// Serves eventually consistent reads of tables and local indexes from a replica that lags: this share of the
+    /// reads, each item by up to the lag.
     pub fn stale_reads(mut self, rate: f64, lag: Lag) -> Self {
         self.stale_lag = Some(lag);
         self.rate(FaultKind::StaleRead, rate)
     }
 
-    /// Never answers an eventual read with a state of an item older than one that an eventual read has
-    /// seen. Items on a page count as seen whether or not the page shows them.
+    /// Eventually consistent reads never go back to an older state of an item than an earlier one returned. All
+    /// items that a page covers count as returned, also those that it filters out.
     pub fn monotonic_reads(mut self) -> Self {
         self.monotonic = true;
         self
@@ -118,27 +118,27 @@ impl Faults {
         self.rate(FaultKind::ShardSplit, rate)
     }
 
-    /// Goes back in a shard when it is read: records that were handed out come once more, in their order.
+    /// Repeats records: reading a shard continues at an earlier position, in the same order.
     pub fn repeated_records(self, rate: f64) -> Self {
         self.rate(FaultKind::RepeatedRecords, rate)
     }
 
-    /// Hands out a few records of a page at most, or none: the others come with later pages.
+    /// Delays records: a page has only a few records or none, the rest follows with later pages.
     pub fn late_records(self, rate: f64) -> Self {
         self.rate(FaultKind::LateRecords, rate)
     }
 
-    /// The operation of this number meets this fault, and no other that is not named for it in the same
-    /// way, whatever the rates. How hard it strikes follows from the seed; so with the same seed and lags,
-    /// the faults of a [log](super::FaultEngine::faults) repeat themselves. (How late a change comes into
-    /// an index is up to the write, so index lag goes by its rate in any case.) A fault that cannot strike
-    /// the operation does nothing.
+    /// Injects this fault into the operation with this number, whatever the rates; rates no longer apply to that
+    /// operation. Can be called several times for one operation. The seed decides the effect, so the same seed and
+    /// lags repeat the faults of a [log](super::FaultEngine::faults). (Index lag always follows its rate, because
+    /// the write determines the delay.) A fault that does not apply to the operation has no effect.
     pub fn at(mut self, number: u64, kind: FaultKind) -> Self {
         self.at.entry(number).or_default().insert(kind);
         self
     }
 
-    /// Strikes only requests for which this holds. Several filters must all hold.
+    /// Injects faults only into requests for which `filter` returns `true`. Several filters are combined with
+    /// "and".
     pub fn only(mut self, filter: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(match self.filter {
             Some(other) => Arc::new(move |request| other(request) && filter(request)),
@@ -147,7 +147,7 @@ impl Faults {
         self
     }
 
-    /// Strikes only these operations.
+    /// Injects faults only into these operations.
     pub fn only_on(self, operations: impl IntoIterator<Item = Operation>) -> Self {
         let operations: Vec<Operation> = operations.into_iter().collect();
         self.only(move |request| operations.contains(&request.operation))
@@ -167,16 +167,16 @@ impl Faults {
         self.rates.get(&kind).copied().unwrap_or(0.0)
     }
 
-    pub(super) fn fixed(&self, number: u64) -> Option<&BTreeSet<FaultKind>> {
+    pub(super) fn chosen_for(&self, number: u64) -> Option<&BTreeSet<FaultKind>> {
         self.at.get(&number)
     }
 
-    pub(super) fn lets(&self, request: &Request) -> bool {
+    pub(super) fn accepts(&self, request: &Request) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter(request))
     }
 
-    /// Whether old answers may be wanted, so that the past must be kept.
-    pub(super) const fn keeps_past(&self) -> bool {
+    /// Whether stale results are configured, so that earlier versions of items must be kept.
+    pub(super) const fn keeps_versions(&self) -> bool {
         self.index_lag.is_some() || self.stale_lag.is_some()
     }
 }

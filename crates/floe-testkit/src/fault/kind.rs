@@ -1,36 +1,36 @@
-//! What can go wrong, and where.
+//! The kinds of faults, and the operations that they apply to.
 
 use std::fmt;
 
-/// A way in which the cloud fails or lies.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// The request is refused because there are too many of them.
+    /// The request is throttled.
     Throttle = 1,
-    /// The request is refused because another transaction holds the item.
+    /// The request is rejected because another transaction holds the item.
     Conflict = 2,
-    /// The request is lost on its way there.
+    /// The request is lost before it reaches the engine.
     LostBefore = 3,
-    /// The answer is lost on its way back.
+    /// The response is lost after the engine processed the request.
     LostAfter = 4,
-    /// A part of the batch is left undone.
+    /// A part of the batch is not processed.
     PartialBatch = 5,
-    /// A global index has not caught up with the table.
+    /// A global index lags behind its table.
     IndexLag = 6,
-    /// An eventual read is answered by a replica that is behind.
+    /// An eventually consistent read is served by a replica that lags.
     StaleRead = 7,
-    /// A shard of a stream is closed and goes on in others.
+    /// A shard of a stream is closed and continues in child shards.
     ShardSplit = 8,
-    /// Records of a shard are handed out once more, from an earlier place on.
+    /// Records of a shard are returned again, from an earlier position on.
     RepeatedRecords = 9,
-    /// Records that are there come with a later page.
+    /// Available records are returned with a later page.
     LateRecords = 10,
 }
 
 impl FaultKind {
-    /// Whether such a fault can strike such an operation.
-    pub const fn strikes(self, operation: Operation) -> bool {
+    /// Whether this fault can occur in this operation.
+    pub const fn applies_to(self, operation: Operation) -> bool {
         use Operation::{
             BatchGetItem, BatchWriteItem, DescribeStream, GetItem, GetRecords, Query, Scan,
             TransactGetItems, TransactWriteItems, WriteItem,
@@ -48,7 +48,7 @@ impl FaultKind {
         }
     }
 
-    /// A number that stands for the kind in all versions, so that old seeds go on giving the same run.
+    /// A number that identifies the kind. It must not change, so that old seeds reproduce their runs.
     pub(super) const fn salt(self) -> u64 {
         self as u64
     }
@@ -71,7 +71,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// An operation that can meet faults.
+/// An operation that faults can be injected into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(
     missing_docs,
@@ -108,16 +108,16 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation as a [filter](super::Faults::only) sees it.
+/// An operation as passed to a [filter](super::Faults::only).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
     /// Its number.
     pub number: u64,
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
-    /// The tables that it is about, some perhaps twice; for one on a stream, the stream's resource name.
+    /// The tables that it uses, possibly with duplicates; the ARN of the stream for stream operations.
     pub resources: Vec<String>,
-    /// The index that it reads, if it reads one.
+    /// The index that it reads, if any.
     pub index_name: Option<String>,
 }

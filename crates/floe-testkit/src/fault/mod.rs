@@ -1,8 +1,7 @@
-//! An engine that lies like the cloud, on request.
+//! An engine that injects the faults of a distributed database.
 //!
-//! [`FaultEngine`] wraps any [`Engine`] and is one itself. It refuses requests, loses answers, does half
-//! of a batch and answers from the past, as Amazon DynamoDB may at any time and hardly ever does on a
-//! developer's machine. Code that survives it in a test has met the cloud's worst day.
+//! [`FaultEngine`] wraps any [`Engine`] and implements it. It rejects requests, loses responses, processes batches
+//! in part and returns stale results: everything that Amazon DynamoDB may do and that a local engine never does.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,78 +22,77 @@
 //!
 //! engine.script(Operation::WriteItem, FaultKind::LostAfter)?;
 //! let order = Item::new().with("id", "o-1");
-//! let answer = engine.write_item(PutItem::new("Orders", order.clone()).into()).await;
-//! assert!(matches!(answer, Err(Error::OutcomeUnknown(_))));
+//! let response = engine.write_item(PutItem::new("Orders", order.clone()).into()).await;
+//! assert!(matches!(response, Err(Error::OutcomeUnknown(_))));
 //!
 //! let found = engine.get_item(GetItem::new("Orders", order)).await?;
-//! assert!(found.item.is_some(), "the answer was lost, the write was not");
+//! assert!(found.item.is_some(), "only the response was lost");
 //! assert_eq!(engine.faults()[0].kind, FaultKind::LostAfter);
 //! # Ok::<(), Error>(())
 //! # }).unwrap();
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! **Refusals** ([`Throttle`](FaultKind::Throttle), [`Conflict`](FaultKind::Conflict)) happen before the
-//! request reaches the engine: nothing was applied. A transaction is cancelled with one reason per action.
+//! **Rejections** ([`Throttle`](FaultKind::Throttle), [`Conflict`](FaultKind::Conflict)) happen before the request
+//! reaches the engine: nothing is applied. A transaction is cancelled with one reason per action.
 //!
-//! **Lost answers** ([`LostBefore`](FaultKind::LostBefore), [`LostAfter`](FaultKind::LostAfter)) are the
-//! same [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown) to the caller. Before: the engine never saw
-//! the request. After: the engine has done it, or refused it, and nobody was told.
+//! **Lost requests and responses** ([`LostBefore`](FaultKind::LostBefore), [`LostAfter`](FaultKind::LostAfter))
+//! return the same [`OutcomeUnknown`](floe_store::Error::OutcomeUnknown). Before: the engine never receives the
+//! request. After: the engine applies or rejects the request, but the caller does not learn the result.
 //!
-//! **Partial batches** ([`PartialBatch`](FaultKind::PartialBatch)) do at least one part of the request and
-//! leave at least one, in the shape in which it was sent.
+//! **Partial batches** ([`PartialBatch`](FaultKind::PartialBatch)) process at least one part of the request and
+//! leave at least one unprocessed, in the form in which it was sent.
 //!
-//! **Old answers** ([`IndexLag`](FaultKind::IndexLag), [`StaleRead`](FaultKind::StaleRead)) are never made
-//! up. Every item, present or absent, is as the table held it at a moment within the lag before the read;
-//! the lag counts from the answer to the write that the reader has not seen. Items are stale one by one:
-//! one item of a page may be old and another new, and half of a transaction may be seen, as on DynamoDB. A
-//! global index never goes back: what it has once shown of an item stays shown or becomes newer. Eventual
-//! reads of the table may go back, unless [`monotonic_reads`](Faults::monotonic_reads) forbids it. Reads
-//! with `consistent`, transactions and conditions are never stale. Pages keep their order, limit, filter
-//! and size; an item that is no longer there is shown by a scan only if the scan fits one page, since
-//! nobody knows where it stood.
+//! **Stale results** ([`IndexLag`](FaultKind::IndexLag), [`StaleRead`](FaultKind::StaleRead)) are always states
+//! that existed: every item, present or absent, is returned as the table held it at a moment within the lag before
+//! the read. The lag counts from the response to the write that the reader does not see. Items are stale
+//! individually: a page may contain a stale item and a current one, and half of a transaction may be visible, as in
+//! DynamoDB. A global index never goes back: after it returned a version of an item, it returns that version or a
+//! newer one. Eventually consistent reads of the table may go back, unless
+//! [`monotonic_reads`](Faults::monotonic_reads) forbids it. Consistent reads, transactions and conditions are never
+//! stale. Pages keep their order, limit, filter and size. A scan returns a deleted item only if the scan fits into
+//! one page, because the item's position is not known.
 //!
-//! **Shard splits** ([`ShardSplit`](FaultKind::ShardSplit)) close an open shard behind its last record
-//! and give it one child or two; two share the items between them by a hash of the key. Who reads
-//! parents before children gets each record once, and those of an item in their order.
+//! **Shard splits** ([`ShardSplit`](FaultKind::ShardSplit)) close an open shard after its last record and add one
+//! or two children; two children divide the items by a hash of the key. A reader that reads parents before children
+//! gets each record once, and the records of an item in order.
 //!
 //! **Repeated and late records** ([`RepeatedRecords`](FaultKind::RepeatedRecords),
-//! [`LateRecords`](FaultKind::LateRecords)) never change the order of a shard. To repeat some is to go on from
-//! an earlier place that this iterator has passed: everything from there on comes once more. To be late is to
-//! come with a later page, which an empty page may precede.
+//! [`LateRecords`](FaultKind::LateRecords)) never change the order of a shard. Repeating continues at an earlier
+//! position that this iterator has passed: all records from there on are returned again. Late records are returned
+//! with a later page, possibly after an empty page.
 //!
-//! # What it takes
+//! # Requirements
 //!
-//! To know the past, the wrapper reads each item before and after a write that passes through it, and
-//! lets writes of the same item pass one at a time. It does so only if lag or stale reads are configured.
-//! Writes that go around the wrapper, and expiry, are not delayed. Tables must be made, changed and
-//! deleted through the wrapper. Entries of equal index keys must stand in the order of the table's key, as
-//! they do in the embedded engine. Its family tree of shards lives in memory: another wrapper
-//! around the same engine has another one.
+//! To keep earlier versions, the wrapper reads each item before and after a write and serialises writes of the same
+//! item. It does so only if index lag or stale reads are configured. Writes that bypass the wrapper, and expiry,
+//! are not delayed. Tables must be created, changed and deleted through the wrapper. Entries with equal index keys
+//! must be in the order of the table's key, as in the embedded engine. The shard tree is kept in memory: another
+//! wrapper around the same engine has its own.
 //!
 //! # Replaying
 //!
-//! Operations are numbered from 1 in the order in which their futures are first polled; administration of
-//! tables, listing and holding of streams do not count. Whether a fault strikes is a pure function of the
-//! seed, the number and the [`FaultKind`] (and, where items are struck one by one, of the key), so the
-//! same operations in the same order meet the same faults. Under concurrency the order may differ from
-//! run to run; [`Faults::at`] then repeats from the [log](FaultEngine::faults) what struck, where it did.
+//! Operations are numbered from 1 in the order in which their futures are first polled; table administration,
+//! listing and holding streams are not counted. Whether a fault occurs is a pure function of the seed, the number
+//! and the [`FaultKind`] (and of the key, where items are affected individually), so the same operations in the
+//! same order get the same faults. With concurrency the order may differ between runs; [`Faults::at`] then repeats
+//! the faults of the [log](FaultEngine::faults) at the same operations.
 
 mod batch;
 mod control;
-pub(crate) mod dice;
 mod engine;
 mod faults;
 mod kind;
-mod past;
 mod position;
+pub(crate) mod random;
 mod records;
-mod refuse;
+mod reject;
 mod shards;
 mod stale;
 mod streams;
-mod watch;
+mod tracker;
+mod versions;
 
 use std::fmt;
 use std::sync::Arc;
@@ -103,17 +101,17 @@ use floe_store::{Engine, Result};
 
 use control::Control;
 use shards::ShardTrees;
-use watch::Watch;
+use tracker::WriteTracker;
 
 pub use control::Fault;
 pub use faults::{Faults, Lag};
 pub use kind::{FaultKind, Operation, Request};
 
-/// An engine around an engine that lies like the cloud; see the [module](self).
+/// An engine that wraps another one and injects faults; see the [module](self).
 pub struct FaultEngine {
     inner: Arc<dyn Engine>,
     control: Control,
-    watch: Watch,
+    tracker: WriteTracker,
     shards: ShardTrees,
 }
 
@@ -123,43 +121,43 @@ impl FaultEngine {
         Self {
             inner,
             control: Control::new(faults),
-            watch: Watch::default(),
+            tracker: WriteTracker::default(),
             shards: ShardTrees::default(),
         }
     }
 
-    /// The engine inside, which does not lie.
+    /// The wrapped engine, without faults.
     pub fn inner(&self) -> &Arc<dyn Engine> {
         &self.inner
     }
 
-    /// From now on, other faults. The numbers of operations go on.
+    /// Replaces the configured faults. The numbering of operations continues.
     pub fn set_faults(&self, faults: Faults) {
         self.control.set_faults(faults);
     }
 
-    /// Stops all faults but those of [`script`](FaultEngine::script). Operations go on being numbered.
+    /// Stops all faults except those of [`script`](FaultEngine::script). Operations are still numbered.
     pub fn pause(&self) {
         self.control.pause(true);
     }
 
-    /// Lets faults strike again.
+    /// Injects faults again.
     pub fn resume(&self) {
         self.control.pause(false);
     }
 
-    /// The next operation of that kind meets this fault and no other, and an old answer is as old as the
-    /// lag allows. Several scripted ones for the same operation strike one after the other.
+    /// Injects this fault, and no other, into the next operation of this kind; a stale result lags by the maximum.
+    /// Repeated calls for one operation apply to consecutive operations.
     ///
     /// # Errors
     ///
-    /// [`Validation`](floe_store::Error::Validation) if such a fault never strikes such an operation, or
-    /// if it is one about old answers and no lag is configured.
+    /// [`Validation`](floe_store::Error::Validation) if the fault does not apply to the operation, or needs a lag
+    /// that is not configured.
     pub fn script(&self, operation: Operation, kind: FaultKind) -> Result<()> {
         self.control.script(operation, kind)
     }
 
-    /// What it did so far, in the order in which it did it: the last 100,000 faults.
+    /// The log: the last 100,000 faults, in the order in which they occurred.
     pub fn faults(&self) -> Vec<Fault> {
         self.control.faults()
     }

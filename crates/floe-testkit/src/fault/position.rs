@@ -1,19 +1,19 @@
-//! Positions in shown shards: the iterators that the wrapper hands out, and the engine's own behind them.
+//! Positions in virtual shards: the wrapper's iterators, each with the engine's own iterator inside.
 
 use floe_store::Result;
 use floe_store::op::{GetShardIterator, IteratorKind};
 
 use super::FaultEngine;
-use super::shards::ShownShard;
+use super::shards::VirtualShard;
 
-/// What an iterator of the wrapper's begins with.
+/// The prefix of the wrapper's iterators.
 const PREFIX: &str = "fault~";
 
-/// What stands between the parts of one: in no resource name, shard or sequence number.
+/// Separates the parts of an iterator. Occurs in no ARN, shard id or sequence number.
 const SEPARATOR: &str = "~";
 
-/// A position in a shown shard, in the text that stands for it: which shard, up to which sequence number
-/// its source has been read, and the engine's own iterator over the source.
+/// A position in a virtual shard, which the iterator encodes: the shard, the last sequence number read from its
+/// source, and the engine's iterator over the source.
 pub(super) struct Position {
     pub(super) stream_arn: String,
     pub(super) shard_id: String,
@@ -48,20 +48,20 @@ impl Position {
     }
 }
 
-/// The stream that an iterator of the wrapper's is over.
+/// The stream of one of the wrapper's iterators.
 pub(super) fn stream_of(iterator: &str) -> Option<&str> {
     iterator.strip_prefix(PREFIX)?.split(SEPARATOR).next()
 }
 
 impl FaultEngine {
-    pub(super) fn shown_shard(&self, stream_arn: &str, id: &str) -> Option<ShownShard> {
+    pub(super) fn virtual_shard(&self, stream_arn: &str, id: &str) -> Option<VirtualShard> {
         self.shards.with(stream_arn, |tree| tree.get(id).cloned())
     }
 
     pub(super) async fn inner_iterator(
         &self,
         stream_arn: &str,
-        shard: &ShownShard,
+        shard: &VirtualShard,
         kind: IteratorKind,
     ) -> Result<String> {
         let request = GetShardIterator {

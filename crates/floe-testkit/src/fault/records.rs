@@ -1,4 +1,4 @@
-//! Records that come again, and records that come late.
+//! Repeated records and late records.
 
 use floe_store::op::IteratorKind;
 use floe_store::{Error, Result};
@@ -8,28 +8,28 @@ use super::control::Attempt;
 use super::kind::FaultKind;
 use super::position::Position;
 
-/// A late page holds fewer records than this.
+/// A late page has fewer records than this.
 const LATE_RECORDS_MAX: u64 = 4;
 
-/// How many records to ask for instead, if some come late; `None` if all do.
-pub(super) fn hold_back(attempt: &Attempt<'_>, limit: Option<usize>) -> Option<Option<usize>> {
-    if !attempt.meets(FaultKind::LateRecords) {
+/// The limit for reading a page: lower than requested if records are late; `None` if the page is to be empty.
+pub(super) fn late_limit(attempt: &Attempt<'_>, limit: Option<usize>) -> Option<Option<usize>> {
+    if !attempt.has_fault(FaultKind::LateRecords) {
         return Some(limit);
     }
-    let few = attempt.roll(FaultKind::LateRecords, &[1]) % LATE_RECORDS_MAX;
-    attempt.struck(FaultKind::LateRecords, format!("records_max={few}"));
+    let few = attempt.random(FaultKind::LateRecords, &[1]) % LATE_RECORDS_MAX;
+    attempt.record_fault(FaultKind::LateRecords, format!("records_max={few}"));
     let few = usize::try_from(few).ok().filter(|few| *few > 0)?;
     Some(Some(limit.map_or(few, |limit| limit.min(few))))
 }
 
 impl FaultEngine {
-    /// Moves a position to the beginning of a page that was read on the way to it, if records are to come again.
-    pub(super) async fn go_back(
+    /// Moves a position back to the start of an earlier page, if records are to be repeated.
+    pub(super) async fn rewind(
         &self,
         attempt: &Attempt<'_>,
         position: &mut Position,
     ) -> Result<()> {
-        if !attempt.meets(FaultKind::RepeatedRecords) {
+        if !attempt.has_fault(FaultKind::RepeatedRecords) {
             return Ok(());
         }
         let Position {
@@ -41,23 +41,23 @@ impl FaultEngine {
         let mut pages = self
             .shards
             .with(stream_arn, |tree| tree.pages_up_to(shard_id, read_up_to));
-        let roll = attempt.roll(FaultKind::RepeatedRecords, &[1]);
+        let roll = attempt.random(FaultKind::RepeatedRecords, &[1]);
         let chosen = roll.checked_rem(pages.len() as u64);
         let chosen = chosen.and_then(|place| usize::try_from(place).ok());
         let Some((from, shard)) = chosen
             .map(|place| pages.swap_remove(place))
-            .zip(self.shown_shard(stream_arn, shard_id))
+            .zip(self.virtual_shard(stream_arn, shard_id))
         else {
             return Ok(());
         };
         let at = IteratorKind::AtSequenceNumber(from.clone());
         match self.inner_iterator(stream_arn, &shard, at).await {
-            // It was trimmed: it cannot come again.
+            // The page was trimmed and cannot be read again.
             Err(Error::TrimmedDataAccess(_)) => return Ok(()),
             iterator => *inner = iterator?,
         }
         let detail = format!("shard={shard_id} from={from}");
-        attempt.struck(FaultKind::RepeatedRecords, detail);
+        attempt.record_fault(FaultKind::RepeatedRecords, detail);
         read_up_to.clear();
         Ok(())
     }

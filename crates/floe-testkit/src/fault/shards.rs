@@ -1,10 +1,9 @@
-//! The family tree of a stream's shards as the wrapper shows it.
+//! The tree of virtual shards of a stream.
 //!
-//! Each shard of the engine is shown as a tree of shards: at first as itself, later as a closed parent
-//! and its children. A shown shard holds the records of one engine's shard that lie between two sequence
-//! numbers and whose key hashes into its range. The children of a shard begin behind its last record and
-//! divide its range between them, so every record is in exactly one shown shard, and all records of an
-//! item lie on one line of descent.
+//! Each shard of the engine becomes a tree of virtual shards: at first one shard, later a closed parent and its
+//! children. A virtual shard has those records of one engine shard that lie between two sequence numbers and whose
+//! key hashes into its range. The children of a shard start after its last record and divide its range, so every
+//! record is in exactly one virtual shard, and all records of an item are in one line of descent.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
@@ -12,16 +11,16 @@ use std::sync::Mutex;
 use floe_store::Item;
 use floe_store::op::Shard;
 
-use super::dice;
+use super::random;
 use crate::lock::lock;
 
-/// How many shards of one stream are open at once; then shards go on in one child only.
+/// Maximum number of open shards of a stream. At the maximum, a closed shard gets a single child.
 const OPEN_SHARDS_MAX: usize = 16;
 
-/// How many shards of one stream are shown; then none is split any more.
+/// Maximum number of virtual shards of a stream. At the maximum, no shard is split.
 const SHARDS_MAX: usize = 1000;
 
-/// How many of the pages of a shard are remembered that were handed out.
+/// Maximum number of returned pages to remember for each shard.
 const PAGES_MAX: usize = 16;
 
 /// The trees of all streams.
@@ -29,7 +28,7 @@ const PAGES_MAX: usize = 16;
 pub(super) struct ShardTrees(Mutex<HashMap<String, ShardTree>>);
 
 impl ShardTrees {
-    /// Looks at, or changes, the tree of a stream.
+    /// Reads or changes the tree of a stream.
     pub(super) fn with<T>(&self, stream_arn: &str, act: impl FnOnce(&mut ShardTree) -> T) -> T {
         let mut trees = lock(&self.0);
         act(trees.entry(stream_arn.to_owned()).or_default())
@@ -39,32 +38,32 @@ impl ShardTrees {
 /// The shards of one stream, parents before children.
 #[derive(Default)]
 pub(super) struct ShardTree {
-    shown: Vec<ShownShard>,
-    /// How many shards got a name of the wrapper's making.
-    named: usize,
-    /// Of the last pages of each shard that were handed out, the first sequence number, ascending.
+    shown: Vec<VirtualShard>,
+    /// The number of shard ids created by the wrapper.
+    ids_created: usize,
+    /// The first sequence numbers of the last returned pages of each shard, ascending.
     pages: HashMap<String, VecDeque<String>>,
 }
 
-/// A shard as the wrapper shows it.
+/// A virtual shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShownShard {
+pub(super) struct VirtualShard {
     pub(super) id: String,
     parent: Option<String>,
     /// The engine's shard that holds its records.
     pub(super) source: Shard,
-    /// The first and the last hash of its keys.
+    /// The range of key hashes, inclusive.
     hashes: (u64, u64),
-    /// Its records come after this one; those of the engine's shard from the beginning if absent.
+    /// Its records come after this one; `None` for all records from the start of the engine's shard.
     pub(super) after: Option<String>,
-    /// Its records end with this one; absent while the wrapper has not closed it.
+    /// Its last record; `None` unless the wrapper closed it.
     pub(super) until: Option<String>,
-    /// The last of its records that was handed out.
-    pub(super) handed_out: Option<String>,
+    /// The last of its records that was returned.
+    pub(super) last_returned: Option<String>,
 }
 
-impl ShownShard {
-    /// An open shard with all records of these hashes.
+impl VirtualShard {
+    /// An open shard with all records of this hash range.
     fn open(source: &Shard, id: String, parent: Option<String>, hashes: (u64, u64)) -> Self {
         Self {
             id,
@@ -73,13 +72,13 @@ impl ShownShard {
             hashes,
             after: None,
             until: None,
-            handed_out: None,
+            last_returned: None,
         }
     }
 
-    /// Whether a record is in it.
+    /// Whether the shard has this record.
     pub(super) fn holds(&self, sequence: &str, keys: &Item) -> bool {
-        let hash = dice::of_text(&format!("{keys:?}"));
+        let hash = random::hash_text(&format!("{keys:?}"));
         self.after.as_deref().is_none_or(|after| after < sequence)
             && self.until.as_deref().is_none_or(|until| sequence <= until)
             && (self.hashes.0..=self.hashes.1).contains(&hash)
@@ -105,7 +104,7 @@ impl ShownShard {
 }
 
 impl ShardTree {
-    /// Takes over what the engine says about its shards, parents before children.
+    /// Updates the tree with the engine's shards, parents before children.
     pub(super) fn refresh(&mut self, shards: Vec<Shard>) {
         self.shown
             .retain(|shown| shards.iter().any(|s| s.id == shown.source.id));
@@ -124,20 +123,20 @@ impl ShardTree {
         }
     }
 
-    /// Shows a new shard of the engine. Where its parent was shown as several, it is shown as the child
-    /// of each, so that the order of the records of an item is kept.
+    /// Adds a new shard of the engine. If its parent has several open virtual shards, each gets a child, which
+    /// keeps the order of the records of an item.
     fn add(&mut self, shard: &Shard) {
-        let parents: Vec<&ShownShard> = self
+        let parents: Vec<&VirtualShard> = self
             .shown
             .iter()
             .filter(|s| Some(&s.source.id) == shard.parent_id.as_ref() && s.until.is_none())
             .collect();
-        let child = |id: String, parent: &ShownShard| {
-            ShownShard::open(shard, id, Some(parent.id.clone()), parent.hashes)
+        let child = |id: String, parent: &VirtualShard| {
+            VirtualShard::open(shard, id, Some(parent.id.clone()), parent.hashes)
         };
         let id = shard.id.clone();
-        let roots: Vec<ShownShard> = match parents.as_slice() {
-            [] => vec![ShownShard::open(
+        let roots: Vec<VirtualShard> = match parents.as_slice() {
+            [] => vec![VirtualShard::open(
                 shard,
                 id,
                 shard.parent_id.clone(),
@@ -146,37 +145,37 @@ impl ShardTree {
             [parent] => vec![child(id, parent)],
             several => several
                 .iter()
-                .map(|parent| child(new_id(&shard.id, &mut self.named), parent))
+                .map(|parent| child(new_id(&shard.id, &mut self.ids_created), parent))
                 .collect(),
         };
         self.shown.extend(roots);
     }
 
-    /// The shards as a stream's description shows them.
+    /// The shards for the description of a stream.
     pub(super) fn describe(&self) -> Vec<Shard> {
         let shown: HashSet<&str> = self.shown.iter().map(|s| s.id.as_str()).collect();
         let is_shown = |id: &str| shown.contains(id);
         self.shown.iter().map(|s| s.describe(is_shown)).collect()
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&ShownShard> {
+    pub(super) fn get(&self, id: &str) -> Option<&VirtualShard> {
         self.shown.iter().find(|s| s.id == id)
     }
 
     /// The open shards.
-    pub(super) fn open(&self) -> impl Iterator<Item = &ShownShard> {
+    pub(super) fn open(&self) -> impl Iterator<Item = &VirtualShard> {
         self.shown.iter().filter(|s| s.is_open())
     }
 
-    /// Notes that a record of the shard was handed out, so that it stays in it.
-    pub(super) fn hand_out(&mut self, id: &str, sequence: &str) {
+    /// Notes that a record was returned as one of this shard, so that it stays in it.
+    pub(super) fn note_returned(&mut self, id: &str, sequence: &str) {
         if let Some(shard) = self.shown.iter_mut().find(|s| s.id == id) {
-            let last = shard.handed_out.take();
-            shard.handed_out = last.max(Some(sequence.to_owned()));
+            let last = shard.last_returned.take();
+            shard.last_returned = last.max(Some(sequence.to_owned()));
         }
     }
 
-    /// Remembers where a page began that was handed out.
+    /// Remembers the first sequence number of a returned page.
     pub(super) fn remember_page(&mut self, id: &str, first: &str) {
         let pages = self.pages.entry(id.to_owned()).or_default();
         if pages.back().is_none_or(|last| last.as_str() < first) {
@@ -187,7 +186,7 @@ impl ShardTree {
         }
     }
 
-    /// Where pages began that who has read so far was handed out.
+    /// The first sequence numbers of the remembered pages up to a position.
     pub(super) fn pages_up_to(&self, id: &str, read_up_to: &str) -> Vec<String> {
         let pages = self.pages.get(id).into_iter().flatten();
         pages
@@ -196,15 +195,22 @@ impl ShardTree {
             .collect()
     }
 
-    /// Closes an open shard with the record at the engine's tip, or the last that was handed out if that
-    /// is later, and gives it one child or two. `None` if the shard has no record, or there are too many.
-    pub(super) fn split(&mut self, id: &str, tip: Option<&str>, in_two: bool) -> Option<Split> {
+    /// Closes an open shard after the last record of the engine, or the last returned one if that is later, and
+    /// adds one or two children. `None` if the shard has no record or a maximum is reached.
+    pub(super) fn split(
+        &mut self,
+        id: &str,
+        last_sequence: Option<&str>,
+        in_two: bool,
+    ) -> Option<Split> {
         let in_two = in_two && self.open().count() < OPEN_SHARDS_MAX;
         if self.shown.len() >= SHARDS_MAX {
             return None;
         }
         let shard = self.shown.iter_mut().find(|s| s.id == id && s.is_open())?;
-        let until = tip.max(shard.handed_out.as_deref())?.to_owned();
+        let until = last_sequence
+            .max(shard.last_returned.as_deref())?
+            .to_owned();
         if shard.after.as_ref().is_some_and(|after| *after >= until) {
             return None;
         }
@@ -217,38 +223,37 @@ impl ShardTree {
             vec![(low, high)]
         };
         let child = |hashes| {
-            let id = new_id(&shard.source.id, &mut self.named);
-            ShownShard {
+            let id = new_id(&shard.source.id, &mut self.ids_created);
+            VirtualShard {
                 after: Some(until.clone()),
-                ..ShownShard::open(&shard.source, id, Some(shard.id.clone()), hashes)
+                ..VirtualShard::open(&shard.source, id, Some(shard.id.clone()), hashes)
             }
         };
-        let children: Vec<ShownShard> = ranges.into_iter().map(child).collect();
+        let children: Vec<VirtualShard> = ranges.into_iter().map(child).collect();
         let split = Split {
             until,
             children: children.len(),
         };
-        // At the end, so that a description that is being paged through does not miss them.
+        // At the end, so that a reader paging through the description does not miss them.
         self.shown.extend(children);
         Some(split)
     }
 }
 
-/// A name that no other shard of the tree has, and that is short however old the family grows: DynamoDB
-/// allows 65 characters.
-fn new_id(source: &str, named: &mut usize) -> String {
-    *named += 1;
-    format!("{source}.{named}")
+/// A shard id that is unique in the tree and stays within DynamoDB's 65 characters at any depth.
+fn new_id(source: &str, ids_created: &mut usize) -> String {
+    *ids_created += 1;
+    format!("{source}.{ids_created}")
 }
 
-/// What a split did.
+/// The result of a split.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Split {
     pub(super) until: String,
     pub(super) children: usize,
 }
 
-/// The sequence number after this one, with as many digits.
+/// The next sequence number, with the same number of digits.
 fn next_sequence(sequence: &str) -> String {
     let mut digits: Vec<u8> = sequence.bytes().collect();
     for digit in digits.iter_mut().rev() {
@@ -276,25 +281,21 @@ mod tests {
         }
     }
 
-    fn told(tree: &ShardTree) -> Vec<String> {
-        let tell = |s: Shard| {
+    fn described(tree: &ShardTree) -> Vec<String> {
+        let describe = |s: Shard| {
             let parent = s.parent_id.unwrap_or_default();
             let end = s.ending_sequence.unwrap_or_default();
             format!("{} < {parent} {}..{end}", s.id, s.starting_sequence)
         };
-        tree.describe().into_iter().map(tell).collect()
+        tree.describe().into_iter().map(describe).collect()
     }
 
     #[test]
-    fn a_split_closes_the_parent_and_opens_children() {
+    fn split_closes_the_parent_and_opens_children() {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
-        assert_eq!(told(&tree), ["s <  001.."]);
-        assert_eq!(
-            tree.split("s", None, true),
-            None,
-            "it has no record to end with"
-        );
+        assert_eq!(described(&tree), ["s <  001.."]);
+        assert_eq!(tree.split("s", None, true), None, "it has no record");
         let split = tree.split("s", Some("009"), true);
         assert_eq!(
             split,
@@ -304,7 +305,7 @@ mod tests {
             })
         );
         assert_eq!(
-            told(&tree),
+            described(&tree),
             ["s <  001..009", "s.1 < s 010..", "s.2 < s 010.."]
         );
         assert_eq!(tree.split("s", Some("010"), true), None, "it is closed");
@@ -315,23 +316,23 @@ mod tests {
         );
         tree.split("s.2", Some("010"), false);
         assert_eq!(
-            told(&tree).last().map(String::as_str),
+            described(&tree).last().map(String::as_str),
             Some("s.3 < s.2 011..")
         );
     }
 
     #[test]
-    fn what_was_handed_out_stays_in_the_parent() {
+    fn returned_records_stay_in_the_parent() {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
-        tree.hand_out("s", "012");
-        tree.hand_out("s", "011");
+        tree.note_returned("s", "012");
+        tree.note_returned("s", "011");
         tree.split("s", Some("009"), true);
-        assert_eq!(told(&tree)[0], "s <  001..012");
+        assert_eq!(described(&tree)[0], "s <  001..012");
     }
 
     #[test]
-    fn every_record_is_in_one_shard_on_the_line_of_its_key() {
+    fn every_record_is_in_exactly_one_shard_of_its_line_of_descent() {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         tree.split("s", Some("100"), true);
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_of_the_engine_go_on_below_all_open_ones() {
+    fn new_engine_shard_becomes_a_child_of_each_open_shard() {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         tree.split("s", Some("009"), true);
@@ -366,7 +367,7 @@ mod tests {
             source("t", Some("s"), None),
         ]);
         assert_eq!(
-            told(&tree),
+            described(&tree),
             [
                 "s <  001..009",
                 "s.1 < s 010..020",
@@ -382,11 +383,11 @@ mod tests {
         );
         // The parents were trimmed.
         tree.refresh(vec![source("t", None, None)]);
-        assert_eq!(told(&tree), ["t.3 <  001..", "t.4 <  001.."]);
+        assert_eq!(described(&tree), ["t.3 <  001..", "t.4 <  001.."]);
     }
 
     #[test]
-    fn there_is_a_limit_to_open_shards() {
+    fn number_of_open_shards_is_limited() {
         let mut tree = ShardTree::default();
         tree.refresh(vec![source("s", None, None)]);
         for n in 1..300 {
@@ -396,11 +397,14 @@ mod tests {
             tree.split(&id, Some(&format!("{n:03}")), true);
         }
         assert_eq!(tree.open().count(), OPEN_SHARDS_MAX);
-        assert!(tree.shown.len() > 200, "shards go on in one child each");
+        assert!(
+            tree.shown.len() > 200,
+            "at the limit, shards get a single child"
+        );
     }
 
     #[test]
-    fn sequence_numbers_keep_their_digits() {
+    fn next_sequence_number_keeps_the_number_of_digits() {
         assert_eq!(next_sequence("00199"), "00200");
         assert_eq!(next_sequence("00000"), "00001");
     }

@@ -1,4 +1,4 @@
-//! Reads change streams through the wrapper's own [tree of shards](super::shards).
+//! Reads change streams through the wrapper's [shard tree](super::shards).
 
 use floe_store::limits::DESCRIBE_STREAM_SHARDS_MAX;
 use floe_store::op::{
@@ -11,17 +11,17 @@ use super::FaultEngine;
 use super::control::Attempt;
 use super::kind::FaultKind;
 use super::position::Position;
-use super::records::hold_back;
-use super::shards::ShownShard;
+use super::records::late_limit;
+use super::shards::VirtualShard;
 
 impl FaultEngine {
-    pub(super) async fn shown_stream(
+    pub(super) async fn describe_virtual_stream(
         &self,
         attempt: &Attempt<'_>,
         input: DescribeStream,
     ) -> Result<StreamDescription> {
         let mut description = self.refresh(&input.stream_arn).await?;
-        if attempt.meets(FaultKind::ShardSplit) {
+        if attempt.has_fault(FaultKind::ShardSplit) {
             self.split(attempt, &input.stream_arn, None).await?;
         }
         let mut shards = self.shards.with(&input.stream_arn, |tree| tree.describe());
@@ -38,7 +38,7 @@ impl FaultEngine {
         Ok(description)
     }
 
-    pub(super) async fn shown_iterator(
+    pub(super) async fn virtual_iterator(
         &self,
         _: &Attempt<'_>,
         input: GetShardIterator,
@@ -46,19 +46,20 @@ impl FaultEngine {
         let (stream_arn, shard_id) = (input.stream_arn, input.shard_id);
         self.refresh(&stream_arn).await?;
         let shard = self
-            .shown_shard(&stream_arn, &shard_id)
+            .virtual_shard(&stream_arn, &shard_id)
             .ok_or_else(|| missing_shard(&stream_arn, &shard_id))?;
         let (read_up_to, inner) = match input.kind {
             IteratorKind::TrimHorizon => {
-                self.iterator_behind(&stream_arn, &shard, shard.after.clone())
+                self.iterator_after(&stream_arn, &shard, shard.after.clone())
                     .await?
             }
             IteratorKind::Latest => {
-                let mut tip = shard.until.clone();
-                if tip.is_none() {
-                    tip = self.tip(&stream_arn, &shard).await?;
+                let mut last_sequence = shard.until.clone();
+                if last_sequence.is_none() {
+                    last_sequence = self.last_sequence(&stream_arn, &shard).await?;
                 }
-                self.iterator_behind(&stream_arn, &shard, tip).await?
+                self.iterator_after(&stream_arn, &shard, last_sequence)
+                    .await?
             }
             IteratorKind::AfterSequenceNumber(sequence) => {
                 let kind = IteratorKind::AfterSequenceNumber(sequence.clone());
@@ -79,7 +80,7 @@ impl FaultEngine {
         Ok(position.text())
     }
 
-    pub(super) async fn shown_records(
+    pub(super) async fn virtual_records(
         &self,
         attempt: &Attempt<'_>,
         input: GetRecords,
@@ -87,8 +88,8 @@ impl FaultEngine {
         let Some(mut position) = Position::parse(&input.iterator) else {
             return self.inner.get_records(input).await;
         };
-        self.go_back(attempt, &mut position).await?;
-        let Some(limit) = hold_back(attempt, input.limit) else {
+        self.rewind(attempt, &mut position).await?;
+        let Some(limit) = late_limit(attempt, input.limit) else {
             return Ok(GetRecordsOutput {
                 next_iterator: Some(position.text()),
                 ..GetRecordsOutput::default()
@@ -109,7 +110,7 @@ impl FaultEngine {
                 .records
                 .retain(|record| shard.holds(&record.sequence, &record.keys));
             if let Some(last) = output.records.last() {
-                tree.hand_out(&shard.id, &last.sequence);
+                tree.note_returned(&shard.id, &last.sequence);
             }
             if let Some(first) = output.records.first() {
                 tree.remember_page(&shard.id, &first.sequence);
@@ -117,7 +118,7 @@ impl FaultEngine {
             Some(shard)
         });
         let Some(shard) = shard else {
-            // The engine's shard is gone, and with it all its records.
+            // The engine removed the shard with all its records.
             return Ok(GetRecordsOutput::default());
         };
         let ended = self.is_read(&position, &shard, was_empty).await?;
@@ -125,18 +126,18 @@ impl FaultEngine {
             position.inner = inner;
             position.text()
         });
-        if attempt.meets(FaultKind::ShardSplit) {
+        if attempt.has_fault(FaultKind::ShardSplit) {
             self.split(attempt, &position.stream_arn, Some(shard.id))
                 .await?;
         }
         Ok(output)
     }
 
-    /// Whether nothing of a closed shard is left to read.
+    /// Whether a closed shard has no more records to read.
     async fn is_read(
         &self,
         position: &Position,
-        shard: &ShownShard,
+        shard: &VirtualShard,
         was_empty: bool,
     ) -> Result<bool> {
         let Some(until) = &shard.until else {
@@ -148,8 +149,7 @@ impl FaultEngine {
         if !was_empty {
             return Ok(false);
         }
-        // There is nothing up to the last record although it has not been read: it was trimmed, or it is
-        // still to come.
+        // No records before the last one, which was not read: it was trimmed or is still to come.
         let last = IteratorKind::AtSequenceNumber(until.clone());
         match self.inner_iterator(&position.stream_arn, shard, last).await {
             Ok(_) => Ok(false),
@@ -158,7 +158,7 @@ impl FaultEngine {
         }
     }
 
-    /// Learns about the shards of the engine, and gives its description of the stream.
+    /// Updates the shard tree from the engine and returns the engine's description of the stream.
     async fn refresh(&self, stream_arn: &str) -> Result<StreamDescription> {
         let mut request = DescribeStream {
             stream_arn: stream_arn.to_owned(),
@@ -176,15 +176,15 @@ impl FaultEngine {
         }
     }
 
-    /// Splits an open shard: the one named if it is open, or else any.
+    /// Splits an open shard: the given one if it is open, or any if none is given.
     async fn split(
         &self,
         attempt: &Attempt<'_>,
         stream_arn: &str,
-        wanted: Option<String>,
+        shard_id: Option<String>,
     ) -> Result<()> {
-        let roll = attempt.roll(FaultKind::ShardSplit, &[1]);
-        let chosen = self.shards.with(stream_arn, |tree| match wanted {
+        let roll = attempt.random(FaultKind::ShardSplit, &[1]);
+        let chosen = self.shards.with(stream_arn, |tree| match shard_id {
             Some(id) => tree.open().find(|shard| shard.id == id).cloned(),
             None => {
                 let open = tree.open().count() as u64;
@@ -197,26 +197,30 @@ impl FaultEngine {
         let Some(shard) = chosen else {
             return Ok(());
         };
-        let tip = self.tip(stream_arn, &shard).await?;
-        let in_two = attempt.roll(FaultKind::ShardSplit, &[2]) & 1 == 0;
+        let last_sequence = self.last_sequence(stream_arn, &shard).await?;
+        let in_two = attempt.random(FaultKind::ShardSplit, &[2]) & 1 == 0;
         let split = self.shards.with(stream_arn, |tree| {
-            tree.split(&shard.id, tip.as_deref(), in_two)
+            tree.split(&shard.id, last_sequence.as_deref(), in_two)
         });
         if let Some(split) = split {
             let detail = format!(
                 "shard={} until={} children={}",
                 shard.id, split.until, split.children
             );
-            attempt.struck(FaultKind::ShardSplit, detail);
+            attempt.record_fault(FaultKind::ShardSplit, detail);
         }
         Ok(())
     }
 
-    /// The sequence number of the last record of a shard's source, as far as is known.
-    async fn tip(&self, stream_arn: &str, shard: &ShownShard) -> Result<Option<String>> {
-        let mut tip = shard.handed_out.clone().max(shard.after.clone());
-        let behind = self.iterator_behind(stream_arn, shard, tip.clone());
-        let mut next = Some(behind.await?.1);
+    /// The sequence number of the last known record of a shard's source.
+    async fn last_sequence(
+        &self,
+        stream_arn: &str,
+        shard: &VirtualShard,
+    ) -> Result<Option<String>> {
+        let mut last_sequence = shard.last_returned.clone().max(shard.after.clone());
+        let iterator = self.iterator_after(stream_arn, shard, last_sequence.clone());
+        let mut next = Some(iterator.await?.1);
         while let Some(iterator) = next {
             let limit = None;
             let read = GetRecords { iterator, limit };
@@ -224,26 +228,26 @@ impl FaultEngine {
             let Some(last) = output.records.last() else {
                 break;
             };
-            tip = Some(last.sequence.clone());
+            last_sequence = Some(last.sequence.clone());
             next = output.next_iterator;
         }
-        Ok(tip)
+        Ok(last_sequence)
     }
 
-    /// An iterator over a shard's source behind a record, or over all of it, and how far it is read so.
-    async fn iterator_behind(
+    /// An iterator over a shard's source that starts after a record, or at the beginning, and that sequence number.
+    async fn iterator_after(
         &self,
         stream_arn: &str,
-        shard: &ShownShard,
+        shard: &VirtualShard,
         sequence: Option<String>,
     ) -> Result<(String, String)> {
         let all = || self.inner_iterator(stream_arn, shard, IteratorKind::TrimHorizon);
         let Some(sequence) = sequence else {
             return Ok((String::new(), all().await?));
         };
-        let behind = IteratorKind::AfterSequenceNumber(sequence.clone());
-        let iterator = match self.inner_iterator(stream_arn, shard, behind).await {
-            // What was trimmed up to there and beyond cannot be read anyway.
+        let kind = IteratorKind::AfterSequenceNumber(sequence.clone());
+        let iterator = match self.inner_iterator(stream_arn, shard, kind).await {
+            // Everything before was trimmed and cannot be read anyway.
             Err(Error::TrimmedDataAccess(_)) => all().await?,
             other => other?,
         };

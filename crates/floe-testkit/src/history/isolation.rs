@@ -1,21 +1,20 @@
-//! Isolation of transactions, judged from lists that they append to and read.
+//! Checks the isolation of transactions that append to lists and read them.
 //!
-//! Every append writes a value that no other append to the same key writes. A read then tells not only
-//! which versions a transaction saw but in which order all transactions wrote them, so most of the order
-//! in which a store must have run the transactions can be inferred from the history alone, in the manner
-//! of Elle (Kingsbury and Alvaro, 2020):
+//! Every append writes a value that no other append to the same key writes. A read then reveals which versions a
+//! transaction saw and in which order all transactions wrote them. Most of the order in which a store must have run
+//! the transactions can be inferred from the history alone, as in Elle (Kingsbury and Alvaro, 2020):
 //!
-//! - *ww*: one transaction appended right after the other to the same key;
-//! - *wr*: one read a list that ends with the other's append;
-//! - *rw*: one read a list that lacks the other's append, so it came before it;
-//! - *real time*: one had ended before the other began.
+//! - *ww*: one transaction appended directly after the other to the same key;
+//! - *wr*: one transaction read a list that ends with the other's append;
+//! - *rw*: one transaction read a list without the other's append, so it came before it;
+//! - *real time*: one transaction ended before the other began.
 //!
-//! A cycle of these is a contradiction, and its edges name the anomaly ([`AnomalyKind`]). What can be seen
-//! without a cycle (a value read from an aborted transaction, a list that two readers disagree about, a
-//! value that stands in a list twice) is told as well.
+//! A cycle of these dependencies is a contradiction, and its edges determine the anomaly ([`AnomalyKind`]).
+//! Anomalies that need no cycle (a value read from an aborted transaction, two reads that disagree about a list, a
+//! duplicate value) are reported as well.
 //!
-//! Transactions of [unknown](Status::Unknown) outcome count as committed if someone saw what they
-//! appended, and constrain nothing if nobody did.
+//! Transactions of [unknown](Status::Unknown) outcome count as committed if another transaction read their appends,
+//! and impose no constraint otherwise.
 //!
 //! ```
 //! use floe_testkit::history::isolation::{self, AnomalyKind, Level, Recorder};
@@ -31,7 +30,7 @@
 //! reader.committed();
 //!
 //! let report = isolation::check(&recorder.into_transactions(), Level::Serializable);
-//! assert_eq!(report.kinds(), [AnomalyKind::GSingle], "half a transaction was seen");
+//! assert_eq!(report.kinds(), [AnomalyKind::GSingle], "the reader saw half of a transaction");
 //! ```
 
 mod cycles;
@@ -50,32 +49,33 @@ pub use record::{OpenTransaction, Recorder, Status, Step, Transaction};
 use graph::Graph;
 use versions::Versions;
 
-/// What a history is held against.
+/// The isolation level that a history must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// There is an order of the transactions that explains all reads.
+    /// Some order of the transactions explains all reads.
     Serializable,
-    /// And in this order no transaction comes before one that had ended when it began.
+    /// As [`Serializable`](Self::Serializable), and the order agrees with real time: a transaction that ended
+    /// before another began comes first.
     StrictSerializable,
 }
 
-/// What is wrong with a history. From the first to the last, a weaker promise is broken by a stranger store.
+/// A kind of anomaly. The first ones violate the weakest guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum AnomalyKind {
-    /// The history itself is of no use: two transactions appended the same value to the same key.
+    /// The history is not usable: two transactions appended the same value to the same key.
     DuplicateAppend,
-    /// A read returned a value that nobody appended to the key.
+    /// A read returned a value that no transaction appended to the key.
     UnknownValue,
-    /// A value stands in a list twice: an append was applied more than once.
+    /// A list contains a value twice: an append was applied more than once.
     DuplicateValue,
-    /// A transaction did not see its own append, or two of its reads of one key differ.
+    /// A transaction did not see its own append, or read a key twice with different results.
     Internal,
     /// Two reads of one key disagree about the order of its values.
     IncompatibleOrder,
     /// G1a: a read returned the append of an aborted transaction.
     G1a,
-    /// G1b: a read ended within the appends of another transaction.
+    /// G1b: a read returned some, but not all, appends of another transaction.
     G1b,
     /// G0, dirty write: a cycle of ww edges.
     G0,
@@ -85,9 +85,9 @@ pub enum AnomalyKind {
     LostUpdate,
     /// G-single, read skew: a cycle with exactly one rw edge.
     GSingle,
-    /// G2, write skew among others: a cycle with several rw edges.
+    /// G2, for example write skew: a cycle with several rw edges.
     G2,
-    /// A cycle that needs a real-time edge: the transactions can be ordered, but not as they happened.
+    /// A cycle with a real-time edge: the transactions are serializable, but not in the order in which they ran.
     RealTime,
 }
 
@@ -111,14 +111,14 @@ impl Display for AnomalyKind {
     }
 }
 
-/// Something that no correct store could have answered.
+/// An observation that contradicts the isolation level.
 #[derive(Clone, Debug)]
 pub struct Anomaly {
-    /// What kind of thing.
+    /// The kind of anomaly.
     pub kind: AnomalyKind,
-    /// The transactions that it is about, as positions in the history; a cycle is told in its order.
+    /// The transactions involved, as positions in the history; those of a cycle are in its order.
     pub transactions: Vec<usize>,
-    /// The transactions and how they depend on each other, in words and several lines.
+    /// The transactions and their dependencies as text of several lines.
     pub explanation: String,
 }
 
@@ -132,28 +132,28 @@ impl Display for Anomaly {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How many transactions were judged.
+    /// The number of transactions checked.
     pub transactions: usize,
-    /// How many of them committed, those included of which it was learnt from reads.
+    /// The number that committed, including those whose commit was inferred from reads.
     pub committed: usize,
-    /// How many have an outcome that stayed unknown.
+    /// The number whose outcome remained unknown.
     pub unknown: usize,
-    /// How many dependencies were inferred.
+    /// The number of inferred dependencies.
     pub dependencies: usize,
-    /// What is wrong, one entry for each independent finding.
+    /// The anomalies, one entry for each independent finding.
     pub anomalies: Vec<Anomaly>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether no anomaly was found.
     pub fn is_ok(&self) -> bool {
         self.anomalies.is_empty()
     }
 
-    /// The kinds of anomalies found, each once, in their order.
+    /// The kinds of anomalies found, without duplicates, in order.
     pub fn kinds(&self) -> Vec<AnomalyKind> {
         let mut kinds: Vec<_> = self.anomalies.iter().map(|a| a.kind).collect();
         kinds.sort_unstable();
@@ -180,7 +180,7 @@ impl Display for Report {
     }
 }
 
-/// Judges a history.
+/// Checks a history.
 pub fn check<K, V>(history: &[Transaction<K, V>], level: Level) -> Report
 where
     K: Eq + Hash + Debug,

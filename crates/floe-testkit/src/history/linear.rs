@@ -1,15 +1,14 @@
-//! Linearizability of single keys.
+//! Checks the linearizability of single keys.
 //!
-//! A history is linearizable if every operation can be given one moment between its invocation and its
-//! answer such that, in the order of those moments, all answers are right. Keys are independent of each
-//! other, so each is searched on its own (`search.rs`); when a key fails, the history is cut down to the
-//! few operations that contradict each other (`window.rs`).
+//! A history is linearizable if every operation can be assigned a moment between its invocation and its response
+//! such that all responses are correct in the order of those moments. Keys are independent, so each is searched
+//! separately (`search.rs`). If a key is not linearizable, its history is reduced to the few operations that
+//! contradict each other (`window.rs`).
 //!
-//! What an operation means is told by its type: [`RegisterOp`] for values that are read, written,
-//! compared and set, and deleted; [`CounterOp`] for numbers that are added to. Other types need an
-//! [`Operation`] of their own.
+//! The type of an operation defines its meaning: [`RegisterOp`] for values that are read, written, compared and
+//! set, and deleted; [`CounterOp`] for numbers that are incremented. Other types implement [`Operation`].
 //!
-//! An operation whose answer was lost may take effect at any moment after its invocation, or never.
+//! An operation whose response was lost may take effect at any moment after its invocation, or never.
 //!
 //! ```
 //! use floe_testkit::history::linear::{self, Recorder, RegisterOp};
@@ -29,7 +28,7 @@ mod counter;
 mod record;
 mod register;
 mod search;
-mod supply;
+mod states;
 mod window;
 
 use std::collections::BTreeMap;
@@ -42,47 +41,47 @@ pub use register::{RegisterOp, RegisterState};
 
 use search::{Outcome, Problem};
 
-/// What an operation means: which states it can happen in, and which state it leaves.
+/// The meaning of an operation: the states in which it can happen, and the state after it.
 ///
-/// An operation that was answered includes its answer, so a read that found 7 can happen in one state only.
+/// An operation includes its response, so a read that returned 7 can happen in only one state.
 pub trait Operation: Clone + PartialEq + Display {
-    /// What one key holds.
+    /// The state of one key.
     type State: Clone + Eq + Hash + Debug;
 
     /// The state of a key before the history.
     fn initial() -> Self::State;
 
-    /// A state of which nothing is known. Every operation can happen in it, and leaves what is known then.
+    /// The unknown state. Every operation can happen in it; the state after it is what the operation reveals.
     fn unknown() -> Self::State;
 
-    /// The state that the operation leaves, if it can happen in `state`.
+    /// The state after the operation, or `None` if the operation cannot happen in `state`.
     fn step(&self, state: &Self::State) -> Option<Self::State>;
 
-    /// How the operation depends on the state. The search takes short cuts by it.
+    /// How the operation depends on the state; the search uses it to skip work.
     fn effect(&self) -> Effect;
 
-    /// The only known state in which the operation can happen, if there is just one.
+    /// The only known state in which the operation can happen, if there is exactly one.
     fn needs(&self) -> Option<Self::State>;
 
-    /// The state that the operation leaves, if it is always the same. Not asked of one that observes.
+    /// The state after the operation, if it is always the same. Not called for operations that only observe.
     fn makes(&self) -> Option<Self::State>;
 }
 
 /// How an operation depends on the state in which it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It never changes a known state: a read, a refused write.
+    /// It never changes a known state: a read, a rejected write.
     Observes,
-    /// It can happen in every state, and what it leaves does not depend on it: a write, a delete.
+    /// It can happen in every state, and the state after it is always the same: a write, a delete.
     Overwrites,
-    /// All else: a conditional write, an addition.
+    /// Anything else: a conditional write, an increment.
     Depends,
 }
 
-/// How much work [`check_with`] may spend.
+/// Limits the work of [`check_with`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most configurations to look at for one key before giving it up as undecided.
+    /// Maximum number of configurations to visit for one key. Beyond it, the key is undecided. Default: 2,000,000.
     pub configurations_max: u64,
 }
 
@@ -94,25 +93,25 @@ impl Default for Limits {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Report<K, O> {
-    /// How many operations were judged.
+    /// The number of operations checked.
     pub operations: usize,
-    /// How many of them have an unknown outcome.
+    /// The number whose outcome is unknown.
     pub unknown: usize,
-    /// How many keys they are about.
+    /// The number of keys.
     pub keys: usize,
-    /// How many configurations the search looked at.
+    /// The number of configurations visited.
     pub configurations: u64,
-    /// The keys whose operations no order explains.
+    /// The keys whose operations have no explaining order.
     pub violations: Vec<Violation<K, O>>,
-    /// The keys for which the [limit](Limits) was reached before an answer.
+    /// The keys for which the [limit](Limits) was reached.
     pub undecided: Vec<K>,
 }
 
 impl<K, O> Report<K, O> {
-    /// Whether every key was decided and none is in violation.
+    /// Whether every key was decided and no violation was found.
     pub fn is_linearizable(&self) -> bool {
         self.violations.is_empty() && self.undecided.is_empty()
     }
@@ -140,29 +139,28 @@ impl<K: Debug, O: Operation> Display for Report<K, O> {
     }
 }
 
-/// Operations on one key that no order explains.
+/// Operations on one key whose responses no order explains.
 #[derive(Clone, Debug)]
 pub struct Violation<K, O> {
     /// The key.
     pub key: K,
-    /// Whether the operations contradict each other whatever the key held before them. If not, they do
-    /// so because they start from an untouched key.
+    /// Whether the operations contradict each other in any state before them. Otherwise they do so only because the
+    /// key starts empty.
     pub from_any_state: bool,
-    /// The operations of the smallest stretch of time that is contradictory in itself, in the order of
-    /// their invocations.
+    /// The operations of the smallest contradictory interval, in the order of their invocations.
     pub window: Vec<Event<K, O>>,
 }
 
 impl<K: Debug, O: Operation> Display for Violation<K, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = if self.from_any_state {
-            "whatever it held before"
+            "from any state before them"
         } else {
-            "starting from nothing"
+            "starting from an absent value"
         };
         write!(
             f,
-            "no order of these operations explains their answers, {start}: key={:?}",
+            "no order of these operations explains their responses, {start}: key={:?}",
             self.key
         )?;
         for event in &self.window {
@@ -172,7 +170,7 @@ impl<K: Debug, O: Operation> Display for Violation<K, O> {
     }
 }
 
-/// Judges a history with the default [`Limits`].
+/// Checks a history with the default [`Limits`].
 pub fn check<K, O>(events: &[Event<K, O>]) -> Report<K, O>
 where
     K: Clone + Ord,
@@ -181,7 +179,7 @@ where
     check_with(events, Limits::default())
 }
 
-/// Judges a history.
+/// Checks a history.
 pub fn check_with<K, O>(events: &[Event<K, O>], limits: Limits) -> Report<K, O>
 where
     K: Clone + Ord,

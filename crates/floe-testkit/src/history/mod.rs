@@ -1,16 +1,16 @@
-//! Histories of what clients did, and checkers that tell whether a correct store could have answered so.
+//! Histories of client operations, and checkers that decide whether a correct store could have produced them.
 //!
-//! | module | what a history is | what is checked |
+//! | module | history | property checked |
 //! |---|---|---|
 //! | [`linear`] | reads, writes and conditional writes of single keys | linearizability |
 //! | [`isolation`] | transactions of reads and appends over several keys | strict serializability |
 //!
-//! Each has a recorder that many clients share while they run, and a `check` that judges the history
-//! afterwards. Recorders order events by a counter, not by a clock: a stamp is taken before a request is
-//! sent and another after its answer has come, so an operation that ended before another began always
-//! has the smaller stamps, and nothing hangs on how fine a clock ticks.
+//! Each module has a recorder, which many clients share while they run, and a function `check` for the recorded
+//! history. Recorders order events by a counter, not by a clock: one stamp is taken before a request is sent and
+//! one after its response arrived. So an operation that ended before another began always has smaller stamps, at
+//! any clock resolution.
 //!
-//! What is not here: running the clients. Whoever drives an engine records; `cargo xtask verify` does.
+//! The clients themselves are elsewhere: `cargo xtask verify` runs and records them.
 
 pub mod isolation;
 pub mod linear;
@@ -20,10 +20,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::lock::lock;
 
-/// A moment in the order of a history: larger is later, and no two events share one.
+/// A position in the order of a history. Later events have larger stamps, and all stamps are distinct.
 pub type Stamp = u64;
 
-/// The entries of a history that many clients write, and the stamps that order them.
+/// The entries of a history, written by many clients, and the counter for their stamps.
 #[derive(Debug)]
 struct Log<T> {
     next: AtomicU64,
@@ -40,7 +40,7 @@ impl<T> Default for Log<T> {
 }
 
 impl<T> Log<T> {
-    /// The next stamp: larger than every one taken before, by any thread.
+    /// The next stamp, larger than all stamps taken before by any thread.
     fn stamp(&self) -> Stamp {
         self.next.fetch_add(1, Ordering::SeqCst)
     }

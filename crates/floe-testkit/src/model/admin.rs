@@ -1,4 +1,4 @@
-//! Tables: made, described, changed and removed.
+//! Table administration: creates, describes, changes and deletes tables.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl State {
     pub(super) fn describe_table(&mut self, table_name: &str) -> Result<TableDescription> {
         validate_table_name(table_name)?;
         self.table_named(table_name)?;
-        self.described(table_name)
+        self.description_of(table_name)
     }
 
     pub(super) fn update_table(&mut self, input: &UpdateTable) -> Result<TableDescription> {
@@ -44,7 +44,7 @@ impl State {
         let table = self.table_named(&input.table_name)?;
         let definition = input.apply(&table.definition)?;
         self.switch_stream(&definition);
-        self.redefine(definition)
+        self.replace_definition(definition)
     }
 
     pub(super) fn delete_table(&mut self, table_name: &str) -> Result<TableDescription> {
@@ -57,7 +57,7 @@ impl State {
             ));
         }
         let latest_stream = table.latest_stream;
-        let description = self.described(table_name)?;
+        let description = self.description_of(table_name)?;
         self.close_stream(latest_stream);
         self.tables.remove(table_name);
         Ok(TableDescription {
@@ -78,7 +78,7 @@ impl State {
         input.validate()?;
         let table = self.table_named(&input.table_name)?;
         let definition = input.apply(&table.definition)?;
-        self.redefine(definition)
+        self.replace_definition(definition)
     }
 
     pub(super) fn update_tags(&mut self, input: &UpdateTags) -> Result<()> {
@@ -88,23 +88,23 @@ impl State {
         Ok(())
     }
 
-    /// Gives a table another definition. Indexes need nothing: they are computed when they are read.
-    fn redefine(&mut self, definition: TableDef) -> Result<TableDescription> {
+    /// Replaces the definition of a table. Indexes need no update: they are computed when they are read.
+    fn replace_definition(&mut self, definition: TableDef) -> Result<TableDescription> {
         let name = definition.name.clone();
         let now = self.env.now();
         let table = self.table_named(&name)?;
         table.history = table.history.after(&table.definition, &definition, now);
         table.definition = definition;
-        self.described(&name)
+        self.description_of(&name)
     }
 
-    fn described(&self, table_name: &str) -> Result<TableDescription> {
+    fn description_of(&self, table_name: &str) -> Result<TableDescription> {
         let table = self.tables.get(table_name);
         let table = table.ok_or_else(|| missing_table_named(table_name))?;
         Ok(self.describe(table))
     }
 
-    /// Opens or closes the stream of a table whose definition is about to become this one.
+    /// Opens or closes the stream of a table that is about to get this definition.
     fn switch_stream(&mut self, definition: &TableDef) {
         let Some(table) = self.tables.get(&definition.name) else {
             return;

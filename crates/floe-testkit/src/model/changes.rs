@@ -1,4 +1,4 @@
-//! Change streams: one shard each, kept for ever.
+//! Change streams with one shard each and unlimited retention.
 
 use floe_store::env::Timestamp;
 use floe_store::limits::{
@@ -13,38 +13,38 @@ use super::state::State;
 use super::stream::{Stream, sequence_text};
 
 impl State {
-    /// Switches a stream on; its place among all streams.
+    /// Opens a stream. Returns its position among all streams.
     pub(super) fn open_stream(&mut self, table: &TableDef, view: StreamView) -> usize {
         let created = self.env.now();
-        let place = self.streams.len();
+        let index = self.streams.len();
         self.streams.push(Stream {
-            // The place tells apart the streams of one moment.
-            label: format!("{:020}.{place:06}", created.as_millis()),
+            // The position distinguishes streams opened at the same moment.
+            label: format!("{:020}.{index:06}", created.as_millis()),
             table_name: table.name.clone(),
             key: table.key.clone(),
             view,
             created,
             shard: Shard {
-                id: format!("shardId-{:020}-{place:08x}", created.as_millis()),
+                id: format!("shardId-{:020}-{index:08x}", created.as_millis()),
                 parent_id: None,
                 starting_sequence: sequence_text(self.sequence + 1),
                 ending_sequence: None,
             },
             records: Vec::new(),
         });
-        place
+        index
     }
 
-    /// Switches a stream off.
-    pub(super) fn close_stream(&mut self, place: Option<usize>) {
+    /// Closes a stream.
+    pub(super) fn close_stream(&mut self, index: Option<usize>) {
         let last = sequence_text(self.sequence);
-        if let Some(stream) = place.and_then(|place| self.streams.get_mut(place)) {
+        if let Some(stream) = index.and_then(|index| self.streams.get_mut(index)) {
             let end = last.max(stream.shard.starting_sequence.clone());
             stream.shard.ending_sequence.get_or_insert(end);
         }
     }
 
-    /// Writes the record of a change, if the table has a stream and the item has changed.
+    /// Adds the record of a change, if the table has a stream and the item changed.
     pub(super) fn record(
         &mut self,
         table_name: &str,
@@ -56,7 +56,7 @@ impl State {
         let now = self.env.now();
         let table = self.tables.get(table_name);
         let latest = table.and_then(|table| table.latest_stream);
-        let stream = latest.and_then(|place| self.streams.get_mut(place));
+        let stream = latest.and_then(|index| self.streams.get_mut(index));
         let open = stream.filter(|stream| stream.is_open());
         let (Some(stream), Some(kind)) = (open, ChangeKind::of(old.as_ref(), new.as_ref())) else {
             return;
@@ -128,7 +128,7 @@ impl State {
 
     pub(super) fn get_shard_iterator(&mut self, input: &GetShardIterator) -> Result<String> {
         input.validate()?;
-        let (place, stream) = self.stream(&input.stream_arn)?;
+        let (index, stream) = self.stream(&input.stream_arn)?;
         if stream.shard.id != input.shard_id {
             return Err(missing_shard(&input.stream_arn, &input.shard_id));
         }
@@ -144,14 +144,14 @@ impl State {
             IteratorKind::AtSequenceNumber(number) => before(&|own| own < number.as_str()),
             IteratorKind::AfterSequenceNumber(number) => before(&|own| own <= number.as_str()),
         };
-        Ok(self.iterator(place, position))
+        Ok(self.iterator(index, position))
     }
 
     pub(super) fn get_records(&mut self, input: &GetRecords) -> Result<GetRecordsOutput> {
         input.validate()?;
-        let (place, position, made) = parse_iterator(&input.iterator)
+        let (index, position, made) = parse_iterator(&input.iterator)
             .ok_or_else(|| Error::validation("Invalid ShardIterator"))?;
-        let stream = self.streams.get(place);
+        let stream = self.streams.get(index);
         let stream = stream.ok_or_else(|| Error::validation("Invalid ShardIterator"))?;
         if self.env.now().since(made) > SHARD_ITERATOR_AGE_MAX {
             return Err(Error::ExpiredIterator(
@@ -172,11 +172,11 @@ impl State {
         let done = !stream.is_open() && next >= stream.records.len();
         Ok(GetRecordsOutput {
             records,
-            next_iterator: (!done).then(|| self.iterator(place, next)),
+            next_iterator: (!done).then(|| self.iterator(index, next)),
         })
     }
 
-    /// The model trims nothing, so it holds everything.
+    /// Does nothing for an existing stream: the model never trims records.
     pub(super) fn hold_changes(&mut self, input: &HoldChanges) -> Result<()> {
         input.validate()?;
         self.stream(&input.stream_arn).map(drop)
@@ -189,16 +189,16 @@ impl State {
             .ok_or_else(|| missing_stream(arn))
     }
 
-    /// The text of an iterator: the stream, the position among its records, and the present moment.
-    fn iterator(&self, place: usize, position: usize) -> String {
-        format!("model/{place}/{position}/{}", self.env.now().as_millis())
+    /// The text of an iterator: the stream, the position among its records, and the current time.
+    fn iterator(&self, index: usize, position: usize) -> String {
+        format!("model/{index}/{position}/{}", self.env.now().as_millis())
     }
 }
 
 fn parse_iterator(text: &str) -> Option<(usize, usize, Timestamp)> {
     let mut parts = text.strip_prefix("model/")?.split('/');
-    let place = parts.next()?.parse().ok()?;
+    let index = parts.next()?.parse().ok()?;
     let position = parts.next()?.parse().ok()?;
     let made = parts.next()?.parse().ok()?;
-    Some((place, position, Timestamp::from_millis(made)))
+    Some((index, position, Timestamp::from_millis(made)))
 }

@@ -1,4 +1,4 @@
-//! The model as an engine.
+//! The implementation of `Engine`.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -9,38 +9,38 @@ use floe_store::{BoxFuture, Capabilities, Engine, Item, Result, each_operation};
 use super::state::State;
 use crate::lock::lock;
 
-/// An engine that is slow and obviously right. Keeps everything in memory, under one lock.
+/// A reference engine: simple rather than fast. It keeps everything in memory under one lock.
 #[derive(Debug)]
 pub struct ModelEngine {
     state: Mutex<State>,
 }
 
 impl ModelEngine {
-    /// An empty model that takes time and ids from here.
+    /// Creates an empty model that takes time and ids from `env`.
     pub fn new(env: Env) -> Self {
         Self {
             state: Mutex::new(State::new(env)),
         }
     }
 
-    /// Removes all items that have expired by now.
+    /// Removes all expired items.
     pub fn sweep(&self) {
         self.state().sweep();
     }
 
-    /// A page of a scan that finds the entries in this order, given by their keys. Scans go in the
-    /// order of the engine, so another engine's order must be known to compare its pages.
+    /// A page of a scan that finds entries in this order of keys. An engine chooses its scan order, so that order
+    /// must be known to compare its pages.
     pub(super) fn scan_in_order(&self, scan: &Scan, order: &[Item]) -> Result<Page> {
         self.state().scan_in_order(scan, order)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The state is only ever changed after everything that could fail.
+        // The state is changed only after everything that can fail, so it is consistent after a panic.
         lock(&self.state)
     }
 }
 
-/// Implements operations by the methods of [`State`] of the same name.
+/// Implements operations by the methods of [`State`] with the same names.
 macro_rules! operations {
     ($($name:ident($type:ty) -> $output:ty, $known:literal;)*) => {$(
         fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {

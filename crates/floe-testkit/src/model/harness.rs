@@ -1,4 +1,4 @@
-//! The model under test itself.
+//! A harness for the model.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::ModelEngine;
 use crate::Harness;
 use crate::time::TestEnv;
 
-/// A [`ModelEngine`] with a clock of its own.
+/// A [`ModelEngine`] with its own clock.
 #[derive(Debug)]
 pub struct ModelHarness {
     engine: Arc<ModelEngine>,
@@ -17,7 +17,7 @@ pub struct ModelHarness {
 }
 
 impl ModelHarness {
-    /// An empty model whose ids follow from the seed.
+    /// Creates an empty model; the seed determines its ids.
     pub fn new(seed: u64) -> Self {
         let TestEnv { env, clock } = TestEnv::seeded(seed);
         Self {

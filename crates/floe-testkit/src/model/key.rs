@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 use floe_store::table::KeySchema;
 use floe_store::{Item, Value};
 
-/// The values of key attributes, ordered as DynamoDB orders them. Attributes of one key have the same
-/// types everywhere, so two keys of one table or index can always be compared.
+/// The values of key attributes, in DynamoDB's order. An attribute of a key has the same type in all items, so two
+/// keys of a table or index are always comparable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key(Vec<Value>);
 
 impl Key {
-    /// The key of an item in a table; what is missing counts as nothing.
+    /// The key of an item in a table, without missing attributes.
     pub(super) fn of(schema: &KeySchema, item: &Item) -> Self {
         let values = schema.attributes().filter_map(|a| item.get(&a.name));
         Self(values.cloned().collect())
     }
 
-    /// The key of an entry in an index: the index's key, and among equals the table's.
+    /// The key of an entry in an index: the index key, then the table key.
     pub(super) fn of_entry(index: &KeySchema, table: &KeySchema, item: &Item) -> Self {
         let attributes = index.attributes().chain(table.attributes());
         let values = attributes.filter_map(|a| item.get(&a.name));

@@ -1,12 +1,12 @@
-//! The reference model: an engine that is slow and obviously right, and the property run that holds
-//! other engines to it.
+//! The reference model: a simple engine that defines correct results, and a property run that compares other
+//! engines with it.
 //!
-//! [`ModelEngine`] keeps plain items in a map per table and computes everything else when asked: an
-//! index is a sort of all items, a page is a loop. It shares with other engines only the pure functions
-//! of `floe-store`, whose own tests and the [contract suite](crate::contract) judge them.
+//! [`ModelEngine`] keeps plain items in a map per table and computes everything else on request: an index is a sort
+//! of all items, a page is a loop. It shares only the pure functions of `floe-store` with other engines; they are
+//! covered by their own tests and by the [contract suite](crate::contract).
 //!
-//! [`run_property`] sends random sequences of operations to an engine and to the model, and compares
-//! every answer, item by item and error by error:
+//! [`run_property`] sends random sequences of operations to an engine and to the model, and compares every
+//! response, including items and errors:
 //!
 //! ```
 //! use floe_testkit::model::{ModelHarness, run_property};
@@ -19,20 +19,19 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`Mutant`] breaks an engine in one named way, to show that the run finds it.
+//! [`Mutant`] plants a single bug in an engine, to show that the run finds it.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `engine.rs`, `state.rs`, `stream.rs` | the model as an engine, and what it remembers |
+//! | `engine.rs`, `state.rs`, `stream.rs` | the model as an engine, and its state |
 //! | `read.rs`, `write.rs`, `admin.rs`, `changes.rs` | its operations |
 //! | `generate/` | random operations |
-//! | `step.rs`, `answer.rs` | an operation to run, and an answer made comparable |
-//! | `run.rs`, `pair.rs`, `report.rs` | the run, step by step on both sides, and what it tells |
-//! | `shrink.rs` | the search for a small sequence that fails |
+//! | `step.rs`, `response.rs` | one operation, and its response in comparable form |
+//! | `run.rs`, `pair.rs`, `report.rs` | the run, the comparison of each step, and the result |
+//! | `shrink.rs` | reduces a failing sequence |
 //! | `mutant/` | engines with a planted bug |
 
 mod admin;
-mod answer;
 mod changes;
 mod engine;
 mod generate;
@@ -42,6 +41,7 @@ mod mutant;
 mod pair;
 mod read;
 mod report;
+mod response;
 mod run;
 mod shrink;
 mod state;

@@ -1,4 +1,4 @@
-//! An engine and the model side by side: each step is taken on both, and the answers compared.
+//! Runs each step on an engine and on the model, and compares the responses.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use floe_store::op::*;
 use floe_store::{Engine, Item};
 
 use super::ModelEngine;
-use super::answer::{Answer, query_pages, read_streams, scan_pages, sort_items};
 use super::report::Report;
+use super::response::{Response, query_pages, read_streams, scan_pages, sort_items};
 use super::step::Step;
 use crate::Harness;
 
-/// An answer that differs.
+/// A difference between an engine and the model.
 pub(super) struct Failure {
-    /// The step that was answered, or the last one if the state after it differs.
+    /// The step with the different response, or the last step if the state after it differs.
     pub(super) step: usize,
     pub(super) expected: String,
     pub(super) actual: String,
 }
 
-/// An engine and the model, which have seen the same steps.
+/// An engine and the model, after the same steps.
 pub(super) struct Pair<H> {
     harness: H,
     model: Arc<ModelEngine>,
     clock: Arc<ManualClock>,
-    /// Whether the engine may still be filling or removing an index in the background.
-    unsettled: bool,
+    /// Whether the engine may still be building or removing an index in the background.
+    index_pending: bool,
 }
 
 impl<H: Harness> Pair<H> {
@@ -38,17 +38,17 @@ impl<H: Harness> Pair<H> {
             harness,
             model: Arc::new(model),
             clock,
-            unsettled: false,
+            index_pending: false,
         }
     }
 
-    /// Takes a step on both sides and compares the answers.
+    /// Runs a step on both and compares the responses.
     pub(super) async fn compare(
         &mut self,
         step: &Step,
         report: &mut Report,
     ) -> Result<(), Failure> {
-        if self.unsettled && shows_indexes(step) {
+        if self.index_pending && depends_on_indexes(step) {
             self.sweep().await?;
         }
         match step {
@@ -63,7 +63,7 @@ impl<H: Harness> Pair<H> {
             }
             Step::Scan(scan) => self.compare_scan(scan, report).await,
             Step::UpdateTable(_) => {
-                self.unsettled = true;
+                self.index_pending = true;
                 self.compare_answers(step, report).await
             }
             _ => self.compare_answers(step, report).await,
@@ -72,37 +72,37 @@ impl<H: Harness> Pair<H> {
 
     async fn compare_answers(&self, step: &Step, report: &mut Report) -> Result<(), Failure> {
         let engine = self.harness.engine();
-        let actual = answer(&*engine, step).await;
-        let expected = answer(&*self.model, step).await;
-        if let Answer::Pages(pages) = &expected {
+        let actual = execute(&*engine, step).await;
+        let expected = execute(&*self.model, step).await;
+        if let Response::Pages(pages) = &expected {
             report.pages += pages.len();
         }
         report.errors += usize::from(expected.is_failed());
         report.tables += usize::from(matches!(step, Step::CreateTable(_)) && !expected.is_failed());
-        same(&expected, &actual)
+        ensure_equal(&expected, &actual)
     }
 
-    /// A scan goes in an order that the engine has chosen, so that order is learned first, from a scan
-    /// that returns everything.
+    /// An engine chooses the order of its scans, so the order is determined first, by a scan that returns
+    /// everything.
     async fn compare_scan(&self, scan: &Scan, report: &mut Report) -> Result<(), Failure> {
         let engine = self.harness.engine();
-        let expected = answer(&*self.model, &Step::Scan(scan.clone())).await;
+        let expected = execute(&*self.model, &Step::Scan(scan.clone())).await;
         if expected.is_failed() {
             report.errors += 1;
-            let actual = answer(&*engine, &Step::Scan(scan.clone())).await;
-            return same(&expected, &actual);
+            let actual = execute(&*engine, &Step::Scan(scan.clone())).await;
+            return ensure_equal(&expected, &actual);
         }
-        let order = self.learn_order(scan).await?;
+        let order = self.scan_order(scan).await?;
         let known = scan
             .start_key
             .as_ref()
             .is_none_or(|start| order.contains(start));
         let actual = scan_pages(scan.clone(), async |scan| engine.scan(scan).await).await;
         if !known {
-            // Where a key lies that no entry has is the engine's own; the pages need only end.
+            // Only the engine knows the position of a key without an entry, so the pages must only end.
             return match actual {
-                Answer::Pages(_) => Ok(()),
-                other => same(&expected, &other),
+                Response::Pages(_) => Ok(()),
+                other => ensure_equal(&expected, &other),
             };
         }
         let model = &self.model;
@@ -110,15 +110,15 @@ impl<H: Harness> Pair<H> {
             model.scan_in_order(&scan, &order)
         })
         .await;
-        if let Answer::Pages(pages) = &expected {
+        if let Response::Pages(pages) = &expected {
             report.pages += pages.len();
         }
-        same(&expected, &actual)
+        ensure_equal(&expected, &actual)
     }
 
-    /// The keys that a scan of this table, index and segment meets, in the engine's order. Compares the
-    /// entries on the way.
-    async fn learn_order(&self, scan: &Scan) -> Result<Vec<Item>, Failure> {
+    /// The keys that a scan of this table, index and segment finds, in the engine's order. Compares the entries
+    /// with the model's.
+    async fn scan_order(&self, scan: &Scan) -> Result<Vec<Item>, Failure> {
         let whole = Scan {
             index_name: scan.index_name.clone(),
             ..Scan::new(scan.table_name.clone())
@@ -135,8 +135,8 @@ impl<H: Harness> Pair<H> {
             };
             let engine = self.harness.engine();
             let actual = scan_pages(part, async |scan| engine.scan(scan).await).await;
-            let Answer::Pages(pages) = actual else {
-                return same(&expected, &actual).map(|()| Vec::new());
+            let Response::Pages(pages) = actual else {
+                return ensure_equal(&expected, &actual).map(|()| Vec::new());
             };
             let items: Vec<Item> = pages.into_iter().flat_map(|page| page.items).collect();
             if scan.segment == segment {
@@ -144,14 +144,14 @@ impl<H: Harness> Pair<H> {
             }
             everything.extend(items);
         }
-        same(
+        ensure_equal(
             &sorted(expected),
-            &sorted(Answer::Pages(vec![page_of(everything)])),
+            &sorted(Response::Pages(vec![page_of(everything)])),
         )?;
         Ok(self.keys(scan, own).await)
     }
 
-    /// The keys of entries, as the pages of a scan name them.
+    /// The keys of entries, as in the last keys of pages.
     async fn keys(&self, scan: &Scan, entries: Vec<Item>) -> Vec<Item> {
         let table = self.model.describe_table(scan.table_name.clone()).await;
         let Ok(table) = table.map(|table| table.definition) else {
@@ -164,25 +164,25 @@ impl<H: Harness> Pair<H> {
     }
 
     async fn sweep(&mut self) -> Result<(), Failure> {
-        self.unsettled = false;
+        self.index_pending = false;
         self.model.sweep();
-        succeeded("sweep", self.harness.sweep().await)
+        ensure_success("sweep", self.harness.sweep().await)
     }
 
     pub(super) async fn reopen(&mut self) -> Result<(), Failure> {
-        succeeded("reopen", self.harness.reopen().await)
+        ensure_success("reopen", self.harness.reopen().await)
     }
 
     /// Compares everything that can be read.
     pub(super) async fn compare_state(&mut self) -> Result<(), Failure> {
-        if self.unsettled {
+        if self.index_pending {
             self.sweep().await?;
         }
         let report = &mut Report::default();
         let list = Step::ListTables(ListTables::default());
         self.compare_answers(&list, report).await?;
-        let names = match answer(&*self.model, &list).await {
-            Answer::Tables(tables) => tables.table_names,
+        let names = match execute(&*self.model, &list).await {
+            Response::Tables(tables) => tables.table_names,
             _ => Vec::new(),
         };
         for name in names {
@@ -202,9 +202,9 @@ impl<H: Harness> Pair<H> {
     }
 }
 
-/// Whether the answer to a step depends on how far an index is that was just added or removed. Other
-/// steps go on meanwhile, so that items change while an index is being filled.
-fn shows_indexes(step: &Step) -> bool {
+/// Whether the response to a step depends on the progress of an index that was just added or removed. Other steps
+/// run meanwhile, so that items change while an index is built.
+fn depends_on_indexes(step: &Step) -> bool {
     match step {
         Step::Query(query) => query.index_name.is_some(),
         Step::Scan(scan) => scan.index_name.is_some(),
@@ -217,45 +217,49 @@ fn shows_indexes(step: &Step) -> bool {
     }
 }
 
-/// What an engine answers to a step that is an operation.
-async fn answer(engine: &dyn Engine, step: &Step) -> Answer {
+/// Runs an operation on an engine.
+async fn execute(engine: &dyn Engine, step: &Step) -> Response {
     match step.clone() {
-        Step::Get(get) => Answer::of(engine.get_item(get).await, Answer::get),
-        Step::BatchGet(get) => Answer::of(engine.batch_get_item(get).await, Answer::batch_get),
+        Step::Get(get) => Response::of(engine.get_item(get).await, Response::get),
+        Step::BatchGet(get) => Response::of(engine.batch_get_item(get).await, Response::batch_get),
         Step::TransactGet(get) => {
-            Answer::of(engine.transact_get_items(get).await, Answer::transact_get)
+            Response::of(engine.transact_get_items(get).await, Response::transact_get)
         }
-        Step::Write(write) => Answer::of(engine.write_item(write).await, Answer::write),
+        Step::Write(write) => Response::of(engine.write_item(write).await, Response::write),
         Step::BatchWrite(write) => {
-            Answer::of(engine.batch_write_item(write).await, Answer::batch_write)
+            Response::of(engine.batch_write_item(write).await, Response::batch_write)
         }
-        Step::TransactWrite(write) => Answer::of(
+        Step::TransactWrite(write) => Response::of(
             engine.transact_write_items(write).await,
-            Answer::transact_write,
+            Response::transact_write,
         ),
         Step::Query(query) => query_pages(engine, query).await,
         Step::Scan(scan) => scan_pages(scan, async |scan| engine.scan(scan).await).await,
-        Step::CreateTable(create) => Answer::of(engine.create_table(create).await, Answer::table),
-        Step::DescribeTable(name) => Answer::of(engine.describe_table(name).await, Answer::table),
-        // While an index is being filled or removed, an engine may describe it either way.
+        Step::CreateTable(create) => {
+            Response::of(engine.create_table(create).await, Response::table)
+        }
+        Step::DescribeTable(name) => {
+            Response::of(engine.describe_table(name).await, Response::table)
+        }
+        // While an index is built or removed, its description is not determined.
         Step::UpdateTable(update) => {
-            Answer::of(engine.update_table(update).await, |_| Answer::Done)
+            Response::of(engine.update_table(update).await, |_| Response::Done)
         }
-        Step::DeleteTable(name) => Answer::of(engine.delete_table(name).await, Answer::table),
-        Step::ListTables(list) => Answer::of(engine.list_tables(list).await, Answer::Tables),
+        Step::DeleteTable(name) => Response::of(engine.delete_table(name).await, Response::table),
+        Step::ListTables(list) => Response::of(engine.list_tables(list).await, Response::Tables),
         Step::UpdateTimeToLive(ttl) => {
-            Answer::of(engine.update_time_to_live(ttl).await, Answer::table)
+            Response::of(engine.update_time_to_live(ttl).await, Response::table)
         }
-        Step::UpdateTags(tags) => Answer::of(engine.update_tags(tags).await, |()| Answer::Done),
-        Step::ListStreams(list) => Answer::of(engine.list_streams(list).await, |page| {
-            Answer::stream_page(&page)
+        Step::UpdateTags(tags) => Response::of(engine.update_tags(tags).await, |()| Response::Done),
+        Step::ListStreams(list) => Response::of(engine.list_streams(list).await, |page| {
+            Response::stream_page(&page)
         }),
         Step::ReadStreams(limit) => read_streams(engine, limit).await,
-        Step::Advance(_) | Step::Sweep | Step::Reopen => Answer::Done,
+        Step::Advance(_) | Step::Sweep | Step::Reopen => Response::Done,
     }
 }
 
-fn same(expected: &Answer, actual: &Answer) -> Result<(), Failure> {
+fn ensure_equal(expected: &Response, actual: &Response) -> Result<(), Failure> {
     if expected == actual {
         return Ok(());
     }
@@ -264,13 +268,13 @@ fn same(expected: &Answer, actual: &Answer) -> Result<(), Failure> {
     let difference = pairs.take_while(|(a, b)| a == b).count();
     Err(Failure {
         step: 0,
-        expected: around(&expected, difference),
-        actual: around(&actual, difference),
+        expected: excerpt(&expected, difference),
+        actual: excerpt(&actual, difference),
     })
 }
 
-/// The text, or the part of a long one around a position.
-fn around(text: &str, position: usize) -> String {
+/// The text, or the part of a long text around a position.
+fn excerpt(text: &str, position: usize) -> String {
     const SHOWN: usize = 3000;
     if text.len() <= SHOWN {
         return text.to_owned();
@@ -285,7 +289,7 @@ fn around(text: &str, position: usize) -> String {
     )
 }
 
-fn succeeded(what: &str, result: floe_store::Result<()>) -> Result<(), Failure> {
+fn ensure_success(what: &str, result: floe_store::Result<()>) -> Result<(), Failure> {
     result.map_err(|error| Failure {
         step: 0,
         expected: format!("{what} succeeds"),
@@ -300,13 +304,13 @@ fn page_of(items: Vec<Item>) -> Page {
     }
 }
 
-/// The items of pages as one page, in an order of their own.
-fn sorted(answer: Answer) -> Answer {
-    match answer {
-        Answer::Pages(pages) => {
+/// The items of all pages as one sorted page.
+fn sorted(response: Response) -> Response {
+    match response {
+        Response::Pages(pages) => {
             let mut items: Vec<Item> = pages.into_iter().flat_map(|page| page.items).collect();
             sort_items(&mut items);
-            Answer::Pages(vec![page_of(items)])
+            Response::Pages(vec![page_of(items)])
         }
         other => other,
     }

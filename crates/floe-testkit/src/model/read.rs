@@ -1,23 +1,23 @@
-//! Reading: items by key, and pages of tables and indexes.
+//! Reads of items by key, and of pages of tables and indexes.
 
 use std::collections::BTreeMap;
 
 use floe_store::capacity::{ReturnConsumedCapacity, read_cost, read_units};
-use floe_store::expr::{KeyOp, KeyRange};
 use floe_store::limits::{BATCH_GET_BYTES_MAX, PAGE_BYTES_MAX};
 use floe_store::op::*;
 use floe_store::size::item_size;
 use floe_store::table::IndexKind;
-use floe_store::{ConsumedCapacity, Item, Result, Units, Value};
+use floe_store::{ConsumedCapacity, Item, Result, Units};
 
 use super::key::Key;
 use super::state::{State, Table};
+use crate::key_range;
 
-/// Costs of one operation, one entry per table.
+/// The costs of an operation, one entry for each table.
 #[derive(Default)]
-pub(super) struct Bill(BTreeMap<String, ConsumedCapacity>);
+pub(super) struct Costs(BTreeMap<String, ConsumedCapacity>);
 
-impl Bill {
+impl Costs {
     pub(super) fn add(&mut self, cost: ConsumedCapacity) {
         match self.0.get_mut(&cost.table_name) {
             Some(sum) => sum.merge(&cost),
@@ -25,8 +25,8 @@ impl Bill {
         }
     }
 
-    /// The costs, if they were asked for.
-    pub(super) fn told(self, detail: ReturnConsumedCapacity) -> Vec<ConsumedCapacity> {
+    /// The costs, if they were requested.
+    pub(super) fn if_requested(self, detail: ReturnConsumedCapacity) -> Vec<ConsumedCapacity> {
         match detail {
             ReturnConsumedCapacity::None => Vec::new(),
             _ => self.0.into_values().collect(),
@@ -34,8 +34,8 @@ impl Bill {
     }
 }
 
-/// The cost, if it was asked for.
-pub(super) fn told(
+/// The cost, if it was requested.
+pub(super) fn if_requested(
     cost: ConsumedCapacity,
     detail: ReturnConsumedCapacity,
 ) -> Option<ConsumedCapacity> {
@@ -53,7 +53,7 @@ impl State {
         let cost = read_cost(&input.table_name, [bytes], input.consistency(), detail);
         Ok(GetItemOutput {
             item: item.map(|item| input.response_item(item)),
-            consumed: told(cost, detail),
+            consumed: if_requested(cost, detail),
         })
     }
 
@@ -62,7 +62,7 @@ impl State {
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
         let mut output = BatchGetItemOutput::default();
-        let mut bill = Bill::default();
+        let mut costs = Costs::default();
         let mut room = BATCH_GET_BYTES_MAX;
         for (name, request) in &input.requests {
             let table = self.table(name)?;
@@ -76,7 +76,7 @@ impl State {
                     continue;
                 }
                 room -= bytes;
-                bill.add(read_cost(name, [bytes], request.consistency(), detail));
+                costs.add(read_cost(name, [bytes], request.consistency(), detail));
                 found.extend(item.map(|item| request.response_item(item)));
             }
             output.items.insert(name.clone(), found);
@@ -88,7 +88,7 @@ impl State {
                 output.unprocessed.insert(name.clone(), rest);
             }
         }
-        output.consumed = bill.told(detail);
+        output.consumed = costs.if_requested(detail);
         Ok(output)
     }
 
@@ -100,20 +100,20 @@ impl State {
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
         let mut items = Vec::new();
-        let mut bill = Bill::default();
+        let mut costs = Costs::default();
         let mut total = 0;
         for get in &input.gets {
             let item = self.table(&get.table_name)?.get(&get.key).cloned();
             let bytes = item.as_ref().map_or(0, item_size);
             total += bytes;
             let consistency = floe_store::capacity::Consistency::Transactional;
-            bill.add(read_cost(&get.table_name, [bytes], consistency, detail));
+            costs.add(read_cost(&get.table_name, [bytes], consistency, detail));
             items.push(item.and_then(|item| get.response_item(item)));
         }
         TransactGetItems::check_bytes(total)?;
         Ok(TransactGetItemsOutput {
             items,
-            consumed: bill.told(detail),
+            consumed: costs.if_requested(detail),
         })
     }
 
@@ -140,8 +140,7 @@ impl State {
         Ok(entries.page(&plan, input.return_capacity))
     }
 
-    /// A page of a scan in an order that somebody else has chosen. Entries that are not in the order
-    /// are in another segment.
+    /// A page of a scan in the given order. Entries that are not in the order belong to another segment.
     pub(super) fn scan_in_order(&self, input: &Scan, order: &[Item]) -> Result<Page> {
         input.validate()?;
         let table = self.table(&input.table_name)?;
@@ -161,11 +160,11 @@ impl State {
     }
 }
 
-/// Entries of a table or index, each with the item that it stands for.
+/// Entries of a table or index, each with its item.
 struct Entries<'t>(Vec<(Item, &'t Item)>);
 
 impl<'t> Entries<'t> {
-    /// What the table or index holds and the key condition asks for.
+    /// The entries of the table or index that match the key condition.
     fn all(table: &'t Table, plan: &ReadPlan<'_>) -> Self {
         let key = &table.definition.key;
         let items = table.items.values();
@@ -174,11 +173,12 @@ impl<'t> Entries<'t> {
             Some(index) => index.holds(item).then(|| (index.project(key, item), item)),
         });
         let range = plan.range.as_ref();
-        let wanted = |entry: &Item| range.is_none_or(|range| in_range(plan, range, entry));
+        let wanted =
+            |entry: &Item| range.is_none_or(|range| key_range::contains(plan, range, entry));
         Self(entries.filter(|(entry, _)| wanted(entry)).collect())
     }
 
-    /// The same in the order of the key, forward or backward, from the start key on.
+    /// As [`all`](Self::all), in the order of the key, forward or backward, after the start key.
     fn ordered(table: &'t Table, plan: &ReadPlan<'_>) -> Self {
         let key = &table.definition.key;
         let position = |entry: &Item| match plan.index {
@@ -202,7 +202,7 @@ impl<'t> Entries<'t> {
         Self(entries)
     }
 
-    /// The page that begins with the first entry.
+    /// The page that starts with the first entry.
     fn page(&self, plan: &ReadPlan<'_>, detail: ReturnConsumedCapacity) -> Page {
         let mut page = Page::default();
         let mut bytes = 0;
@@ -227,12 +227,12 @@ impl<'t> Entries<'t> {
                 break;
             }
         }
-        page.consumed = told(cost(plan, bytes, fetched, detail), detail);
+        page.consumed = if_requested(cost(plan, bytes, fetched, detail), detail);
         page
     }
 }
 
-/// What a page cost: the bytes of all entries together, and each fetched item on its own.
+/// The cost of a page: the bytes of all entries together, and each fetched item separately.
 fn cost(
     plan: &ReadPlan<'_>,
     bytes: usize,
@@ -256,40 +256,7 @@ fn cost(
     cost
 }
 
-/// Whether an entry is what a key condition asks for.
-fn in_range(plan: &ReadPlan<'_>, range: &KeyRange, entry: &Item) -> bool {
-    let key = plan.key();
-    let equal = |attributes: &[floe_store::table::KeyAttribute], values: &[Value]| {
-        let mut pairs = attributes.iter().zip(values);
-        pairs.all(|(a, value)| entry.get(&a.name) == Some(value))
-    };
-    let next = key.sort.get(range.sort_prefix.len());
-    let ranged = next.zip(range.range.as_ref());
-    equal(&key.partition, &range.partition)
-        && equal(&key.sort, &range.sort_prefix)
-        && ranged.is_none_or(|(a, op)| entry.get(&a.name).is_some_and(|value| satisfies(value, op)))
-}
-
-fn satisfies(value: &Value, op: &KeyOp) -> bool {
-    let is = |other: &Value, wanted: fn(std::cmp::Ordering) -> bool| {
-        value.compare(other).is_some_and(wanted)
-    };
-    match op {
-        KeyOp::Eq(other) => value == other,
-        KeyOp::Lt(other) => is(other, |o| o.is_lt()),
-        KeyOp::Le(other) => is(other, |o| o.is_le()),
-        KeyOp::Gt(other) => is(other, |o| o.is_gt()),
-        KeyOp::Ge(other) => is(other, |o| o.is_ge()),
-        KeyOp::Between(low, high) => is(low, |o| o.is_ge()) && is(high, |o| o.is_le()),
-        KeyOp::BeginsWith(prefix) => match (value, prefix) {
-            (Value::S(text), Value::S(prefix)) => text.starts_with(prefix.as_str()),
-            (Value::B(bytes), Value::B(prefix)) => bytes.starts_with(prefix),
-            _ => false,
-        },
-    }
-}
-
-/// The segment of an entry: a sum over the bytes of its partition key, which is spread well enough.
+/// The segment of an entry: the sum of the bytes of its partition key, which is spread well enough.
 fn segment_of(plan: &ReadPlan<'_>, entry: &Item, total: usize) -> usize {
     let partition = plan.key().partition.iter().map(|a| entry.get(&a.name));
     let text = format!("{:?}", partition.collect::<Vec<_>>());

@@ -1,21 +1,21 @@
-//! What a property run tells: figures, or a mismatch.
+//! The result of a property run: figures, or a mismatch.
 
 use std::fmt;
 
 use super::step::Step;
 
-/// Figures of a property run without a mismatch.
+/// The figures of a property run without a mismatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Operations whose answers were compared.
+    /// The number of operations compared.
     pub operations: usize,
-    /// Of them, those that failed, on both sides with the same error.
+    /// The number of them that failed, with the same error on both sides.
     pub errors: usize,
-    /// Sequences, each on a fresh engine.
+    /// The number of sequences, each with a new engine.
     pub sequences: usize,
-    /// Tables that were made.
+    /// The number of tables created.
     pub tables: usize,
-    /// Pages of queries and scans.
+    /// The number of pages of queries and scans.
     pub pages: usize,
     /// How often an engine was reopened.
     pub reopens: usize,
@@ -39,20 +39,20 @@ impl fmt::Display for Report {
     }
 }
 
-/// An answer that differs from the model's, with the shortest sequence found that leads to it.
+/// A response that differs from the model's, with a minimal sequence of steps that leads to it.
 #[derive(Clone, PartialEq)]
 pub struct Mismatch {
     /// The seed of the run.
     pub seed: u64,
-    /// The sequence, counted from 0.
+    /// The index of the sequence, from 0.
     pub sequence: usize,
-    /// The operations of the run up to the mismatch.
+    /// The number of operations of the run up to the mismatch.
     pub operations: usize,
-    /// The steps that lead to it; the last one was answered differently, or the state after it differs.
+    /// The steps that lead to the mismatch. The response to the last one differs, or the state after it.
     pub steps: Vec<Step>,
-    /// What the model answered.
+    /// The response of the model.
     pub expected: String,
-    /// What the engine answered.
+    /// The response of the engine.
     pub actual: String,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Mismatch {
         let (seed, sequence) = (self.seed, self.sequence);
         write!(
             f,
-            "the engine and the model disagree: seed={seed} sequence={sequence}"
+            "the engine differs from the model: seed={seed} sequence={sequence}"
         )?;
         writeln!(f, " operations={}", self.operations)?;
         for (n, step) in self.steps.iter().enumerate() {

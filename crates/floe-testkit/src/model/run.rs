@@ -1,4 +1,4 @@
-//! The property run: random sequences on an engine and on the model, compared answer by answer.
+//! The property run: random sequences of steps on an engine and on the model.
 
 use floe_store::Clock;
 
@@ -9,18 +9,17 @@ use super::shrink::shrink;
 use super::step::Step;
 use crate::Harness;
 
-/// How many operations one engine gets before a fresh one takes over: enough for state to build up, few
-/// enough to shrink quickly.
+/// The number of operations of one engine: enough to build up state, few enough to shrink quickly.
 const SEQUENCE_STEPS: usize = 250;
 
-/// Sends so many random operations to engines made by `make`, and compares each answer with the
-/// model's. The same seed gives the same operations.
+/// Sends this number of random operations to engines created by `make` and compares each response with the model's.
+/// The same seed generates the same operations.
 ///
-/// The harness must own its clock, so that engine and model live at the same moments.
+/// The harness must have a manual clock, which the model shares.
 ///
 /// # Errors
 ///
-/// The first mismatch, after the steps that it does not need have been left out.
+/// The first mismatch, with the steps that it needs.
 pub async fn run_property<H: Harness>(
     make: impl AsyncFn(u64) -> H,
     seed: u64,
@@ -30,13 +29,13 @@ pub async fn run_property<H: Harness>(
     while report.operations < operations {
         let sequence = report.sequences;
         let own_seed = seed.wrapping_mul(1_000_003).wrapping_add(sequence as u64);
-        let _announced = Announced { seed, sequence };
+        let _panic_reporter = PanicReporter { seed, sequence };
         let harness = make(own_seed).await;
         let start = harness.clock().map(|clock| clock.now()).unwrap_or_default();
         let length = SEQUENCE_STEPS.min(operations - report.operations);
         let can = harness.engine().capabilities();
         let steps = generate(own_seed, start, length).into_iter();
-        let steps: Vec<Step> = steps.map(|step| step.within(&can)).collect();
+        let steps: Vec<Step> = steps.map(|step| step.without_unsupported(&can)).collect();
         if let Err(failure) = run_steps(harness, &steps, &mut report).await {
             let operations = report.operations;
             let steps = steps.into_iter().take(failure.step + 1).collect();
@@ -55,14 +54,17 @@ pub async fn run_property<H: Harness>(
     Ok(report)
 }
 
-/// Tells where a run is when the engine panics, which ends it without a report.
-struct Announced {
+/// Prints the position of the run if the engine panics, because then there is no report.
+struct PanicReporter {
     seed: u64,
     sequence: usize,
 }
 
-impl Drop for Announced {
-    #[expect(clippy::print_stderr, reason = "a panic leaves no other way to tell")]
+impl Drop for PanicReporter {
+    #[expect(
+        clippy::print_stderr,
+        reason = "after a panic, there is no other way to report"
+    )]
     fn drop(&mut self) {
         if std::thread::panicking() {
             let Self { seed, sequence } = self;
@@ -100,7 +102,7 @@ async fn run_steps<H: Harness>(
     let step = steps.len().saturating_sub(1);
     let at_last = |failure| Failure { step, ..failure };
     pair.compare_state().await.map_err(at_last)?;
-    // What was acknowledged is also there after reopening.
+    // Acknowledged writes are durable.
     pair.reopen().await.map_err(at_last)?;
     pair.compare_state().await.map_err(at_last)
 }

@@ -1,12 +1,11 @@
-//! The search for a small sequence of steps that still fails.
+//! Reduces a failing sequence of steps.
 
 use super::step::Step;
 
-/// How many sequences are tried at most.
+/// Maximum number of sequences to try.
 const TRIES_MAX: usize = 600;
 
-/// Leaves out steps as long as the rest still fails: first halves, then ever smaller parts, down to
-/// single steps, until none can be left out.
+/// Removes steps as long as the rest fails: first halves, then smaller parts, down to single steps.
 pub(super) async fn shrink(steps: Vec<Step>, fails: impl AsyncFn(&[Step]) -> bool) -> Vec<Step> {
     let mut steps = steps;
     let mut tries = 0;
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_needed_steps_are_left() {
+    async fn only_steps_needed_for_the_failure_remain() {
         let step = |n: usize| Step::ReadStreams(n);
         let steps: Vec<Step> = (0..100).map(step).collect();
         let needed = [step(7), step(63), step(99)];

@@ -1,4 +1,4 @@
-//! What the model remembers: items by table, streams with their records, tokens.
+//! The state of the model: items by table, streams with their records, tokens.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use floe_store::{Error, Item, Result, TableDef};
 use super::key::Key;
 use super::stream::{Stream, table_arn};
 
-/// Everything that the model remembers.
+/// The state of the model.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) env: Env,
     pub(super) tables: BTreeMap<String, Table>,
-    /// All streams that there ever were, in the order in which they were switched on.
+    /// All streams that were ever opened, in order.
     pub(super) streams: Vec<Stream>,
     /// The number of the last change record.
     pub(super) sequence: u64,
-    tokens: BTreeMap<(TokenOf, String), Remembered>,
+    tokens: BTreeMap<(TokenKind, String), AppliedRequest>,
 }
 
 /// A table and its items.
@@ -38,14 +38,14 @@ pub(super) struct Table {
     pub(super) history: TableHistory,
 }
 
-/// Which operation a token belongs to. The same text is another token for another operation.
+/// The operation that a token belongs to. Tokens of different operations are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TokenOf {
+pub(super) enum TokenKind {
     Write,
     Transaction,
 }
 
-impl TokenOf {
+impl TokenKind {
     const fn retention(self) -> Duration {
         match self {
             Self::Write => WRITE_TOKEN_RETENTION,
@@ -54,14 +54,14 @@ impl TokenOf {
     }
 }
 
-/// A request that was applied under a token.
+/// A request that was applied with a token.
 #[derive(Clone, Debug)]
-pub(super) struct Remembered {
+pub(super) struct AppliedRequest {
     fingerprint: u128,
     at: Timestamp,
-    /// The tables of the items that were written, with the larger of each item's sizes before and after.
+    /// The tables of the written items, each with the larger size of the item before and after.
     pub(super) sizes: Vec<(String, usize)>,
-    /// The attributes that were returned.
+    /// The returned attributes.
     pub(super) returned: Option<Item>,
 }
 
@@ -76,42 +76,42 @@ impl State {
         }
     }
 
-    /// The table of an operation on items.
+    /// The table for an operation on items.
     pub(super) fn table(&self, name: &str) -> Result<&Table> {
         self.tables.get(name).ok_or_else(missing_table)
     }
 
-    /// The table of an operation on tables.
+    /// The table for an operation on tables.
     pub(super) fn table_named(&mut self, name: &str) -> Result<&mut Table> {
         self.tables
             .get_mut(name)
             .ok_or_else(|| missing_table_named(name))
     }
 
-    /// The definition of a table, as the checks of requests over several tables want it.
+    /// The definition of a table, for checks of requests over several tables.
     pub(super) fn definition(&self, name: &str) -> Option<&TableDef> {
         self.tables.get(name).map(|table| &table.definition)
     }
 
-    /// The request that was applied under this token, if there was one that is still remembered.
+    /// The request applied with this token, if it has not expired.
     pub(super) fn replay(
         &self,
-        of: TokenOf,
+        of: TokenKind,
         token: Option<&str>,
         fingerprint: u128,
-    ) -> Result<Option<Remembered>> {
-        let remembered = token.and_then(|token| self.tokens.get(&(of, token.to_owned())));
-        match remembered {
+    ) -> Result<Option<AppliedRequest>> {
+        let applied_request = token.and_then(|token| self.tokens.get(&(of, token.to_owned())));
+        match applied_request {
             Some(old) if self.env.now().since(old.at) >= of.retention() => Ok(None),
             Some(old) if old.fingerprint != fingerprint => Err(Error::IdempotentParameterMismatch),
             other => Ok(other.cloned()),
         }
     }
 
-    /// Remembers a request that was applied under a token.
-    pub(super) fn remember(
+    /// Stores the token of an applied request.
+    pub(super) fn store_token(
         &mut self,
-        of: TokenOf,
+        of: TokenKind,
         token: Option<String>,
         fingerprint: u128,
         sizes: Vec<(String, usize)>,
@@ -119,13 +119,13 @@ impl State {
     ) {
         if let Some(token) = token {
             let at = self.env.now();
-            let remembered = Remembered {
+            let applied_request = AppliedRequest {
                 fingerprint,
                 at,
                 sizes,
                 returned,
             };
-            self.tokens.insert((of, token), remembered);
+            self.tokens.insert((of, token), applied_request);
         }
     }
 

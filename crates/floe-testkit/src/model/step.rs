@@ -1,4 +1,4 @@
-//! One step of a property run: an operation, or something that is done to the engine.
+//! One step of a property run: an operation, or an action on the engine.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,44 +7,44 @@ use floe_store::expr::{Condition, KeyCondition, Paths, Renderer};
 use floe_store::op::*;
 use floe_store::{Capabilities, Item, Value};
 
-/// One step of a property run. A step carries everything it needs, so that others can be left out.
+/// One step of a property run. A step is self-contained, so that others can be removed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Reads one item.
     Get(GetItem),
-    /// Reads many items.
+    /// Reads several items.
     BatchGet(BatchGetItem),
-    /// Reads many items as of one moment.
+    /// Reads several items in a transaction.
     TransactGet(TransactGetItems),
     /// Writes one item.
     Write(WriteItem),
-    /// Writes many items.
+    /// Writes several items.
     BatchWrite(BatchWriteItem),
-    /// Writes many items, all or nothing.
+    /// Writes several items in a transaction.
     TransactWrite(TransactWriteItems),
     /// Reads all pages of a query.
     Query(Query),
     /// Reads all pages of a scan.
     Scan(Scan),
-    /// Makes a table.
+    /// Creates a table.
     CreateTable(CreateTable),
     /// Describes a table.
     DescribeTable(String),
-    /// Changes a table and waits until the change is done.
+    /// Changes a table and waits for completion.
     UpdateTable(UpdateTable),
-    /// Removes a table.
+    /// Deletes a table.
     DeleteTable(String),
     /// Lists tables.
     ListTables(ListTables),
-    /// Switches expiry.
+    /// Enables or disables expiry.
     UpdateTimeToLive(UpdateTimeToLive),
     /// Changes tags.
     UpdateTags(UpdateTags),
     /// Lists streams.
     ListStreams(ListStreams),
-    /// Reads all streams to their end, so many records at a time.
+    /// Reads all streams to the end, with this limit for each page.
     ReadStreams(usize),
-    /// Moves the clock ahead.
+    /// Advances the clock.
     Advance(Duration),
     /// Removes expired items.
     Sweep,
@@ -53,8 +53,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step without what an engine says it cannot do.
-    pub(super) fn within(mut self, can: &Capabilities) -> Self {
+    /// Removes what the engine does not support.
+    pub(super) fn without_unsupported(mut self, can: &Capabilities) -> Self {
         if let Self::Write(write) = &mut self
             && !can.write_tokens
         {
@@ -263,7 +263,7 @@ fn key_condition(tree: &KeyCondition) -> String {
     inlined(|renderer| renderer.key_condition(tree))
 }
 
-/// An item as text; a long one as its beginning and length.
+/// Formats an item; a long one with its beginning and length.
 fn short(item: &Item) -> String {
     shortened(format!("{item:?}"))
 }
@@ -280,7 +280,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// The text of an expression with names and values in the place of their placeholders.
+/// Formats an expression with its names and values instead of placeholders.
 fn inlined(render: impl Fn(&mut Renderer) -> String) -> String {
     let mut renderer = Renderer::new();
     let text = render(&mut renderer);
@@ -294,14 +294,14 @@ fn inlined(render: impl Fn(&mut Renderer) -> String) -> String {
             .find_map(|(at, c)| (!c.is_ascii_alphanumeric()).then_some(at));
         let (placeholder, after) = placeholder.split_at(end.unwrap_or(placeholder.len()));
         out.push_str(before);
-        out.push_str(&meaning(&renderer, placeholder));
+        out.push_str(&placeholder_text(&renderer, placeholder));
         rest = after;
     }
     out.push_str(rest);
     out
 }
 
-fn meaning(renderer: &Renderer, placeholder: &str) -> String {
+fn placeholder_text(renderer: &Renderer, placeholder: &str) -> String {
     let name = renderer.names().get(placeholder).map(ToString::to_string);
     let value = |value: &Value| shortened(format!("{value:?}"));
     let value = renderer.values().get(placeholder).map(value);
@@ -314,7 +314,7 @@ mod tests {
     use floe_store::expr::{Path, Update};
 
     #[test]
-    fn steps_read_as_what_they_do() {
+    fn steps_display_as_short_statements() {
         let key = Item::new().with("pk", "a");
         let put = PutItem::new("Plain", key.clone())
             .condition(Condition::lt(Path::attribute("n"), 5))

@@ -1,4 +1,4 @@
-//! A change stream as the model keeps it.
+//! A change stream of the model.
 
 use floe_store::env::Timestamp;
 use floe_store::op::{ChangeRecord, Shard};
@@ -38,7 +38,7 @@ pub(super) fn sequence_text(number: u64) -> String {
     format!("{number:021}")
 }
 
-/// The resource name of a table.
+/// The ARN of a table.
 pub(super) fn table_arn(table_name: &str) -> String {
     format!("arn:aws:dynamodb:model:000000000000:table/{table_name}")
 }

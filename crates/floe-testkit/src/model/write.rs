@@ -1,4 +1,4 @@
-//! Writing: one item, a batch, a transaction, and the sweep of expired items.
+//! Writes of single items, batches and transactions, and the removal of expired items.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use floe_store::size::item_size;
 use floe_store::{CancellationReason, ConsumedCapacity, Error, Item, Result, TableDef};
 
 use super::key::Key;
-use super::read::{Bill, told};
-use super::state::{Remembered, State, TokenOf};
+use super::read::{Costs, if_requested};
+use super::state::{AppliedRequest, State, TokenKind};
 
-/// What becomes of one item.
+/// The change of one item.
 struct Change {
     table_name: String,
     key: Item,
@@ -23,13 +23,13 @@ struct Change {
 }
 
 impl Change {
-    /// The larger of the item's sizes before and after.
+    /// The larger size of the item before and after.
     fn bytes(&self) -> usize {
         let size = |item: &Option<Item>| item.as_ref().map_or(0, item_size);
         size(&self.old).max(size(&self.new))
     }
 
-    /// What it costs to write it.
+    /// The cost of the change.
     fn cost(
         &self,
         table: &TableDef,
@@ -47,7 +47,7 @@ impl State {
         input.check(&table.definition)?;
         let fingerprint = input.fingerprint();
         let detail = input.return_capacity();
-        let replay = self.replay(TokenOf::Write, input.token(), fingerprint)?;
+        let replay = self.replay(TokenKind::Write, input.token(), fingerprint)?;
         if let Some(before) = replay {
             return Ok(WriteItemOutput {
                 consumed: replayed(&before, Consistency::Strong, detail).pop(),
@@ -69,10 +69,10 @@ impl State {
         self.apply(change, None);
         let token = input.token().map(str::to_owned);
         let returned = applied.returned.clone();
-        self.remember(TokenOf::Write, token, fingerprint, sizes, returned);
+        self.store_token(TokenKind::Write, token, fingerprint, sizes, returned);
         Ok(WriteItemOutput {
             attributes: applied.returned,
-            consumed: told(cost, detail),
+            consumed: if_requested(cost, detail),
             collection: if input.return_collection() {
                 self.collection(input.table_name(), &key)
             } else {
@@ -88,7 +88,7 @@ impl State {
         input.validate()?;
         input.check(|name| self.definition(name))?;
         let detail = input.return_capacity;
-        let mut bill = Bill::default();
+        let mut costs = Costs::default();
         let mut written = Vec::new();
         for (table_name, writes) in &input.requests {
             for write in writes {
@@ -100,14 +100,14 @@ impl State {
                     new: write.clone().apply(),
                     key: key.clone(),
                 };
-                bill.add(change.cost(&table.definition, WriteKind::Plain, detail));
+                costs.add(change.cost(&table.definition, WriteKind::Plain, detail));
                 written.push((table_name.clone(), key));
                 self.apply(change, None);
             }
         }
         Ok(BatchWriteItemOutput {
             unprocessed: BTreeMap::new(),
-            consumed: bill.told(detail),
+            consumed: costs.if_requested(detail),
             collections: self.collections(input.return_collection, &written),
         })
     }
@@ -120,7 +120,7 @@ impl State {
         input.check(|name| self.definition(name))?;
         let fingerprint = input.fingerprint();
         let detail = input.return_capacity;
-        let replay = self.replay(TokenOf::Transaction, input.token.as_deref(), fingerprint)?;
+        let replay = self.replay(TokenKind::Transaction, input.token.as_deref(), fingerprint)?;
         if let Some(before) = replay {
             return Ok(TransactWriteItemsOutput {
                 consumed: replayed(&before, Consistency::Transactional, detail),
@@ -140,10 +140,10 @@ impl State {
             return Err(Error::TransactionCanceled { reasons });
         }
         let changes: Vec<Change> = outcomes.into_iter().flatten().collect();
-        let mut bill = Bill::default();
+        let mut costs = Costs::default();
         for (action, change) in input.actions.iter().zip(&changes) {
             let definition = &self.table(&change.table_name)?.definition;
-            bill.add(match action {
+            costs.add(match action {
                 TransactWrite::Check(_) => check_cost(definition, change.old.as_ref(), detail),
                 _ => change.cost(definition, WriteKind::Transactional, detail),
             });
@@ -159,14 +159,14 @@ impl State {
             self.apply(change, None);
         }
         let token = input.token.clone();
-        self.remember(TokenOf::Transaction, token, fingerprint, sizes, None);
+        self.store_token(TokenKind::Transaction, token, fingerprint, sizes, None);
         Ok(TransactWriteItemsOutput {
-            consumed: bill.told(detail),
+            consumed: costs.if_requested(detail),
             collections: self.collections(input.return_collection, &written),
         })
     }
 
-    /// What an action of a transaction makes of its item, or why it stands in the way.
+    /// The change that an action of a transaction makes, or the reason why it fails.
     fn outcome(&self, action: &TransactWrite) -> Result<Change, CancellationReason> {
         let invalid = |error: Error| {
             CancellationReason::new(CancellationCode::ValidationError, error.to_string())
@@ -184,7 +184,7 @@ impl State {
         })
     }
 
-    /// Removes all items that have expired by now.
+    /// Removes all expired items.
     pub(super) fn sweep(&mut self) {
         let now = self.env.now();
         let mut expired = Vec::new();
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// Changes an item and writes the record of it.
+    /// Changes an item and adds its change record.
     fn apply(&mut self, change: Change, identity: Option<ServiceIdentity>) {
         let (table_name, new) = (change.table_name, change.new);
         self.record(&table_name, &change.key, change.old, new.clone(), identity);
@@ -218,14 +218,14 @@ impl State {
         }
     }
 
-    /// The size of the item collection of a key.
+    /// The metrics of the item collection of a key.
     fn collection(&self, table_name: &str, key: &Item) -> Option<ItemCollectionMetrics> {
         let table = self.tables.get(table_name)?;
         let bytes = table.collection_bytes(key);
         ItemCollectionMetrics::estimate(&table.definition, key, bytes)
     }
 
-    /// The sizes of the item collections of these keys, each once, if they were asked for.
+    /// The metrics of the item collections of these keys, without duplicates, if they were requested.
     fn collections(
         &self,
         is_wanted: bool,
@@ -234,9 +234,9 @@ impl State {
         let mut collections: BTreeMap<String, Vec<ItemCollectionMetrics>> = BTreeMap::new();
         for (table_name, key) in written.iter().filter(|_| is_wanted) {
             if let Some(metrics) = self.collection(table_name, key) {
-                let told = collections.entry(table_name.clone()).or_default();
-                if !told.contains(&metrics) {
-                    told.push(metrics);
+                let metrics_list = collections.entry(table_name.clone()).or_default();
+                if !metrics_list.contains(&metrics) {
+                    metrics_list.push(metrics);
                 }
             }
         }
@@ -244,15 +244,15 @@ impl State {
     }
 }
 
-/// What it costs to learn that a request has been applied before: a read of each item.
+/// The cost of a repeated request: a read of each item.
 fn replayed(
-    before: &Remembered,
+    before: &AppliedRequest,
     consistency: Consistency,
     detail: ReturnConsumedCapacity,
 ) -> Vec<ConsumedCapacity> {
-    let mut bill = Bill::default();
+    let mut costs = Costs::default();
     for (table_name, bytes) in &before.sizes {
-        bill.add(read_cost(table_name, [*bytes], consistency, detail));
+        costs.add(read_cost(table_name, [*bytes], consistency, detail));
     }
-    bill.told(detail)
+    costs.if_requested(detail)
 }

@@ -1,4 +1,4 @@
-//! Whole messages of HTTP/1.1: as much of the protocol as it takes to know where one ends.
+//! Parses HTTP/1.1 messages, only as far as needed to find where a message ends.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const READ_BYTES: usize = 16 * 1024;
 
-/// A request or an answer.
+/// A request or a response.
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
     head: usize,
 }
 
 impl Message {
-    /// The next message of a connection; `None` when it has ended.
+    /// Reads the next message of a connection. `None` at the end of the connection.
     ///
-    /// Its length is told by `Content-Length`. Without one it has no body, as requests, or ends with the
-    /// connection; DynamoDB's clients and servers always send one with a body.
+    /// The body's length comes from `Content-Length`. Without that header the body is empty: DynamoDB's clients and
+    /// servers always send it with a body.
     pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         let head = loop {
@@ -39,13 +39,13 @@ impl Message {
         Ok(Some(message))
     }
 
-    /// The operation that a request asks for, without the version of the service.
+    /// The operation in the header `X-Amz-Target`, without the service version.
     pub(super) fn operation(&self) -> &str {
         let target = self.header("x-amz-target").unwrap_or_default();
         target.rsplit('.').next().unwrap_or_default()
     }
 
-    /// The first half of a message, which is never the whole.
+    /// The first half of a message; never all of it.
     pub(super) fn half(&self) -> &[u8] {
         let body = self.bytes.len() - self.head;
         let end = match body {
@@ -71,8 +71,10 @@ async fn more(from: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> io::R
     Ok(from.read_buf(bytes).await? > 0)
 }
 
-fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|part| part == wanted)
+fn position(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
+    bytes
+        .windows(pattern.len())
+        .position(|part| part == pattern)
 }
 
 #[cfg(test)]
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_ends_where_its_length_says() {
+    async fn message_ends_after_its_content_length() {
         let request = b"POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.PutItem\r\n\
             content-length: 4\r\n\r\nbody";
         let message = read(request).await.unwrap();
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_without_a_body_has_a_half_too() {
+    async fn half_of_a_message_without_a_body_is_shorter_than_the_message() {
         let message = read(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
         assert_eq!(message.operation(), "");
         assert!(message.half().len() < message.bytes.len());

@@ -1,7 +1,7 @@
-//! A proxy between a client and a server of DynamoDB's protocol that cuts connections, on request.
+//! A proxy between a client and a DynamoDB server that cuts connections on request.
 //!
-//! [`FaultEngine`](crate::fault::FaultEngine) plays a network inside the process. Here is a real one: what a client
-//! over HTTP does when a connection breaks, and what has become of its request then, shows only on a socket.
+//! [`FaultEngine`](crate::fault::FaultEngine) simulates network failures inside the process. This proxy breaks real
+//! connections, to test how an HTTP client reacts and what happened to its request.
 //!
 //! ```no_run
 //! # async fn example(server: std::net::SocketAddr) -> std::io::Result<()> {
@@ -14,9 +14,8 @@
 //! # }
 //! ```
 //!
-//! Requests are numbered from 1 as they come in whole. Whether one is cut follows from the seed and its number, so
-//! that the same requests in the same order are cut in the same places. The operation is that of the header
-//! `X-Amz-Target`.
+//! Complete requests are numbered from 1. The seed and the number decide whether a request is cut, so the same
+//! requests in the same order are cut at the same points. The header `X-Amz-Target` names the operation.
 
 mod message;
 mod relay;
@@ -32,21 +31,21 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::fault::dice;
+use crate::fault::random;
 use crate::lock::lock;
 
-/// Where a connection breaks.
+/// The point at which a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cut {
-    /// Before the server has seen the request.
+    /// Before the server receives the request.
     Before,
-    /// After the server has done what was asked, and before the client has seen anything of the answer.
+    /// After the server processed the request, before the client receives any of the response.
     After,
-    /// In the middle of the answer.
+    /// In the middle of the response.
     Inside,
-    /// The server has done what was asked, and the answer does not come until the client gives up.
+    /// The server processes the request, but the response is withheld until the client gives up.
     Silence,
-    /// The request reaches the server only after the client has given up.
+    /// The request reaches the server only after the client gave up.
     Late,
 }
 
@@ -62,7 +61,7 @@ impl Cut {
 
 type Filter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// How many requests are cut, and where: of all, so many in one.
+/// Which requests are cut: the rate of each cut, from 0 to 1.
 #[derive(Clone)]
 #[must_use = "connections are cut only by a proxy"]
 pub struct Cuts {
@@ -72,12 +71,12 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// No cuts but those of [`Proxy::script`].
+    /// Cuts only what [`Proxy::script`] asks for.
     pub fn none() -> Self {
         Self::seeded(0)
     }
 
-    /// No cuts yet; those to come follow from the seed.
+    /// No cuts yet; rates added later use this seed.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -86,13 +85,13 @@ impl Cuts {
         }
     }
 
-    /// Cuts so many of all requests there.
+    /// Sets the share of requests that are cut at this point.
     pub fn rate(mut self, cut: Cut, rate: f64) -> Self {
         self.rates.insert(cut, rate);
         self
     }
 
-    /// Cuts only operations for which this holds, as `PutItem`.
+    /// Cuts only operations for which `filter` returns `true`, for example `PutItem`.
     pub fn only(mut self, filter: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Arc::new(filter));
         self
@@ -106,11 +105,11 @@ impl Cuts {
         {
             return None;
         }
-        let strikes = |cut: &Cut| {
+        let is_cut = |cut: &Cut| {
             let rate = self.rates.get(cut).copied().unwrap_or_default();
-            dice::comes_true(rate, dice::roll(self.seed, &[number, *cut as u64]))
+            random::is_hit(rate, random::value(self.seed, &[number, *cut as u64]))
         };
-        Cut::ALL.into_iter().find(strikes)
+        Cut::ALL.into_iter().find(is_cut)
     }
 }
 
@@ -125,16 +124,16 @@ impl fmt::Debug for Cuts {
 
 /// A request that was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strike {
+pub struct CutRequest {
     /// The number of the request.
     pub number: u64,
     /// The operation, as `PutItem`.
     pub operation: String,
-    /// Where.
+    /// The point at which it was cut.
     pub cut: Cut,
 }
 
-/// A proxy that listens on a port of its own, until it is dropped.
+/// A proxy on a free local port. Dropping it closes the port.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -143,11 +142,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Passes on to this server what comes, and cuts some of it.
+    /// Starts a proxy that forwards requests to `server` and cuts some of them.
     ///
     /// # Errors
     ///
-    /// When there is no port to listen on.
+    /// If no port is free.
     pub async fn start(server: SocketAddr, cuts: Cuts) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -160,32 +159,32 @@ impl Proxy {
         })
     }
 
-    /// Where it listens, as the endpoint of an AWS SDK.
+    /// The URL of the proxy, to be used as the endpoint of an AWS SDK.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next request of that operation is cut there. Several for the same operation strike one after the other.
+    /// Cuts the next request of this operation. Repeated calls for one operation apply to consecutive requests.
     pub fn script(&self, operation: &str, cut: Cut) {
         let mut scripts = lock(&self.control.scripts);
         let script = scripts.entry(operation.to_owned()).or_default();
         script.push_back(cut);
     }
 
-    /// How many requests have come in.
+    /// The number of requests received.
     pub fn requests(&self) -> u64 {
         self.control.requests.load(Ordering::SeqCst)
     }
 
-    /// The requests that were cut, in their order.
-    pub fn strikes(&self) -> Vec<Strike> {
-        lock(&self.control.strikes).clone()
+    /// The requests that were cut, in order.
+    pub fn cut_requests(&self) -> Vec<CutRequest> {
+        lock(&self.control.cut_requests).clone()
     }
 
-    /// Waits until everything that was held back has been delivered.
-    pub async fn settled(&self) {
+    /// Waits until every withheld request and response is delivered.
+    pub async fn wait_until_delivered(&self) {
         loop {
-            // Waiting begins before looking, so that no word is missed.
+            // Subscribe before reading the count, so that no notification is missed.
             let word = self.control.delivered.notified();
             if self.control.held.load(Ordering::SeqCst) == 0 {
                 return;
@@ -201,15 +200,15 @@ impl Drop for Proxy {
     }
 }
 
-/// What a proxy decides by, and what it remembers.
+/// The settings and the state of a proxy.
 #[derive(Debug)]
 struct Control {
     server: SocketAddr,
     cuts: Cuts,
     scripts: Mutex<BTreeMap<String, VecDeque<Cut>>>,
     requests: AtomicU64,
-    strikes: Mutex<Vec<Strike>>,
-    /// How many requests and answers are held back.
+    cut_requests: Mutex<Vec<CutRequest>>,
+    /// The number of withheld requests and responses.
     held: AtomicUsize,
     delivered: Notify,
 }
@@ -221,36 +220,36 @@ impl Control {
             cuts,
             scripts: Mutex::default(),
             requests: AtomicU64::new(0),
-            strikes: Mutex::default(),
+            cut_requests: Mutex::default(),
             held: AtomicUsize::new(0),
             delivered: Notify::new(),
         }
     }
 
-    /// Counts a request, and says where it is cut.
+    /// Counts a request and decides where it is cut.
     fn decide(&self, operation: &str) -> Option<Cut> {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let mut scripts = lock(&self.scripts);
         let scripted = scripts.get_mut(operation).and_then(VecDeque::pop_front);
         drop(scripts);
         let cut = scripted.or_else(|| self.cuts.decide(number, operation))?;
-        let strike = Strike {
+        let request = CutRequest {
             number,
             operation: operation.to_owned(),
             cut,
         };
-        lock(&self.strikes).push(strike);
+        lock(&self.cut_requests).push(request);
         Some(cut)
     }
 
-    /// Holds something back until what this returns is dropped.
+    /// Withholds a message until the returned guard is dropped.
     fn hold(&self) -> Held<'_> {
         self.held.fetch_add(1, Ordering::SeqCst);
         Held(self)
     }
 }
 
-/// Something that is held back.
+/// A withheld message.
 struct Held<'c>(&'c Control);
 
 impl Drop for Held<'_> {
@@ -265,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_cuts_the_same_requests() {
+    fn same_seed_cuts_the_same_requests() {
         let cuts = |seed| {
             let cuts = Cuts::seeded(seed)
                 .rate(Cut::Before, 0.2)
@@ -276,12 +275,12 @@ mod tests {
         };
         assert_eq!(cuts(1), cuts(1));
         assert_ne!(cuts(1), cuts(2));
-        let struck = cuts(1).into_iter().flatten().count();
-        assert!((120..240).contains(&struck), "{struck}");
+        let cut_count = cuts(1).into_iter().flatten().count();
+        assert!((120..240).contains(&cut_count), "{cut_count}");
     }
 
     #[test]
-    fn a_filter_spares_operations() {
+    fn filtered_operations_are_not_cut() {
         let cuts = Cuts::seeded(1)
             .rate(Cut::Before, 1.0)
             .only(|operation| operation != "GetItem");
@@ -290,14 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn scripts_come_before_the_dice() {
+    fn scripted_cuts_take_precedence_over_rates() {
         let control = Control::new((Ipv4Addr::LOCALHOST, 1).into(), Cuts::none());
         lock(&control.scripts).insert("PutItem".to_owned(), [Cut::Late, Cut::Inside].into());
         assert_eq!(control.decide("GetItem"), None);
         assert_eq!(control.decide("PutItem"), Some(Cut::Late));
         assert_eq!(control.decide("PutItem"), Some(Cut::Inside));
         assert_eq!(control.decide("PutItem"), None);
-        let strikes = lock(&control.strikes).clone();
-        assert_eq!(strikes.iter().map(|s| s.number).collect::<Vec<_>>(), [2, 3]);
+        let cut_requests = lock(&control.cut_requests).clone();
+        assert_eq!(
+            cut_requests.iter().map(|s| s.number).collect::<Vec<_>>(),
+            [2, 3]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Passes messages on between a client and the server, one request at a time, and cuts where it is told to.
+//! Forwards messages between a client and the server, one request at a time, and cuts connections as decided.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use super::message::Message;
 use super::{Control, Cut};
 
-/// Takes connections until it is dropped, and all of them with it.
+/// Accepts connections until the future is dropped, which closes all of them.
 pub(super) async fn accept(listener: TcpListener, control: Arc<Control>) {
     let mut connections = JoinSet::new();
-    // A connection that could not be taken is the client's to make again.
+    // After a failed accept, the client connects again.
     loop {
         if let Ok((client, _)) = listener.accept().await {
             connections.spawn(serve(client, control.clone()));
@@ -22,18 +22,18 @@ pub(super) async fn accept(listener: TcpListener, control: Arc<Control>) {
     }
 }
 
-/// Serves a connection to its end. What breaks it is what a client sees of it.
+/// Serves a connection until it ends. An I/O error closes the connection, which the client observes.
 async fn serve(mut client: TcpStream, control: Arc<Control>) {
     let mut server = None;
     while let Ok(Some(request)) = Message::read(&mut client).await {
-        let goes_on = pass(&mut client, &mut server, &request, &control).await;
-        if !goes_on.unwrap_or(false) {
+        let stays_open = pass(&mut client, &mut server, &request, &control).await;
+        if !stays_open.unwrap_or(false) {
             return;
         }
     }
 }
 
-/// Passes a request on and its answer back; `false` when the connection is cut.
+/// Forwards a request and returns its response to the client. Returns `false` if the connection was cut.
 async fn pass(
     client: &mut TcpStream,
     server: &mut Option<TcpStream>,
@@ -42,33 +42,33 @@ async fn pass(
 ) -> io::Result<bool> {
     match control.decide(request.operation()) {
         None => {
-            let answer = ask(server, request, control).await?;
-            client.write_all(&answer.bytes).await?;
+            let response = exchange(server, request, control).await?;
+            client.write_all(&response.bytes).await?;
             return Ok(true);
         }
         Some(Cut::Before) => {}
-        Some(Cut::After) => drop(ask(server, request, control).await?),
+        Some(Cut::After) => drop(exchange(server, request, control).await?),
         Some(Cut::Inside) => {
-            let answer = ask(server, request, control).await?;
-            client.write_all(answer.half()).await?;
+            let response = exchange(server, request, control).await?;
+            client.write_all(response.half()).await?;
             client.flush().await?;
         }
         Some(Cut::Silence) => {
             let _held = control.hold();
-            let _answer = ask(server, request, control).await?;
-            given_up(client).await;
+            let _response = exchange(server, request, control).await?;
+            wait_for_close(client).await;
         }
         Some(Cut::Late) => {
             let _held = control.hold();
-            given_up(client).await;
-            drop(ask(server, request, control).await?);
+            wait_for_close(client).await;
+            drop(exchange(server, request, control).await?);
         }
     }
     Ok(false)
 }
 
-/// The server's answer, over a connection that is made when it is first needed.
-async fn ask(
+/// Sends a request to the server, connecting on the first use, and returns the response.
+async fn exchange(
     server: &mut Option<TcpStream>,
     request: &Message,
     control: &Control,
@@ -78,12 +78,12 @@ async fn ask(
         None => server.insert(TcpStream::connect(control.server).await?),
     };
     server.write_all(&request.bytes).await?;
-    let answer = Message::read(server).await?;
-    answer.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    let response = Message::read(server).await?;
+    response.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Waits until the client has closed the connection.
-async fn given_up(client: &mut TcpStream) {
+async fn wait_for_close(client: &mut TcpStream) {
     let mut rest = [0; 64];
     while client.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {}
 }

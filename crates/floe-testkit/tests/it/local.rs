@@ -1,4 +1,4 @@
-//! The embedded engine, in memory and in a directory: the contract, and random operations against the
+//! The embedded engine, in memory and in a directory: the contract suite, and random operations compared with the
 //! reference model.
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use floe_testkit::model::run_property;
 use floe_testkit::time::TestEnv;
 use tempfile::TempDir;
 
-/// An embedded engine whose time and background work belong to the test.
+/// An embedded engine with a manual clock and without background threads.
 struct Local {
     engine: Option<Arc<LocalEngine>>,
     clock: Arc<ManualClock>,
     seed: u64,
-    /// Where it is kept, if not in memory.
+    /// Its directory; `None` in memory.
     dir: Option<TempDir>,
     durability: Durability,
 }
@@ -26,12 +26,13 @@ impl Local {
         Self::new(seed, None, Durability::Sync)
     }
 
-    /// An empty engine in a directory of its own.
+    /// An empty engine in its own directory.
     fn directory(seed: u64) -> Self {
         Self::new(seed, Some(tempfile::tempdir().unwrap()), Durability::Sync)
     }
 
-    /// The same without waiting for the disk, which only a loss of power could tell.
+    /// As [`directory`](Self::directory), without waiting for the disk; only a power loss would show the
+    /// difference.
     fn relaxed_directory(seed: u64) -> Self {
         Self::new(
             seed,
@@ -88,14 +89,14 @@ impl Harness for Local {
 
     fn reopen(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async {
-            // What is in memory lives as long as the engine.
+            // In memory, data lives as long as the engine.
             if self.dir.is_none() {
                 return Ok(());
             }
-            // Ids must go on, not come again.
+            // Another seed, so that ids do not repeat.
             self.seed = self.seed.wrapping_add(0x9e37_79b9);
             let engine = Arc::into_inner(self.engine.take().expect("the engine is open"));
-            drop(engine.expect("nobody else holds the engine"));
+            drop(engine.expect("no other reference to the engine exists"));
             self.open()
         })
     }
@@ -114,13 +115,13 @@ mod directory {
 }
 
 #[tokio::test]
-async fn random_operations_in_memory_are_answered_as_the_model_answers() {
+async fn random_operations_in_memory_match_the_model() {
     let report = run_property(async |seed| Local::memory(seed), 1, 4000).await;
     println!("{}", report.unwrap());
 }
 
 #[tokio::test]
-async fn random_operations_in_a_directory_are_answered_as_the_model_answers() {
+async fn random_operations_in_a_directory_match_the_model() {
     let report = run_property(async |seed| Local::relaxed_directory(seed), 2, 3000).await;
     println!("{}", report.unwrap());
 }

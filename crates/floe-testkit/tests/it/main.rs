@@ -1,4 +1,4 @@
-//! The test kit tests itself: in one program, so that it is linked once.
+//! Tests of the test kit, in one program so that it is linked once.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! The reference model: it keeps the contract itself, and the property run finds planted bugs with it.
+//! The reference model passes the contract suite, and the property run finds planted bugs with it.
 
 use floe_testkit::model::{Bug, ModelHarness, MutantHarness, run_property};
 
@@ -7,7 +7,7 @@ mod contract {
 }
 
 #[tokio::test]
-async fn the_model_agrees_with_itself() {
+async fn model_matches_itself() {
     let report = run_property(async |seed| ModelHarness::new(seed), 1, 2000).await;
     let report = report.unwrap();
     println!("{report}");
@@ -30,13 +30,13 @@ async fn every_planted_bug_is_found() {
         );
         assert!(
             mismatch.steps.len() <= 12,
-            "{bug:?} is shown by a few steps: {mismatch}"
+            "{bug:?} is reduced to a few steps: {mismatch}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_mismatch_is_told_with_its_seed_and_its_steps() {
+async fn mismatch_displays_its_seed_and_steps() {
     let bug = Bug::ConditionIgnoredOnDelete;
     let make = async |seed| MutantHarness::new(ModelHarness::new(seed), bug);
     let mismatch = run_property(make, 3, 4000)
@@ -44,7 +44,7 @@ async fn a_mismatch_is_told_with_its_seed_and_its_steps() {
         .expect_err("the bug is found");
     let text = mismatch.to_string();
     assert!(
-        text.starts_with("the engine and the model disagree: seed=3 "),
+        text.starts_with("the engine differs from the model: seed=3 "),
         "{text}"
     );
     assert!(text.contains("delete "), "{text}");

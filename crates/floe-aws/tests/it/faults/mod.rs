@@ -125,7 +125,7 @@ async fn single_write_that_times_out_is_not_retried() {
             matches!(response, Err(Error::OutcomeUnknown(_))),
             "{cut:?}: {response:?}"
         );
-        world.proxy.settled().await;
+        world.proxy.wait_until_delivered().await;
         assert_eq!(world.proxy.requests(), 1, "{cut:?}");
         assert_eq!(
             world.count("a").await,
@@ -181,7 +181,7 @@ async fn transaction_with_token_that_times_out_is_applied_once() {
         let transaction = TransactWriteItems::new([add("a").into()]).token("token");
         let response = world.engine.transact_write_items(transaction).await;
         response.unwrap();
-        world.proxy.settled().await;
+        world.proxy.wait_until_delivered().await;
         assert!(world.proxy.requests() >= 2, "{cut:?}");
         assert_eq!(world.count("a").await, 1, "{cut:?}");
     }

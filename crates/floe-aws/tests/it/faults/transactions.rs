@@ -167,9 +167,12 @@ async fn other_single_writes_are_settled_by_stamp_or_unknown() {
 /// Checks that every kind of fault occurred, without which the run would prove nothing.
 #[track_caller]
 fn assert_all_faults_occurred(counters: &CounterWorld) {
-    let strikes = counters.world.proxy.strikes();
+    let cut_requests = counters.world.proxy.cut_requests();
     for cut in SUDDEN {
-        let times = strikes.iter().filter(|strike| strike.cut == cut).count();
+        let times = cut_requests
+            .iter()
+            .filter(|request| request.cut == cut)
+            .count();
         assert!(times > 5, "{cut:?} {times}");
     }
 }

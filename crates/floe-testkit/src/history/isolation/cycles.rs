@@ -1,8 +1,8 @@
-//! Finds cycles in the graph of dependencies and names them by the weakest promise that they break.
+//! Finds cycles in the dependency graph and classifies them by the weakest guarantee that they violate.
 //!
-//! The graph is looked at four times, with more and more kinds of edges. Each time it is divided into
-//! its strongly connected components (Tarjan), and for each component that has an edge of the newest kind
-//! a short cycle through such an edge is told. A component with a thousand transactions is one finding.
+//! The graph is searched four times, each time with one more kind of edge. It is divided into strongly connected
+//! components (Tarjan), and for each component with an edge of the newest kind, one short cycle through such an
+//! edge is reported. A component of a thousand transactions is one finding.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use super::AnomalyKind;
 use super::graph::{Dependency, Edge, Graph, Mask, NodeId};
 use super::index::{ElementId, TransactionId};
 
-/// How many nodes are looked at for the shortest cycle of a component. In a component so large that this
-/// is too few, a longer cycle is told, and a G-single may pass for a G2.
+/// Maximum number of nodes visited in search of a component's shortest cycle. In a larger component, a longer cycle
+/// may be reported, and a G-single may be reported as G2.
 const VISITS_MAX: usize = 10_000_000;
 
 /// A cycle of transactions.
@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub(super) element: Option<ElementId>,
 }
 
-/// The cycles of a graph whose first nodes are so many transactions.
+/// Finds the cycles of a graph whose first nodes are the transactions.
 pub(super) fn find(graph: &Graph, transactions: usize) -> Vec<Cycle> {
     use Dependency::{ReadWrite, RealTime, WriteRead, WriteWrite};
     let order = [WriteWrite, WriteRead, ReadWrite, RealTime];
@@ -62,7 +62,7 @@ pub(super) fn find(graph: &Graph, transactions: usize) -> Vec<Cycle> {
 /// An edge with its source.
 type Arc = (NodeId, Edge);
 
-/// A walk from transaction to transaction, without the nodes between that stand for many edges.
+/// Reduces a path to its transactions, without the auxiliary nodes.
 fn links(walk: &[Arc], transactions: usize) -> Vec<Link> {
     let mut links = Vec::new();
     let mut open: Option<(TransactionId, Dependency)> = None;
@@ -84,15 +84,15 @@ fn links(walk: &[Arc], transactions: usize) -> Vec<Link> {
     links
 }
 
-/// Searches for short ways. The memory of one search is kept for the next.
+/// Searches for shortest paths. All searches share one allocation.
 struct Search<'a> {
     graph: &'a Graph,
-    /// The component of each node; ways do not leave it.
+    /// The component of each node; paths do not leave it.
     component: Vec<usize>,
-    /// The search in which a node was last reached, and the edge by which it was.
+    /// For each node, the last search that reached it and the edge used.
     reached: Vec<(usize, Option<Arc>)>,
     searches: usize,
-    /// How many nodes were looked at in all searches.
+    /// The number of nodes visited by all searches.
     visits: usize,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// For each component, its edges of one kind; components without such are left out.
+    /// The edges of one kind within each component. Components without such edges are left out.
     fn edges_within(&self, dependency: Dependency) -> Vec<Vec<Arc>> {
         let mut within: Vec<Vec<Arc>> = vec![Vec::new(); self.graph.nodes()];
         for (from, &own) in self.component.iter().enumerate() {
@@ -124,7 +124,7 @@ impl<'a> Search<'a> {
         within
     }
 
-    /// The shortest cycle of one of these edges and others that the mask allows.
+    /// The shortest cycle of one of these edges and others allowed by the mask.
     fn shortest(&mut self, edges: &[Arc], mask: Mask) -> Option<Vec<Arc>> {
         let mut best: Option<Vec<Arc>> = None;
         let visits_end = self.visits.saturating_add(VISITS_MAX);
@@ -132,10 +132,10 @@ impl<'a> Search<'a> {
             if self.visits > visits_end {
                 break;
             }
-            let Some(way) = self.way(edge.to, from, mask) else {
+            let Some(path) = self.path(edge.to, from, mask) else {
                 continue;
             };
-            let cycle: Vec<Arc> = std::iter::once((from, edge)).chain(way).collect();
+            let cycle: Vec<Arc> = std::iter::once((from, edge)).chain(path).collect();
             let length = |c: &[Arc]| c.iter().filter(|(_, e)| e.dependency.is_some()).count();
             if best.as_ref().is_none_or(|b| length(&cycle) < length(b)) {
                 best = Some(cycle);
@@ -147,11 +147,11 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The way with the fewest dependencies from one node to another, within their component.
-    fn way(&mut self, from: NodeId, to: NodeId, mask: Mask) -> Option<Vec<Arc>> {
+    /// The path with the fewest dependencies between two nodes of a component.
+    fn path(&mut self, from: NodeId, to: NodeId, mask: Mask) -> Option<Vec<Arc>> {
         self.searches += 1;
         let own = self.component.get(from).copied()?;
-        // An edge that leads on costs nothing, so what it reaches comes first.
+        // Edges from auxiliary nodes cost nothing, so their targets are visited first.
         let mut queue: VecDeque<(NodeId, Option<Arc>)> = VecDeque::from([(from, None)]);
         while let Some((node, by)) = queue.pop_front() {
             let reached = self.reached.get_mut(node)?;
@@ -177,16 +177,16 @@ impl<'a> Search<'a> {
     }
 
     fn trace(&self, from: NodeId, to: NodeId) -> Vec<Arc> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut node = to;
         while node != from
             && let Some((_, Some(arc))) = self.reached.get(node)
         {
-            way.push(*arc);
+            path.push(*arc);
             node = arc.0;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }
 
@@ -203,7 +203,7 @@ fn components(graph: &Graph, mask: Mask) -> Vec<usize> {
     let mut low = vec![NONE; nodes];
     let (mut visited, mut found) = (0, 0);
     let mut open: Vec<NodeId> = Vec::new();
-    // Nodes under way, each with the next of its edges to follow.
+    // The nodes on the current path, each with its next edge.
     let mut path: Vec<(NodeId, usize)> = Vec::new();
     for root in 0..nodes {
         if index[root] == NONE {

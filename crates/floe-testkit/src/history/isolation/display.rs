@@ -1,13 +1,13 @@
-//! Transactions and lists as text.
+//! Formats transactions and lists.
 
 use std::fmt::{self, Debug, Display};
 
 use super::{Status, Step, Transaction};
 
-/// How many values of a list are shown; of a longer one, the last.
+/// Maximum number of values shown of a list: its last ones.
 const VALUES_SHOWN_MAX: usize = 6;
 
-/// Transactions of a history, one line each.
+/// Formats transactions of a history, one line each.
 pub(super) struct Lines<'a, K, V>(pub(super) &'a [Transaction<K, V>], pub(super) &'a [usize]);
 
 impl<K: Debug, V: Debug> Display for Lines<'_, K, V> {
@@ -54,7 +54,7 @@ impl<K: Debug, V: Debug> Display for OneLine<'_, K, V> {
     }
 }
 
-/// The values of a list, the first ones left out if there are many.
+/// Formats the values of a list, without the first ones if there are many.
 pub(super) struct Listed<'a, V>(pub(super) Vec<&'a V>);
 
 impl<V: Debug> Display for Listed<'_, V> {

@@ -1,4 +1,4 @@
-//! Puts cycles into words.
+//! Describes cycles as text.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use super::display::Lines;
 use super::graph::Dependency;
 use super::versions::Versions;
 
-/// A cycle as an anomaly.
+/// Converts a cycle to an anomaly.
 pub(super) fn cycle<K, V>(cycle: &Cycle, versions: &Versions<'_, K, V>) -> Anomaly
 where
     K: Eq + Hash + Debug,
@@ -28,7 +28,7 @@ where
     }
 }
 
-/// Why one transaction of a cycle comes before the next.
+/// Describes why one transaction of a cycle comes before the next.
 fn reason<K, V>(link: &Link, versions: &Versions<'_, K, V>) -> String
 where
     K: Eq + Hash + Debug,
@@ -37,14 +37,11 @@ where
     let Link { from, to, .. } = link;
     let append = || {
         link.element
-            .map_or_else(String::new, |id| versions.appended(id))
+            .map_or_else(String::new, |id| versions.describe_append(id))
     };
     match link.dependency {
         Dependency::WriteWrite => {
-            format!(
-                "T{from} before T{to} (ww): it had appended before {}",
-                append()
-            )
+            format!("T{from} before T{to} (ww): it appended before {}", append())
         }
         Dependency::WriteRead => format!("T{from} before T{to} (wr): T{to} read {}", append()),
         Dependency::ReadWrite => {

@@ -1,8 +1,8 @@
-//! The graph of which transaction must come before which.
+//! The dependency graph of a history.
 //!
-//! Nodes are the transactions, and a few that stand for many edges at once: the moments of a history (a
-//! transaction that ended comes before every one that began later) and, for each list, the appends that
-//! nobody read. An edge into such a node says what the dependency is; the edges from it say nothing more.
+//! Its nodes are the transactions and a few auxiliary nodes that stand for many edges: the moments of a history (a
+//! transaction that ended comes before all that began later) and, for each list, the appends that no transaction
+//! read. An edge into an auxiliary node carries the dependency; the edges from it carry none.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -32,7 +32,7 @@ impl Dependency {
     }
 }
 
-/// A choice of dependencies.
+/// A set of dependencies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mask(u8);
 
@@ -41,7 +41,7 @@ impl Mask {
         Self(dependencies.iter().fold(0, |bits, d| bits | d.bit()))
     }
 
-    /// Whether an edge is part of the choice; one that only leads on from a node of many always is.
+    /// Whether the set contains the edge's dependency. Edges from auxiliary nodes are always allowed.
     pub(super) fn allows(self, edge: &Edge) -> bool {
         edge.dependency.is_none_or(|d| self.0 & d.bit() != 0)
     }
@@ -52,9 +52,9 @@ pub(super) type NodeId = usize;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) to: NodeId,
-    /// Absent on edges that lead on from a node that stands for many edges.
+    /// `None` on edges from auxiliary nodes.
     pub(super) dependency: Option<Dependency>,
-    /// The append that the edge is about.
+    /// The append that causes the dependency.
     pub(super) element: Option<ElementId>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The graph of the committed transactions of a history.
+    /// Builds the graph of the committed transactions of a history.
     pub(super) fn build<K, V>(versions: &Versions<'_, K, V>, level: Level) -> Self
     where
         K: Eq + Hash + Debug,
@@ -94,7 +94,7 @@ impl Graph {
                 Some((to, id)) => {
                     graph.add(read.transaction, to, Dependency::ReadWrite, Some(id));
                 }
-                None => tail.enter(read.transaction, Dependency::ReadWrite, &mut graph),
+                None => tail.add_edges_from(read.transaction, Dependency::ReadWrite, &mut graph),
             }
         }
         if level == Level::StrictSerializable {
@@ -107,7 +107,7 @@ impl Graph {
         self.edges.len()
     }
 
-    /// How many dependencies there are.
+    /// The number of dependencies.
     pub(super) fn dependencies(&self) -> usize {
         self.dependencies
     }
@@ -121,10 +121,16 @@ impl Graph {
         self.edges.len() - 1
     }
 
-    fn add(&mut self, from: NodeId, to: NodeId, why: Dependency, element: Option<ElementId>) {
+    fn add(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        dependency: Dependency,
+        element: Option<ElementId>,
+    ) {
         if from != to {
             self.dependencies += 1;
-            self.push(from, to, Some(why), element);
+            self.push(from, to, Some(dependency), element);
         }
     }
 
@@ -159,12 +165,12 @@ impl Graph {
             );
         }
         if let Some(&last) = list.order.last() {
-            tail.enter(writer(last), Dependency::WriteWrite, self);
+            tail.add_edges_from(writer(last), Dependency::WriteWrite, self);
         }
     }
 
-    /// A chain of the moments at which transactions ended. Whoever ended leads into it, and it leads to
-    /// whoever began later.
+    /// Adds a chain of the moments at which transactions ended. A transaction that ended leads into the chain, and
+    /// the chain leads to all transactions that began later.
     fn add_moments<K, V>(&mut self, versions: &Versions<'_, K, V>)
     where
         K: Eq + Hash + Debug,
@@ -196,15 +202,15 @@ impl Graph {
     }
 }
 
-/// The appends to a list that nobody read, as a target of edges. They came after all that was read, in an
-/// order that is not known.
+/// The appends to a list that no transaction read, as a target of edges. They come after everything that was read,
+/// in an unknown order.
 ///
-/// One of them may itself be the source, and must not come before itself. So there are two chains over
-/// them, one that leads to all up to a place and one that leads to all from a place on.
+/// The source of an edge may be one of them and must not come before itself. So there are two chains over the
+/// appends: one leads to all up to a position, the other to all from a position on.
 struct Tail {
     up_to: Vec<NodeId>,
     from: Vec<NodeId>,
-    places: HashMap<TransactionId, usize>,
+    positions: HashMap<TransactionId, usize>,
 }
 
 impl Tail {
@@ -221,22 +227,22 @@ impl Tail {
         for (&node, &next) in up_to.iter().skip(1).zip(&up_to) {
             graph.push(node, next, None, None);
         }
-        let places = (list.unread.iter().enumerate()).map(|(place, &(t, _))| (t, place));
+        let positions = (list.unread.iter().enumerate()).map(|(position, &(t, _))| (t, position));
         Self {
-            places: places.collect(),
+            positions: positions.collect(),
             up_to,
             from,
         }
     }
 
-    fn enter(&self, source: TransactionId, why: Dependency, graph: &mut Graph) {
-        let (before, after) = match self.places.get(&source) {
-            Some(&place) => (place.checked_sub(1), place + 1),
+    fn add_edges_from(&self, source: TransactionId, dependency: Dependency, graph: &mut Graph) {
+        let (before, after) = match self.positions.get(&source) {
+            Some(&position) => (position.checked_sub(1), position + 1),
             None => (None, 0),
         };
         let before = before.and_then(|at| self.up_to.get(at));
         for &node in before.into_iter().chain(self.from.get(after)) {
-            graph.add(source, node, why, None);
+            graph.add(source, node, dependency, None);
         }
     }
 }

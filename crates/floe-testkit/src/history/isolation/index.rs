@@ -1,5 +1,4 @@
-//! Sorts the steps of a history by the lists that they are about, and holds each transaction against
-//! what it must know from its own steps.
+//! Groups the steps of a history by list, and checks each transaction against its own steps.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -24,7 +23,7 @@ pub(super) struct Element<'a, V> {
     pub(super) last: bool,
 }
 
-/// The first read of a list by a transaction: what others wrote of it.
+/// The first read of a list by a transaction, without the transaction's own appends.
 pub(super) struct Read<'a, V> {
     pub(super) transaction: TransactionId,
     pub(super) key: KeyId,
@@ -33,7 +32,7 @@ pub(super) struct Read<'a, V> {
     pub(super) then_appended: bool,
 }
 
-/// The steps of a history by lists.
+/// The steps of a history, grouped by list.
 pub(super) struct Index<'a, K, V> {
     history: &'a [Transaction<K, V>],
     ids: HashMap<&'a K, KeyId>,
@@ -114,8 +113,8 @@ where
         if let Some(earlier) = self.by_value.get(&(key, value)) {
             let other = self.elements.get(*earlier).map(|e| e.transaction);
             let transactions = other.into_iter().chain([transaction]).collect();
-            let what = format!("{value:?} is appended twice to the same key");
-            self.tell(AnomalyKind::DuplicateAppend, transactions, &what);
+            let problem = format!("{value:?} is appended twice to the same key");
+            self.report(AnomalyKind::DuplicateAppend, transactions, &problem);
         } else {
             self.by_value.insert((key, value), id);
         }
@@ -129,21 +128,21 @@ where
         values: &'a [V],
     ) {
         let Some(others) = known.without_own(values) else {
-            let what = format!(
-                "the read {} should end with its own appends {}",
+            let problem = format!(
+                "the read {} does not end with the transaction's own appends {}",
                 Listed(values.iter().collect()),
                 Listed(known.appended.clone()),
             );
-            return self.tell(AnomalyKind::Internal, vec![transaction], &what);
+            return self.report(AnomalyKind::Internal, vec![transaction], &problem);
         };
         match known.seen {
             Some(seen) if seen != others => {
-                let what = format!(
-                    "it read {} and then {}",
+                let problem = format!(
+                    "it read {} first and {} later",
                     Listed(seen.iter().collect()),
                     Listed(others.iter().collect()),
                 );
-                self.tell(AnomalyKind::Internal, vec![transaction], &what);
+                self.report(AnomalyKind::Internal, vec![transaction], &problem);
             }
             Some(_) => {}
             None => {
@@ -159,23 +158,23 @@ where
         }
     }
 
-    fn tell(&mut self, kind: AnomalyKind, transactions: Vec<TransactionId>, what: &str) {
+    fn report(&mut self, kind: AnomalyKind, transactions: Vec<TransactionId>, problem: &str) {
         self.anomalies.push(Anomaly {
             kind,
-            explanation: format!("{}{what}", Lines(self.history, &transactions)),
+            explanation: format!("{}{problem}", Lines(self.history, &transactions)),
             transactions,
         });
     }
 }
 
-/// What a transaction knows of one list from its own steps.
+/// What a transaction knows about a list from its own steps.
 struct Known<'a, V> {
-    /// What it read that others wrote.
+    /// The values that it read, without its own appends.
     seen: Option<&'a [V]>,
-    /// What it appended, before or after.
+    /// The values that it appended.
     appended: Vec<&'a V>,
     last_append: Option<ElementId>,
-    /// Where its read stands.
+    /// The position of its first read in [`Index::reads`].
     read_at: Option<usize>,
 }
 
@@ -191,7 +190,8 @@ impl<V> Default for Known<'_, V> {
 }
 
 impl<'a, V: Eq> Known<'a, V> {
-    /// The part of a read that others wrote, if the read ends with what the transaction appended.
+    /// The values of a read that other transactions appended; `None` if the read does not end with the
+    /// transaction's own appends.
     fn without_own(&self, values: &'a [V]) -> Option<&'a [V]> {
         let at = values.len().checked_sub(self.appended.len())?;
         let (others, own) = values.split_at_checked(at)?;

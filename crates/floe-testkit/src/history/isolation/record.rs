@@ -1,33 +1,33 @@
-//! Records what transactions read and appended, while they do it.
+//! Records the reads and appends of transactions while they run.
 
 use crate::history::{Log, Stamp};
 
-/// A transaction of a history, with its place in time.
+/// A transaction of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transaction<K, V> {
-    /// Who ran it.
+    /// The client that ran it.
     pub client: u64,
-    /// What it did, in order.
+    /// Its steps, in order.
     pub steps: Vec<Step<K, V>>,
     /// How it ended.
     pub status: Status,
-    /// Before its first request was sent.
+    /// Taken before its first request was sent.
     pub invoked: Stamp,
-    /// After its last answer had come; absent if the outcome is unknown.
+    /// Taken after its last response arrived; `None` if the outcome is unknown.
     pub returned: Option<Stamp>,
 }
 
-/// What a transaction did to one key.
+/// A step of a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<K, V> {
-    /// Put a value at the end of the list. No other append to this key has the same value.
+    /// Appended a value to a list. No other append to this key has the same value.
     Append {
         /// The list.
         key: K,
         /// The value.
         value: V,
     },
-    /// Found these values in the list. A read that was not answered is no step.
+    /// Read these values of a list. A read without a response is not a step.
     Read {
         /// The list.
         key: K,
@@ -41,13 +41,13 @@ pub enum Step<K, V> {
 pub enum Status {
     /// It was applied as a whole.
     Committed,
-    /// It is known that nothing of it was applied.
+    /// Nothing of it was applied.
     Aborted,
-    /// Its answer was lost.
+    /// Its response was lost.
     Unknown,
 }
 
-/// Records a history. Clients share it by reference.
+/// Records a history. Clients share the recorder by reference.
 #[derive(Debug)]
 pub struct Recorder<K, V> {
     log: Log<Transaction<K, V>>,
@@ -67,7 +67,7 @@ impl<K, V> Recorder<K, V> {
         Self::default()
     }
 
-    /// Starts a transaction: call this before its first request is sent.
+    /// Starts a transaction. Call it before the first request is sent.
     pub fn begin(&self, client: u64) -> OpenTransaction<'_, K, V> {
         OpenTransaction {
             recorder: self,
@@ -78,14 +78,14 @@ impl<K, V> Recorder<K, V> {
         }
     }
 
-    /// The history. Transactions still under way are not in it.
+    /// The history, without unfinished transactions.
     pub fn into_transactions(self) -> Vec<Transaction<K, V>> {
         self.log.into_entries()
     }
 }
 
-/// A transaction under way. Dropped without a word about its end (a client that panicked or was
-/// cancelled), it counts as [lost](OpenTransaction::lost).
+/// A running transaction. If it is dropped without an outcome (because its client panicked or was cancelled), it
+/// counts as [lost](OpenTransaction::lost).
 #[derive(Debug)]
 #[must_use = "a transaction ends as committed, aborted or lost"]
 pub struct OpenTransaction<'a, K, V> {
@@ -97,27 +97,27 @@ pub struct OpenTransaction<'a, K, V> {
 }
 
 impl<K, V> OpenTransaction<'_, K, V> {
-    /// It found these values.
+    /// Records a read of these values.
     pub fn read(&mut self, key: K, values: Vec<V>) {
         self.steps.push(Step::Read { key, values });
     }
 
-    /// It appends this value. Tell it before the commit is sent.
+    /// Records an append. Call it before the commit is sent.
     pub fn append(&mut self, key: K, value: V) {
         self.steps.push(Step::Append { key, value });
     }
 
-    /// It was applied.
+    /// Records that the transaction was applied.
     pub fn committed(mut self) {
         self.end(Status::Committed);
     }
 
-    /// It is known not to have been applied.
+    /// Records that nothing of the transaction was applied.
     pub fn aborted(mut self) {
         self.end(Status::Aborted);
     }
 
-    /// The answer to its commit was lost.
+    /// Records that the response to its commit was lost.
     pub fn lost(mut self) {
         self.end(Status::Unknown);
     }

@@ -1,8 +1,7 @@
-//! Infers from the reads of a history in which order the values of each list were appended, and tells
-//! what is wrong with single reads.
+//! Infers the order in which the values of each list were appended, and finds anomalies of single reads.
 //!
-//! Lists only grow, so the longest read of a list holds every other one as a beginning. It is the order
-//! of versions; a committed append that is missing from it came later than all that stand in it.
+//! Lists only grow, so every read of a list is a prefix of the longest one. The longest read is the order of
+//! versions; a committed append that it does not contain came later.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -12,19 +11,19 @@ use super::display::{Lines, Listed};
 use super::index::{Element, ElementId, Index, KeyId, Read, TransactionId};
 use super::{Anomaly, AnomalyKind, Status, Transaction};
 
-/// What is known of one list.
+/// What is known about a list.
 pub(super) struct List {
     /// The values of its longest read.
     pub(super) order: Vec<ElementId>,
-    /// The transactions that committed an append to it that nobody read, each with the first such append.
+    /// The transactions with a committed append that no transaction read, each with its first such append.
     pub(super) unread: Vec<(TransactionId, ElementId)>,
 }
 
-/// A read of a committed transaction, placed in the order of versions.
+/// A read of a committed transaction, with its version.
 pub(super) struct PlacedRead {
     pub(super) transaction: TransactionId,
     pub(super) key: KeyId,
-    /// How many values it found.
+    /// The number of values that it returned.
     pub(super) version: usize,
     then_appended: bool,
 }
@@ -39,15 +38,15 @@ pub(super) struct Versions<'a, K, V> {
     reads: Vec<PlacedRead>,
 }
 
-/// What was found, each thing once: a value that is wrong in one read is mostly wrong in all later ones.
+/// The anomalies, without repetition: a value that is wrong in one read is usually wrong in all later ones.
 struct Findings<'a, V> {
     anomalies: Vec<Anomaly>,
-    told: HashSet<(AnomalyKind, KeyId, Option<&'a V>)>,
+    reported: HashSet<(AnomalyKind, KeyId, Option<&'a V>)>,
 }
 
 impl<'a, V: Eq + Hash> Findings<'a, V> {
     fn is_new(&mut self, kind: AnomalyKind, key: KeyId, value: Option<&'a V>) -> bool {
-        self.told.insert((kind, key, value))
+        self.reported.insert((kind, key, value))
     }
 }
 
@@ -56,12 +55,12 @@ where
     K: Eq + Hash + Debug,
     V: Eq + Hash + Debug,
 {
-    /// What the history tells about its lists, and what is wrong with its reads.
+    /// Infers the orders of all lists, and finds anomalies of single reads.
     pub(super) fn infer(history: &'a [Transaction<K, V>]) -> (Self, Vec<Anomaly>) {
         let index = Index::of(history);
         let mut findings = Findings {
             anomalies: index.anomalies,
-            told: HashSet::new(),
+            reported: HashSet::new(),
         };
         let committed = history.iter().map(|t| t.status == Status::Committed);
         let mut versions = Self {
@@ -74,14 +73,14 @@ where
             reads: Vec::new(),
         };
         versions.find_orders(&index.reads);
-        // What is not committed may have read anything.
+        // Transactions that did not commit may have read anything.
         let counts = |a: &Anomaly| a.transactions.iter().all(|&t| versions.is_committed(t));
         findings
             .anomalies
             .retain(|a| a.kind != AnomalyKind::Internal || counts(a));
         for read in &index.reads {
             if versions.is_committed(read.transaction) {
-                versions.place(read, &mut findings);
+                versions.position(read, &mut findings);
             }
         }
         versions.find_unread();
@@ -102,7 +101,7 @@ where
         &self.reads
     }
 
-    /// Whether the transaction said so, or someone saw what it appended.
+    /// Whether the transaction reported a commit, or another transaction read its appends.
     pub(super) fn is_committed(&self, transaction: TransactionId) -> bool {
         self.committed.get(transaction).copied().unwrap_or(false)
     }
@@ -123,8 +122,8 @@ where
         self.keys[id]
     }
 
-    /// The first values of a list, in words.
-    pub(super) fn version_told(&self, key: KeyId, version: usize) -> String {
+    /// Formats the first values of a list.
+    pub(super) fn describe_version(&self, key: KeyId, version: usize) -> String {
         let order = self.order(key).iter().take(version);
         let values = Listed(order.map(|&e| self.element(e).value).collect());
         format!("{:?} = {values}", self.key(key))
@@ -134,8 +133,8 @@ where
         self.lists.get(key).map_or(&[], |list| &list.order)
     }
 
-    /// Finds the longest read of each list. Only committed transactions count, and whoever wrote what they
-    /// read has committed, too, so that its reads count in the next round.
+    /// Finds the longest read of each list. Only reads of committed transactions count. The writers of the values
+    /// they read have committed as well, so the reads of those writers count in the next round.
     fn find_orders(&mut self, reads: &[Read<'a, V>]) {
         let mut longest: Vec<&'a [V]> = vec![&[]; self.keys.len()];
         let mut fresh: HashSet<TransactionId> = (0..self.history.len())
@@ -190,13 +189,13 @@ where
         }
     }
 
-    /// Finds the version that a read returned, or tells why there is none.
-    fn place(&mut self, read: &Read<'a, V>, findings: &mut Findings<'a, V>) {
+    /// Determines the version that a read returned, or reports why there is none.
+    fn position(&mut self, read: &Read<'a, V>, findings: &mut Findings<'a, V>) {
         let order = self.order(read.key);
         let fits = read.values.len() <= order.len()
             && (order.iter().zip(read.values)).all(|(&e, value)| self.element(e).value == value);
         if !fits {
-            self.judge(read, findings);
+            self.report_mismatch(read, findings);
         } else {
             self.reads.push(PlacedRead {
                 transaction: read.transaction,
@@ -207,50 +206,50 @@ where
         }
     }
 
-    /// Tells what is wrong with a read that is not a beginning of the longest one.
-    fn judge(&self, read: &Read<'a, V>, findings: &mut Findings<'a, V>) {
+    /// Reports the anomalies of a read that is not a prefix of the longest one.
+    fn report_mismatch(&self, read: &Read<'a, V>, findings: &mut Findings<'a, V>) {
         let mut found = Vec::with_capacity(read.values.len());
-        let mut places: HashMap<ElementId, usize> = HashMap::new();
-        for (place, value) in read.values.iter().enumerate() {
+        let mut positions: HashMap<ElementId, usize> = HashMap::new();
+        for (position, value) in read.values.iter().enumerate() {
             let Some(&id) = self.by_value.get(&(read.key, value)) else {
-                self.tell(
+                self.report(
                     AnomalyKind::UnknownValue,
                     read,
                     Some(value),
                     findings,
-                    || format!("nobody appended {value:?}"),
+                    || format!("no transaction appended {value:?}"),
                 );
                 continue;
             };
-            match places.insert(id, place) {
+            match positions.insert(id, position) {
                 None => found.push(id),
                 Some(earlier) => {
-                    self.tell(
+                    self.report(
                         AnomalyKind::DuplicateValue,
                         read,
                         Some(value),
                         findings,
-                        || format!("{value:?} stands in it twice, at {earlier} and at {place}"),
+                        || format!("it contains {value:?} twice, at {earlier} and at {position}"),
                     );
                 }
             }
         }
-        // Without the values that are wrong in themselves, the rest may well fit.
+        // The rest may fit once the values that are wrong in themselves are removed.
         if !self.order(read.key).starts_with(&found) {
-            self.tell(AnomalyKind::IncompatibleOrder, read, None, findings, || {
-                let longest = self.version_told(read.key, usize::MAX);
+            self.report(AnomalyKind::IncompatibleOrder, read, None, findings, || {
+                let longest = self.describe_version(read.key, usize::MAX);
                 format!("another transaction read {longest}")
             });
         }
     }
 
-    fn tell(
+    fn report(
         &self,
         kind: AnomalyKind,
         read: &Read<'a, V>,
         value: Option<&'a V>,
         findings: &mut Findings<'a, V>,
-        what: impl FnOnce() -> String,
+        describe: impl FnOnce() -> String,
     ) {
         if findings.is_new(kind, read.key, value) {
             let values = Listed(read.values.iter().collect());
@@ -258,7 +257,7 @@ where
                 "T{} read {:?} = {values}; {}",
                 read.transaction,
                 self.key(read.key),
-                what()
+                describe()
             );
             findings
                 .anomalies
@@ -292,7 +291,10 @@ where
         for &id in self.lists.iter().flat_map(|list| &list.order) {
             let writer = self.element(id).transaction;
             if (self.history.get(writer)).is_some_and(|t| t.status == Status::Aborted) {
-                let text = format!("{} was read by others", self.appended(id));
+                let text = format!(
+                    "{} was read by other transactions",
+                    self.describe_append(id)
+                );
                 let anomaly = self.about(AnomalyKind::G1a, &[writer], &text);
                 findings.anomalies.push(anomaly);
             }
@@ -313,7 +315,7 @@ where
                 let text = format!(
                     "T{} read up to {}, which appended more to it",
                     read.transaction,
-                    self.appended(id)
+                    self.describe_append(id)
                 );
                 let transactions = [element.transaction, read.transaction];
                 let anomaly = self.about(AnomalyKind::G1b, &transactions, &text);
@@ -322,7 +324,7 @@ where
         }
     }
 
-    /// Versions that several transactions read and then appended to.
+    /// Finds versions that several transactions read and then appended to.
     pub(super) fn lost_updates(&self) -> Vec<Anomaly> {
         let mut updates: HashMap<(KeyId, usize), Vec<TransactionId>> = HashMap::new();
         for read in self.reads.iter().filter(|r| r.then_appended) {
@@ -333,15 +335,15 @@ where
         lost.sort_unstable();
         lost.iter()
             .map(|((key, version), transactions)| {
-                let version = self.version_told(*key, *version);
+                let version = self.describe_version(*key, *version);
                 let text = format!("each read {version} and appended to it");
                 self.about(AnomalyKind::LostUpdate, transactions, &text)
             })
             .collect()
     }
 
-    /// An append, in words.
-    pub(super) fn appended(&self, id: ElementId) -> String {
+    /// Describes an append.
+    pub(super) fn describe_append(&self, id: ElementId) -> String {
         let element = self.element(id);
         let (value, key) = (element.value, self.key(element.key));
         format!(

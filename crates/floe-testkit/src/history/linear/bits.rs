@@ -1,4 +1,4 @@
-//! Sets of small numbers.
+//! Bit sets.
 
 /// A set of small numbers.
 pub(super) struct Bits(Vec<u64>);
@@ -26,7 +26,7 @@ impl Bits {
         }
     }
 
-    /// The words that hold the numbers from `from` to below `to`, without empty ones at the end.
+    /// The words that contain the numbers `from..to`, without empty words at the end.
     pub(super) fn words(&self, from: usize, to: usize) -> Box<[u64]> {
         let words = self.0.get(from / 64..to.div_ceil(64)).unwrap_or_default();
         let len = words.iter().rposition(|&w| w != 0).map_or(0, |at| at + 1);
@@ -34,7 +34,7 @@ impl Bits {
     }
 }
 
-/// Whether all members of the one, as [words](Bits::words), are members of the other.
+/// Whether a set is a subset of another, both given as [words](Bits::words).
 pub(super) fn is_subset(small: &[u64], large: &[u64]) -> bool {
     small.len() <= large.len() && small.iter().zip(large).all(|(s, l)| s & !l == 0)
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_give_back_the_words_around_a_range() {
+    fn words_cover_a_range_without_trailing_zeros() {
         let mut bits = Bits::zeros(200);
         bits.set(3);
         bits.set(70);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn subsets_are_told_from_other_sets() {
+    fn subset_relation_ignores_trailing_words() {
         assert!(is_subset(&[], &[1]));
         assert!(is_subset(&[1], &[3, 1]));
         assert!(!is_subset(&[1, 1], &[3]));

@@ -1,19 +1,19 @@
-//! A number that is added to and read.
+//! A number that is incremented and read.
 
 use std::fmt::{self, Display};
 
 use super::{Effect, Operation};
 
-/// An operation on a counter. An item that is not there counts as zero.
+/// An operation on a counter. An absent item counts as zero.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CounterOp {
-    /// Found this.
+    /// Read this value.
     Read(i64),
-    /// Added this.
+    /// Added this value.
     Add(i64),
-    /// Added this and was told the sum.
+    /// Added a value; the response contained the sum.
     AddReturning {
-        /// What was added.
+        /// The value added.
         by: i64,
         /// The number after the addition.
         sum: i64,

@@ -1,21 +1,21 @@
-//! Records what clients did to single keys, while they do it.
+//! Records the operations of clients on single keys while they run.
 
 use std::fmt::{self, Display};
 
 use crate::history::{Log, Stamp};
 
-/// An operation of a history, with its place in time.
+/// An operation of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event<K, O> {
-    /// Who did it.
+    /// The client that ran it.
     pub client: u64,
-    /// What it was done to.
+    /// The key.
     pub key: K,
-    /// What was done and answered; for an unknown outcome, what it does if it takes effect.
+    /// The operation with its response; if the outcome is unknown, its effect.
     pub operation: O,
-    /// Before the request was sent.
+    /// Taken before the request was sent.
     pub invoked: Stamp,
-    /// After its answer had come; absent if the outcome is unknown.
+    /// Taken after the response arrived; `None` if the outcome is unknown.
     pub returned: Option<Stamp>,
 }
 
@@ -30,7 +30,7 @@ impl<K, O: Display> Display for Event<K, O> {
     }
 }
 
-/// Records a history. Clients share it by reference.
+/// Records a history. Clients share the recorder by reference.
 #[derive(Debug)]
 pub struct Recorder<K, O> {
     log: Log<Event<K, O>>,
@@ -50,8 +50,8 @@ impl<K, O> Recorder<K, O> {
         Self::default()
     }
 
-    /// Starts an operation: call this before the request is sent. `effect` is what the request does if it
-    /// takes effect, for the case that its answer is lost; a read has none.
+    /// Starts an operation. Call it before the request is sent. `effect` is the effect of the request if its
+    /// response is lost; `None` for reads.
     pub fn call(&self, client: u64, key: K, effect: Option<O>) -> Call<'_, K, O> {
         Call {
             recorder: self,
@@ -61,26 +61,26 @@ impl<K, O> Recorder<K, O> {
         }
     }
 
-    /// The history. Operations still under way are not in it.
+    /// The history, without unfinished operations.
     pub fn into_events(self) -> Vec<Event<K, O>> {
         self.log.into_entries()
     }
 }
 
-/// An operation under way. Dropped without a word about its end (a client that panicked or was
-/// cancelled), it counts as [lost](Call::lost).
+/// A running operation. If it is dropped without an outcome (because its client panicked or was cancelled), it
+/// counts as [lost](Call::lost).
 #[derive(Debug)]
 #[must_use = "an operation ends as returned, lost or failed"]
 pub struct Call<'a, K, O> {
     recorder: &'a Recorder<K, O>,
     invoked: Stamp,
     client: u64,
-    /// Until the end is told.
+    /// `None` after the outcome was recorded.
     open: Option<(K, Option<O>)>,
 }
 
 impl<K, O> Call<'_, K, O> {
-    /// It was answered: this is what was done and found.
+    /// Records the operation with its response.
     pub fn returned(mut self, operation: O) {
         let returned = self.recorder.log.stamp();
         if let Some((key, _)) = self.open.take() {
@@ -88,10 +88,10 @@ impl<K, O> Call<'_, K, O> {
         }
     }
 
-    /// Its answer was lost: it may take effect at any later moment, or never.
+    /// Records that the response was lost: the operation may take effect at any later moment, or never.
     pub fn lost(self) {}
 
-    /// It is known to have had no effect, and told nothing.
+    /// Records that the operation had no effect and returned nothing.
     pub fn failed(mut self) {
         self.open = None;
     }

@@ -5,43 +5,43 @@ use std::hash::Hash;
 
 use super::{Effect, Operation};
 
-/// An operation on a register. `None` stands for an item that is not there.
+/// An operation on a register. `None` is an absent item.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterOp<V> {
-    /// Found this.
+    /// Read this value.
     Read(Option<V>),
-    /// Set this, whatever was there.
+    /// Wrote this value.
     Write(V),
-    /// Removed what was there, if anything.
+    /// Deleted the value, if any.
     Delete,
-    /// Found the one and left the other: a write or delete whose condition held, or an unconditional one
-    /// that returned what it replaced.
+    /// Replaced one value by another: a write or delete whose condition held, or an unconditional one that returned
+    /// the old value.
     Swap {
-        /// What was there.
+        /// The value before.
         expected: Option<V>,
-        /// What is there now.
+        /// The value after.
         new: Option<V>,
     },
-    /// A write whose condition did not hold: something else than `expected` was there.
-    Refused {
-        /// What was not there.
+    /// A write whose condition failed: the value was not `expected`.
+    Rejected {
+        /// The value that the condition required.
         expected: Option<V>,
     },
-    /// A write whose condition did not hold and that returned what was there instead.
-    RefusedBy {
-        /// What should not have been there.
+    /// A write whose condition failed and that returned the current value.
+    RejectedWith {
+        /// The value that the condition required.
         expected: Option<V>,
-        /// What was there.
+        /// The current value.
         found: Option<V>,
     },
 }
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterState<V> {
-    /// It holds this.
+    /// It has this value.
     Holds(Option<V>),
-    /// Nothing.
+    /// Its value is unknown.
     Unknown,
 }
 
@@ -69,15 +69,15 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Swap { expected, new } => {
                 could_hold(expected).then(|| RegisterState::Holds(new.clone()))
             }
-            Self::Refused { expected } => (held != Some(expected)).then(|| state.clone()),
-            Self::RefusedBy { expected, found } => (found != expected && could_hold(found))
+            Self::Rejected { expected } => (held != Some(expected)).then(|| state.clone()),
+            Self::RejectedWith { expected, found } => (found != expected && could_hold(found))
                 .then(|| RegisterState::Holds(found.clone())),
         }
     }
 
     fn effect(&self) -> Effect {
         match self {
-            Self::Read(_) | Self::Refused { .. } | Self::RefusedBy { .. } => Effect::Observes,
+            Self::Read(_) | Self::Rejected { .. } | Self::RejectedWith { .. } => Effect::Observes,
             Self::Write(_) | Self::Delete => Effect::Overwrites,
             Self::Swap { .. } => Effect::Depends,
         }
@@ -87,8 +87,8 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
         match self {
             Self::Read(held)
             | Self::Swap { expected: held, .. }
-            | Self::RefusedBy { found: held, .. } => Some(RegisterState::Holds(held.clone())),
-            Self::Write(_) | Self::Delete | Self::Refused { .. } => None,
+            | Self::RejectedWith { found: held, .. } => Some(RegisterState::Holds(held.clone())),
+            Self::Write(_) | Self::Delete | Self::Rejected { .. } => None,
         }
     }
 
@@ -97,7 +97,7 @@ impl<V: Clone + Eq + Hash + Debug> Operation for RegisterOp<V> {
             Self::Write(value) => Some(RegisterState::Holds(Some(value.clone()))),
             Self::Delete => Some(RegisterState::Holds(None)),
             Self::Swap { new, .. } => Some(RegisterState::Holds(new.clone())),
-            Self::Read(_) | Self::Refused { .. } | Self::RefusedBy { .. } => None,
+            Self::Read(_) | Self::Rejected { .. } | Self::RejectedWith { .. } => None,
         }
     }
 }
@@ -108,12 +108,14 @@ impl<V: Debug> Display for RegisterOp<V> {
             Self::Read(found) => write!(f, "read: found {}", Held(found)),
             Self::Write(value) => write!(f, "write {value:?}"),
             Self::Delete => f.write_str("delete"),
-            Self::Swap { expected, new } => write!(f, "swap {} for {}", Held(expected), Held(new)),
-            Self::Refused { expected } => write!(f, "refused: expected {}", Held(expected)),
-            Self::RefusedBy { expected, found } => {
+            Self::Swap { expected, new } => {
+                write!(f, "replace {} by {}", Held(expected), Held(new))
+            }
+            Self::Rejected { expected } => write!(f, "rejected: expected {}", Held(expected)),
+            Self::RejectedWith { expected, found } => {
                 write!(
                     f,
-                    "refused: expected {}, found {}",
+                    "rejected: expected {}, found {}",
                     Held(expected),
                     Held(found)
                 )

@@ -1,32 +1,32 @@
-//! Searches for an order of the operations of one key that explains all answers.
+//! Searches for an order of the operations of a key that explains all responses.
 //!
-//! The search of Wing and Gong: choose one of the operations that may come next (those invoked before
-//! every answer still to come), see whether it can happen in the state, go on, go back when stuck. With
-//! Lowe's memory of configurations (which operations are done, and the state), so that two ways to the
-//! same place are walked once. Four short cuts keep it fast; none of them loses an order that explains:
+//! The algorithm is that of Wing and Gong: choose an operation that may come next (one that was invoked before
+//! every pending response), check that it can happen in the current state, continue, and backtrack if stuck. Lowe's
+//! memoisation of configurations (the operations done, and the state) avoids visiting the same configuration twice.
+//! Four optimisations keep it fast; none of them loses an explaining order:
 //!
-//! - An operation that only observes, and whose answer fits the state, is taken at once. It changes
-//!   nothing and takes nothing away.
-//! - A state is not left while an operation still to come needs it and none can bring it back. Where every
-//!   value is written once, this leaves hardly any choice.
-//! - An operation of unknown outcome is optional, so of two configurations that differ only in optional
-//!   operations, the one that used fewer can do all that the other can.
-//! - An optional operation is taken only if something that depends on the state follows at once; without
-//!   that, the same order without it explains as much. Of equal ones, the earliest is taken first.
+//! - An operation that only observes, and whose response fits the state, is done at once: it changes nothing and
+//!   excludes nothing.
+//! - A state is kept while a pending operation needs it and no pending operation can restore it. If every value is
+//!   written once, this leaves hardly any choice.
+//! - Operations of unknown outcome are optional. Of two configurations that differ only in the optional operations
+//!   used, the one that used fewer can do everything that the other can.
+//! - An optional operation is done only if an operation that depends on the state follows directly; otherwise the
+//!   same order without it explains as much. Of equal optional operations, the earliest is used first.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use super::bits::{Bits, is_subset};
-use super::supply::Supply;
+use super::states::StateCounts;
 use super::{Effect, Event, Operation};
 use crate::history::Stamp;
 
-/// Operations of one key and the state before them.
+/// The operations of a key and the state before them.
 pub(super) struct Problem<'a, O: Operation> {
-    /// Those that must have a place in the order, by invocation.
+    /// Operations that must occur in the order, sorted by invocation.
     required: Vec<Required<'a, O>>,
-    /// Those that may have one, by invocation. Observations are not among them.
+    /// Operations that may occur in the order, sorted by invocation. They do not include observations.
     optional: Vec<Optional<'a, O>>,
     start: O::State,
 }
@@ -35,18 +35,18 @@ struct Required<'a, O> {
     operation: &'a O,
     invoked: Stamp,
     returned: Stamp,
-    /// The first operation invoked after this one returned.
+    /// The index of the first operation invoked after this one returned.
     reach: usize,
 }
 
 struct Optional<'a, O> {
     operation: &'a O,
     invoked: Stamp,
-    /// The equal operation before this one, which is used first.
-    twin: Option<usize>,
+    /// The previous equal operation, which is used first.
+    previous_equal: Option<usize>,
 }
 
-/// Whether an order was found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Explained,
@@ -60,14 +60,14 @@ pub(super) struct Found {
 }
 
 impl<'a, O: Operation> Problem<'a, O> {
-    /// All operations of a key, which are sorted by invocation.
+    /// All operations of a key. `events` must be sorted by invocation.
     pub(super) fn whole<K>(events: &[&'a Event<K, O>]) -> Self {
-        Self::stretch(events, 0, Stamp::MAX, O::initial())
+        Self::interval(events, 0, Stamp::MAX, O::initial())
     }
 
-    /// What happened from one moment until another, both included, from a state at the beginning. An
-    /// operation that reaches beyond either end may have had its effect outside, so it is optional.
-    pub(super) fn stretch<K>(
+    /// The operations of an interval, both ends included, from a given state. An operation that extends beyond the
+    /// interval may have taken effect outside, so it is optional.
+    pub(super) fn interval<K>(
         events: &[&'a Event<K, O>],
         from: Stamp,
         until: Stamp,
@@ -104,14 +104,14 @@ impl<'a, O: Operation> Problem<'a, O> {
         if operation.effect() == Effect::Observes {
             return;
         }
-        let twin = self
+        let previous_equal = self
             .optional
             .iter()
             .rposition(|other| other.operation == operation);
         self.optional.push(Optional {
             operation,
             invoked,
-            twin,
+            previous_equal,
         });
     }
 
@@ -129,29 +129,29 @@ enum Choice {
     Optional(usize),
 }
 
-/// What was done to come to a configuration, to be undone when it leads nowhere.
+/// A step of the search, with what is needed to undo it.
 struct Step<S> {
     choice: Choice,
-    absorbed: Vec<usize>,
+    observations: Vec<usize>,
     state_before: S,
     first_before: usize,
 }
 
-/// A configuration on the way, and what is still to be tried from it.
+/// A configuration on the stack, with the choices left to try.
 struct Frame<S> {
-    /// Absent for the start.
+    /// `None` for the initial configuration.
     step: Option<Step<S>>,
-    /// Whether it was come to by an optional operation on which nothing depends yet.
+    /// Whether it was reached by an optional operation on which no other depends yet.
     dangling: bool,
-    /// To be tried, last first.
+    /// The choices left, in reverse order.
     choices: Vec<Choice>,
-    /// Whether the optional operations are among the choices.
-    widened: bool,
+    /// Whether the choices include the optional operations.
+    has_optional: bool,
 }
 
-/// What tells two configurations apart, but for the optional operations used.
+/// Identifies a configuration, except for the optional operations used.
 #[derive(PartialEq, Eq, Hash)]
-struct Place<S> {
+struct Configuration<S> {
     first: usize,
     window: Box<[u64]>,
     state: S,
@@ -161,16 +161,16 @@ struct Place<S> {
 struct Search<'p, 'a, O: Operation> {
     problem: &'p Problem<'a, O>,
     state: O::State,
-    /// Which required operations have their place.
+    /// The required operations that are done.
     done: Bits,
-    /// The first that has none.
+    /// The first required operation that is not done.
     first: usize,
-    /// Which optional operations were used.
+    /// The optional operations used.
     used: Bits,
-    /// Which states are still needed, and which can still be made.
-    supply: Supply<O::State>,
-    /// For each place, the smallest sets of optional operations with which it was come to.
-    seen: HashMap<Place<O::State>, Vec<Box<[u64]>>>,
+    /// The states that pending operations need and make.
+    states: StateCounts<O::State>,
+    /// For each configuration, the minimal sets of optional operations with which it was reached.
+    seen: HashMap<Configuration<O::State>, Vec<Box<[u64]>>>,
     configurations: u64,
 }
 
@@ -182,7 +182,7 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             done: Bits::zeros(problem.required.len()),
             first: 0,
             used: Bits::zeros(problem.optional.len()),
-            supply: Supply::of(
+            states: StateCounts::of(
                 problem.required.iter().map(|r| r.operation),
                 problem.optional.iter().map(|o| o.operation),
             ),
@@ -200,10 +200,10 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
     }
 
     fn search(&mut self, configurations_max: u64) -> Outcome {
-        if self.start_is_hopeless() {
+        if self.start_is_contradictory() {
             return Outcome::Contradicted;
         }
-        self.absorb();
+        self.do_observations();
         let mut stack = vec![self.frame(None, false)];
         while let Some(mut frame) = stack.pop() {
             if self.first == self.problem.required.len() {
@@ -222,11 +222,11 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             if self.configurations == configurations_max {
                 return Outcome::Undecided;
             }
-            if step.state_before != self.state && self.supply.lacks(&step.state_before) {
+            if step.state_before != self.state && self.states.is_missing(&step.state_before) {
                 self.undo(step);
                 continue;
             }
-            let dangling = matches!(choice, Choice::Optional(_)) && step.absorbed.is_empty();
+            let dangling = matches!(choice, Choice::Optional(_)) && step.observations.is_empty();
             if self.is_new(dangling) {
                 stack.push(self.frame(Some(step), dangling));
             } else {
@@ -236,9 +236,9 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         Outcome::Contradicted
     }
 
-    /// Whether an operation needs a state that none makes. From an unknown state, anything can be needed.
-    fn start_is_hopeless(&self) -> bool {
-        self.state != O::unknown() && self.supply.lacks_any_but(&self.state)
+    /// Whether an operation needs a state that no operation makes. If the start is unknown, it may be any state.
+    fn start_is_contradictory(&self) -> bool {
+        self.state != O::unknown() && self.states.is_any_missing_except(&self.state)
     }
 
     fn frame(&self, step: Option<Step<O::State>>, dangling: bool) -> Frame<O::State> {
@@ -246,7 +246,7 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         if dangling {
             candidates.retain(|&c| self.required(c).effect() != Effect::Overwrites);
         }
-        // The one that returned first is the likeliest to come first, so it goes to the end.
+        // The operation that returned first probably comes first; choices are taken from the end.
         candidates.sort_by_key(|&c| {
             let returned = self.problem.required.get(c).map(|r| r.returned);
             std::cmp::Reverse(returned)
@@ -255,19 +255,19 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             step,
             dangling,
             choices: candidates.into_iter().map(Choice::Required).collect(),
-            widened: false,
+            has_optional: false,
         }
     }
 
     fn next_choice(&self, frame: &mut Frame<O::State>) -> Option<Choice> {
-        if frame.choices.is_empty() && !frame.widened {
-            frame.widened = true;
+        if frame.choices.is_empty() && !frame.has_optional {
+            frame.has_optional = true;
             frame.choices = self.optional_choices(frame.dangling);
         }
         frame.choices.pop()
     }
 
-    /// The required operations that may come next: invoked before every answer still to come.
+    /// The required operations that may come next: those invoked before every pending response.
     fn candidates(&self) -> Vec<usize> {
         let mut earliest = Stamp::MAX;
         let mut candidates = Vec::new();
@@ -283,7 +283,7 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         candidates
     }
 
-    /// The optional operations that may come next and on which something then depends.
+    /// The optional operations that may come next and on which a later operation can depend.
     fn optional_choices(&self, dangling: bool) -> Vec<Choice> {
         let candidates = self.candidates();
         let earliest = candidates
@@ -297,7 +297,9 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
             .iter()
             .enumerate()
             .take_while(|(_, o)| o.invoked <= earliest)
-            .filter(|(at, o)| !self.used.has(*at) && o.twin.is_none_or(|t| self.used.has(t)))
+            .filter(|(at, o)| {
+                !self.used.has(*at) && o.previous_equal.is_none_or(|t| self.used.has(t))
+            })
             .map(|(at, o)| (at, o.operation))
             .collect();
         let followers = Followers::of(&ready);
@@ -310,20 +312,20 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
                     next != self.state
                         && (candidates.iter().any(required)
                             || followers.depend_on(&next, *at)
-                            || self.twin_follows(*at))
+                            || self.next_equal_follows(*at))
                 })
             })
             .map(|(at, _)| Choice::Optional(*at))
             .collect()
     }
 
-    /// Whether the equal operation that becomes ready by the choice can follow in any state.
-    fn twin_follows(&self, chosen: usize) -> bool {
+    /// Whether the equal operation that becomes available can follow in any state.
+    fn next_equal_follows(&self, chosen: usize) -> bool {
         (self.problem.optional.iter().skip(chosen))
-            .any(|o| o.twin == Some(chosen) && o.operation.follows_any())
+            .any(|o| o.previous_equal == Some(chosen) && o.operation.follows_any())
     }
 
-    /// Gives the operation the next place, if it can happen in the state.
+    /// Does an operation, if it can happen in the state.
     fn take(&mut self, choice: Choice) -> Option<Step<O::State>> {
         let operation = match choice {
             Choice::Required(at) => self.required(at),
@@ -332,84 +334,84 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
         let state = operation.step(&self.state)?;
         let first_before = self.first;
         match choice {
-            Choice::Required(at) => self.settle(at),
+            Choice::Required(at) => self.mark_done(at),
             Choice::Optional(at) => {
                 self.used.set(at);
-                self.supply.take_optional(at);
+                self.states.optional_used(at);
             }
         }
         let state_before = std::mem::replace(&mut self.state, state);
         Some(Step {
             choice,
-            absorbed: self.absorb(),
+            observations: self.do_observations(),
             state_before,
             first_before,
         })
     }
 
-    /// Takes every operation that observes the state as it is, until none is left.
-    fn absorb(&mut self) -> Vec<usize> {
-        let mut absorbed = Vec::new();
+    /// Does all operations that observe the current state, until none is left.
+    fn do_observations(&mut self) -> Vec<usize> {
+        let mut observations = Vec::new();
         loop {
             while self.first < self.problem.required.len() && self.done.has(self.first) {
                 self.first += 1;
             }
-            let before = absorbed.len();
+            let before = observations.len();
             for at in self.candidates() {
                 let operation = self.required(at);
                 if operation.effect() == Effect::Observes
                     && operation.step(&self.state).as_ref() == Some(&self.state)
                 {
-                    self.settle(at);
-                    absorbed.push(at);
+                    self.mark_done(at);
+                    observations.push(at);
                 }
             }
-            if absorbed.len() == before {
-                return absorbed;
+            if observations.len() == before {
+                return observations;
             }
         }
     }
 
     fn undo(&mut self, step: Step<O::State>) {
-        for at in step.absorbed {
-            self.unsettle(at);
+        for at in step.observations {
+            self.mark_pending(at);
         }
         match step.choice {
-            Choice::Required(at) => self.unsettle(at),
+            Choice::Required(at) => self.mark_pending(at),
             Choice::Optional(at) => {
                 self.used.clear(at);
-                self.supply.give_optional(at);
+                self.states.optional_unused(at);
             }
         }
         self.state = step.state_before;
         self.first = step.first_before;
     }
 
-    fn settle(&mut self, required: usize) {
+    fn mark_done(&mut self, required: usize) {
         self.done.set(required);
-        self.supply.take_required(required);
+        self.states.required_done(required);
     }
 
-    fn unsettle(&mut self, required: usize) {
+    fn mark_pending(&mut self, required: usize) {
         self.done.clear(required);
-        self.supply.give_required(required);
+        self.states.required_undone(required);
     }
 
-    /// Whether the configuration was not come to before, with the same optional operations or fewer.
+    /// Whether the configuration was not reached before with the same or fewer optional operations.
     fn is_new(&mut self, dangling: bool) -> bool {
         let reach = self
             .problem
             .required
             .get(self.first)
             .map_or(self.first, |r| r.reach);
-        let place = Place {
+        let configuration = Configuration {
             first: self.first,
             window: self.done.words(self.first, reach),
             state: self.state.clone(),
             dangling,
         };
         let used = self.used.words(0, self.problem.optional.len());
-        let smallest = self.seen.entry(place).or_default();
+        let smallest = self.seen.entry(configuration).or_default();
         if smallest.iter().any(|other| is_subset(other, &used)) {
             return false;
         }
@@ -436,14 +438,14 @@ impl<'p, 'a, O: Operation> Search<'p, 'a, O> {
     }
 }
 
-/// How an operation can follow another.
+/// How an operation can follow another one.
 trait Follow: Operation {
-    /// Whether it can happen in the state, and not in every other.
+    /// Whether it can happen in this state, but not in every state.
     fn depends_on(&self, state: &Self::State) -> bool {
         self.effect() != Effect::Overwrites && self.step(state).is_some()
     }
 
-    /// Whether it can happen in any state, and what it leaves depends on it.
+    /// Whether it can happen in any state and the state after it depends on the state before.
     fn follows_any(&self) -> bool {
         self.effect() == Effect::Depends && self.needs().is_none()
     }
@@ -451,12 +453,12 @@ trait Follow: Operation {
 
 impl<O: Operation> Follow for O {}
 
-/// The optional operations that are ready and depend on the state before them.
+/// The available optional operations that depend on the state before them.
 struct Followers<S> {
-    /// The states on which some depend.
+    /// The states that some of them depend on.
     needed: HashSet<S>,
     /// Those that can happen in any state.
-    of_any: Vec<usize>,
+    any_state: Vec<usize>,
 }
 
 impl<S: Clone + Eq + Hash> Followers<S> {
@@ -464,15 +466,15 @@ impl<S: Clone + Eq + Hash> Followers<S> {
         let depends = || ready.iter().filter(|(_, o)| o.effect() == Effect::Depends);
         Self {
             needed: depends().filter_map(|(_, o)| o.needs()).collect(),
-            of_any: depends()
+            any_state: depends()
                 .filter(|(_, o)| o.follows_any())
                 .map(|(at, _)| *at)
                 .collect(),
         }
     }
 
-    /// Whether one other than `chosen` can happen in the state that it leaves.
+    /// Whether an operation other than `chosen` can happen in the state after it.
     fn depend_on(&self, state: &S, chosen: usize) -> bool {
-        self.needed.contains(state) || self.of_any.iter().any(|&at| at != chosen)
+        self.needed.contains(state) || self.any_state.iter().any(|&at| at != chosen)
     }
 }

@@ -1,26 +1,26 @@
-//! Cuts a history that no order explains down to the operations that contradict each other.
+//! Reduces a history that no order explains to the operations that contradict each other.
 //!
-//! What holds of a linearizable history holds of each of its beginnings, and of each of its stretches
-//! when nothing is assumed about the state before. So there is a shortest beginning that cannot be
-//! explained, and within it a latest moment from which on it cannot be explained from any state.
+//! Every prefix of a linearizable history is linearizable, and so is every interval if nothing is assumed about the
+//! state before it. So a violation has a shortest prefix that cannot be explained, and within that prefix a latest
+//! start from which it cannot be explained from any state.
 
 use super::search::{Outcome, Problem};
 use super::{Event, Operation, Violation};
 use crate::history::Stamp;
 
-/// The smallest stretch of a contradictory history that is contradictory in itself.
+/// The smallest contradictory interval of a contradictory history.
 pub(super) fn smallest<K: Clone, O: Operation>(
     key: &K,
     events: &[&Event<K, O>],
     configurations_max: u64,
 ) -> Violation<K, O> {
     let contradicts = |from, until, start| {
-        let found = Problem::stretch(events, from, until, start).solve(configurations_max);
+        let found = Problem::interval(events, from, until, start).solve(configurations_max);
         found.outcome == Outcome::Contradicted
     };
     let mut ends: Vec<Stamp> = events.iter().filter_map(|e| e.returned).collect();
     ends.sort_unstable();
-    // The last end is contradictory: it is the whole history. So the one found is, too.
+    // The last end covers the whole history, which is contradictory, so the partition point exists.
     let shortest = ends.partition_point(|&end| !contradicts(0, end, O::initial()));
     let until = ends.get(shortest).copied().unwrap_or(Stamp::MAX);
 
@@ -40,9 +40,8 @@ pub(super) fn smallest<K: Clone, O: Operation>(
     }
 }
 
-/// The operations that were under way at some moment of the stretch. One of unknown outcome may have its
-/// effect long after its invocation; those from before the stretch are left out, being many and of no use
-/// to a reader.
+/// The operations that overlap an interval. An operation of unknown outcome may take effect long after its
+/// invocation; those invoked before the interval are left out, because they are many and do not help a reader.
 fn overlapping<K: Clone, O: Operation>(
     events: &[&Event<K, O>],
     from: Stamp,

@@ -7,7 +7,7 @@ use floe_store::table::{KeyAttribute, KeyKind, KeySchema, TableDef};
 use floe_store::{Value, ValueType};
 
 use super::values::{ATTRIBUTES, FIELDS};
-use super::{Dice, Generator};
+use super::{Generator, RandomChoices};
 
 const COMPARATORS: [Comparator; 6] = {
     use Comparator::{Eq, Ge, Gt, Le, Lt, Ne};
@@ -19,13 +19,13 @@ const TYPES: [ValueType; 10] = {
     [S, N, B, Bool, Null, M, L, Ss, Ns, Bs]
 };
 
-impl Dice {
-    /// A path to an attribute, sometimes into one.
+impl RandomChoices {
+    /// A path to an attribute, sometimes to an element inside of one.
     fn path(&self) -> Path {
         if self.chance(75) {
             return Path::attribute(self.text(&ATTRIBUTES));
         }
-        // Mostly into what is a document; into the key of an index it is refused.
+        // Usually into an attribute with documents; a path into an index key is rejected.
         let mut path = match self.below(20) {
             0 => Path::attribute(self.text(&ATTRIBUTES)).field("x"),
             1..11 => Path::attribute("m").field(self.text(&FIELDS)),
@@ -41,7 +41,7 @@ impl Dice {
         path
     }
 
-    /// One of the types that have an order.
+    /// A type with an order.
     fn kind(&self) -> KeyKind {
         self.one_of(&[KeyKind::S, KeyKind::N, KeyKind::B])
     }
@@ -52,73 +52,73 @@ impl Dice {
 }
 
 impl Generator {
-    /// A path that requests use: rarely one into the key.
+    /// A path; rarely one to or into the key.
     fn any_path(&self, table: &TableDef) -> Path {
-        if self.dice.rarely(60) {
+        if self.random.rarely(60) {
             let path = Path::attribute(self.key_name(table));
-            return if self.dice.chance(10) {
+            return if self.random.chance(10) {
                 path.field("x")
             } else {
                 path
             };
         }
-        self.dice.path()
+        self.random.path()
     }
 
     /// An operand of any type.
     fn operand(&self, table: &TableDef) -> Operand {
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0..5 => Operand::Path(self.any_path(table)),
             5 => Operand::Size(self.any_path(table)),
-            _ => Operand::Value(self.dice.value(1)),
+            _ => Operand::Value(self.random.value(1)),
         }
     }
 
-    /// An operand that has an order, rarely one that has none.
+    /// An operand of an ordered type, rarely of any type.
     fn ordered_operand(&self, table: &TableDef) -> Operand {
-        match self.dice.below(100) {
+        match self.random.below(100) {
             0..30 => Operand::Path(self.any_path(table)),
             30..40 => Operand::Size(self.any_path(table)),
-            40..43 => Operand::Value(self.dice.value(1)),
-            _ => Operand::Value(self.dice.key_value(self.dice.kind())),
+            40..43 => Operand::Value(self.random.value(1)),
+            _ => Operand::Value(self.random.key_value(self.random.kind())),
         }
     }
 
-    /// The bounds of `BETWEEN`: mostly of one type and in order, since others are refused.
+    /// The bounds of `BETWEEN`, usually of one type and in order, because others are rejected.
     fn bounds(&self, table: &TableDef) -> (Operand, Operand) {
-        if self.dice.chance(15) {
+        if self.random.chance(15) {
             return (self.ordered_operand(table), self.ordered_operand(table));
         }
-        let kind = self.dice.kind();
-        let (one, two) = (self.dice.key_value(kind), self.dice.key_value(kind));
+        let kind = self.random.kind();
+        let (one, two) = (self.random.key_value(kind), self.random.key_value(kind));
         match one.compare(&two) {
             Some(order) if order.is_gt() => (two.into(), one.into()),
             _ => (one.into(), two.into()),
         }
     }
 
-    /// A condition, as a tree of up to so many levels.
+    /// A condition: a tree with this maximum number of levels.
     pub(super) fn condition(&self, table: &TableDef, levels: usize) -> Condition {
-        if levels > 0 && self.dice.chance(35) {
+        if levels > 0 && self.random.chance(35) {
             let left = self.condition(table, levels - 1);
-            return match self.dice.below(3) {
+            return match self.random.below(3) {
                 0 => left.and(self.condition(table, levels - 1)),
                 1 => left.or(self.condition(table, levels - 1)),
                 _ => left.not(),
             };
         }
         let path = self.any_path(table);
-        match self.dice.below(12) {
+        match self.random.below(12) {
             0..2 => Condition::AttributeExists(path),
             2..4 => Condition::AttributeNotExists(path),
-            4 => Condition::AttributeType(path.into(), self.dice.one_of(&TYPES)),
+            4 => Condition::AttributeType(path.into(), self.random.one_of(&TYPES)),
             5 => {
-                let kind = if self.dice.chance(80) {
+                let kind = if self.random.chance(80) {
                     KeyKind::S
                 } else {
-                    self.dice.kind()
+                    self.random.kind()
                 };
-                Condition::BeginsWith(path.into(), self.dice.key_value(kind).into())
+                Condition::BeginsWith(path.into(), self.random.key_value(kind).into())
             }
             6 => Condition::Contains(path.into(), self.operand(table)),
             7 => {
@@ -126,15 +126,15 @@ impl Generator {
                 Condition::Between(path.into(), low, high)
             }
             8 => {
-                let choices = (0..=self.dice.below(3)).map(|_| self.operand(table));
+                let choices = (0..=self.random.below(3)).map(|_| self.operand(table));
                 Condition::In(path.into(), choices.collect())
             }
             9 => {
                 let (left, right) = (self.ordered_operand(table), self.ordered_operand(table));
-                Condition::Compare(left, self.dice.comparator(), right)
+                Condition::Compare(left, self.random.comparator(), right)
             }
             10 => {
-                let comparator = if self.dice.chance(50) {
+                let comparator = if self.random.chance(50) {
                     Comparator::Eq
                 } else {
                     Comparator::Ne
@@ -144,73 +144,75 @@ impl Generator {
             }
             _ => Condition::Compare(
                 path.into(),
-                self.dice.comparator(),
+                self.random.comparator(),
                 self.ordered_operand(table),
             ),
         }
     }
 
-    /// A condition about half of the time.
+    /// A condition with this probability in percent.
     pub(super) fn some_condition(&self, table: &TableDef, percent: usize) -> Option<Condition> {
-        self.dice.chance(percent).then(|| self.condition(table, 2))
+        self.random
+            .chance(percent)
+            .then(|| self.condition(table, 2))
     }
 
-    /// Paths to return, some of the time.
+    /// A projection with this probability in percent.
     pub(super) fn some_projection(&self, table: &TableDef, percent: usize) -> Option<Paths> {
-        self.dice.chance(percent).then(|| {
-            let paths = (0..=self.dice.below(3)).map(|_| self.any_path(table));
+        self.random.chance(percent).then(|| {
+            let paths = (0..=self.random.below(3)).map(|_| self.any_path(table));
             Paths(paths.collect())
         })
     }
 
-    /// An update of one to three clauses.
+    /// An update with up to three actions.
     pub(super) fn update(&self, table: &TableDef) -> Update {
         let mut update = Update::new();
-        for _ in 0..self.dice.below(4) {
-            // Most updates are of whole attributes; into documents they mostly fail.
-            let path = if self.dice.chance(70) {
-                Path::attribute(self.dice.text(&ATTRIBUTES))
+        for _ in 0..self.random.below(4) {
+            // Most updates change whole attributes; those inside documents usually fail.
+            let path = if self.random.chance(70) {
+                Path::attribute(self.random.text(&ATTRIBUTES))
             } else {
                 self.any_path(table)
             };
             let used = update.paths().any(|other| other.root() == path.root());
-            if used && !self.dice.chance(10) {
+            if used && !self.random.chance(10) {
                 continue;
             }
-            match self.dice.below(10) {
+            match self.random.below(10) {
                 0..5 => update
                     .set
                     .push((path.clone(), self.set_value(table, &path))),
                 5..7 => update.remove.push(path),
                 7..9 => update.add.push((path, self.addend())),
-                _ => update.delete.push((path, self.dice.set())),
+                _ => update.delete.push((path, self.random.set())),
             }
         }
         update
     }
 
     fn addend(&self) -> Value {
-        match self.dice.below(10) {
-            0..6 => (self.dice.below(5) as u64).into(),
-            6..9 => self.dice.set(),
-            _ => self.dice.value(1),
+        match self.random.below(10) {
+            0..6 => (self.random.below(5) as u64).into(),
+            6..9 => self.random.set(),
+            _ => self.random.value(1),
         }
     }
 
     fn set_value(&self, table: &TableDef, path: &Path) -> SetValue {
-        let number = || SetOperand::Value((self.dice.below(9) as u64).into());
+        let number = || SetOperand::Value((self.random.below(9) as u64).into());
         let own = || SetOperand::Path(path.clone());
-        match self.dice.below(16) {
+        match self.random.below(16) {
             0 => SetValue::Sum(own(), number()),
             1 => SetValue::Difference(own(), number()),
             2 => SetValue::Sum(SetOperand::if_not_exists(path.clone(), 0), number()),
             3 => {
-                let list = Value::L(vec![self.dice.value(1)]);
+                let list = Value::L(vec![self.random.value(1)]);
                 SetValue::Operand(SetOperand::list_append(own(), list))
             }
             4 => {
                 let kept = SetOperand::if_not_exists(path.clone(), Vec::<Value>::new());
-                let list = Value::L(vec![self.dice.value(1)]);
+                let list = Value::L(vec![self.random.value(1)]);
                 SetValue::Operand(SetOperand::list_append(list, kept))
             }
             5 => SetValue::Operand(SetOperand::Path(self.any_path(table))),
@@ -222,31 +224,31 @@ impl Generator {
         }
     }
 
-    /// A key condition on a table or index, now and then one that does not fit.
+    /// A key condition on a table or index, sometimes an invalid one.
     pub(super) fn key_condition(&self, key: &KeySchema) -> KeyCondition {
         let mut terms = Vec::new();
         for attribute in &key.partition {
-            let value = self.dice.partition_value(attribute.kind);
+            let value = self.random.partition_value(attribute.kind);
             terms.push((attribute.name.clone(), KeyOp::Eq(value)));
         }
         for attribute in &key.sort {
-            if self.dice.chance(40) {
+            if self.random.chance(40) {
                 break;
             }
             let op = self.key_op(attribute);
             let ends = !matches!(op, KeyOp::Eq(_));
             terms.push((attribute.name.clone(), op));
-            if ends && !self.dice.rarely(20) {
+            if ends && !self.random.rarely(20) {
                 break;
             }
         }
-        if self.dice.rarely(30) {
-            match self.dice.below(3) {
+        if self.random.rarely(30) {
+            match self.random.below(3) {
                 0 => drop(terms.pop()),
                 1 => terms.push(("v".into(), KeyOp::Eq(1.into()))),
                 _ => {
                     if let Some((_, op)) = terms.first_mut() {
-                        *op = KeyOp::Eq(self.dice.value(1));
+                        *op = KeyOp::Eq(self.random.value(1));
                     }
                 }
             }
@@ -256,13 +258,13 @@ impl Generator {
 
     fn key_op(&self, attribute: &KeyAttribute) -> KeyOp {
         let value = || {
-            if self.dice.rarely(15) {
-                self.dice.value(1)
+            if self.random.rarely(15) {
+                self.random.value(1)
             } else {
-                self.dice.key_value(attribute.kind)
+                self.random.key_value(attribute.kind)
             }
         };
-        match self.dice.below(9) {
+        match self.random.below(9) {
             0..2 => KeyOp::Eq(value()),
             2 => KeyOp::Lt(value()),
             3 => KeyOp::Le(value()),
@@ -272,8 +274,8 @@ impl Generator {
             _ => {
                 let (one, two) = (value(), value());
                 match one.compare(&two) {
-                    // Mostly in order, since the other way round is refused.
-                    Some(order) if order.is_gt() && !self.dice.chance(10) => {
+                    // Usually in order, because the reverse order is rejected.
+                    Some(order) if order.is_gt() && !self.random.chance(10) => {
                         KeyOp::Between(two, one)
                     }
                     _ => KeyOp::Between(one, two),

@@ -1,7 +1,7 @@
-//! Random steps: mostly sensible, sometimes wrong, always the same for the same seed.
+//! Generates random steps: mostly valid, sometimes invalid, always the same for the same seed.
 //!
-//! Keys come from small sets, so that items meet again and again. The generator keeps its own idea of
-//! the tables there are, good enough to make most requests fit; it never asks an engine.
+//! Keys come from small sets, so that steps often use the same items. The generator tracks the tables that should
+//! exist, well enough to make most requests valid; it never calls an engine.
 
 mod expressions;
 mod requests;
@@ -16,13 +16,13 @@ use floe_store::op::{TransactWriteItems, WriteItem};
 
 use super::step::Step;
 
-/// How far the clock of one sequence may move: change records are kept for a day.
+/// Maximum time by which a sequence advances the clock: change records are kept for a day.
 const TIME_MAX: Duration = Duration::from_secs(20 * 60 * 60);
 
-/// A random sequence of so many steps, for an engine whose clock starts at this moment.
+/// Generates a sequence of `length` steps for an engine whose clock starts at `start`.
 pub(super) fn generate(seed: u64, start: Timestamp, length: usize) -> Vec<Step> {
     let mut generator = Generator {
-        dice: Dice::new(seed),
+        random: RandomChoices::new(seed),
         start,
         now: start,
         steps: 0,
@@ -35,22 +35,23 @@ pub(super) fn generate(seed: u64, start: Timestamp, length: usize) -> Vec<Step> 
     (0..length).map(|_| generator.step()).collect()
 }
 
-/// What the generator knows.
+/// The state of the generator.
 struct Generator {
-    dice: Dice,
+    random: RandomChoices,
     start: Timestamp,
     now: Timestamp,
-    /// Steps since the tables were made.
+    /// The number of steps since the tables were created.
     steps: usize,
-    /// A step that belongs to the one before.
+    /// A step that must follow the previous one.
     next: Option<Step>,
-    /// The tables that should be there.
+    /// The tables that should exist.
     tables: Vec<TableDef>,
-    /// Transactions with tokens that were sent, to be sent again.
+    /// Transactions sent with tokens, to be sent again.
     transactions: Vec<TransactWriteItems>,
-    /// Writes with tokens that were sent since the engine was opened, to be sent again.
+    /// Writes sent with tokens since the engine was opened, to be sent again.
     writes: Vec<WriteItem>,
-    /// How often the engine was reopened. Their tokens may be forgotten then, so no other has one of them.
+    /// How often the engine was reopened. Reopening may discard tokens, so tokens of writes are never reused after
+    /// it.
     reopens: usize,
 }
 
@@ -59,22 +60,22 @@ impl Generator {
         if let Some(next) = self.next.take() {
             return next;
         }
-        // A sequence begins with tables; one without would be dull.
+        // A sequence begins by creating tables, because few other steps work without them.
         if self.tables.len() < 2 {
             return self.create_table();
         }
-        // Then items, so that there is something to read.
+        // Then it writes items, so that there is something to read.
         self.steps += 1;
-        if self.steps < 40 && self.dice.chance(60) {
-            return if self.dice.chance(70) {
+        if self.steps < 40 && self.random.chance(60) {
+            return if self.random.chance(70) {
                 self.write()
             } else {
                 self.batch_write()
             };
         }
-        match self.dice.below(1000) {
+        match self.random.below(1000) {
             0..300 => self.write(),
-            300..303 => self.heavy_write(),
+            300..303 => self.large_batch_write(),
             303..360 => self.batch_write(),
             360..470 => self.transact_write(),
             470..540 => self.get(),
@@ -85,10 +86,10 @@ impl Generator {
             840..870 => self.advance(),
             870..890 => Step::Sweep,
             890..905 => self.reopen(),
-            905..925 => Step::ReadStreams(1 + self.dice.below(20)),
+            905..925 => Step::ReadStreams(1 + self.random.below(20)),
             925..940 => self.describe(),
             940..960 => self.change_table(),
-            960..970 => self.switch_ttl(),
+            960..970 => self.update_ttl(),
             970..978 => self.change_tags(),
             978..982 => self.list_tables(),
             982..986 => self.list_streams(),
@@ -104,11 +105,11 @@ impl Generator {
     }
 
     fn advance(&mut self) -> Step {
-        let millis = match self.dice.below(4) {
-            0 => 1 + self.dice.below(2_000),
-            1 => 1_000 * (1 + self.dice.below(60)) + self.dice.below(1000),
-            2 => 60_000 * (1 + self.dice.below(12)) + self.dice.below(1000),
-            _ => 60_000 * (1 + self.dice.below(120)) + self.dice.below(1000),
+        let millis = match self.random.below(4) {
+            0 => 1 + self.random.below(2_000),
+            1 => 1_000 * (1 + self.random.below(60)) + self.random.below(1000),
+            2 => 60_000 * (1 + self.random.below(12)) + self.random.below(1000),
+            _ => 60_000 * (1 + self.random.below(120)) + self.random.below(1000),
         };
         let by = Duration::from_millis(millis as u64);
         if self.now.since(self.start) + by > TIME_MAX {
@@ -118,51 +119,51 @@ impl Generator {
         Step::Advance(by)
     }
 
-    /// One of the tables.
+    /// A random table.
     fn table(&self) -> TableDef {
-        let table = self.dice.pick(&self.tables);
-        table.cloned().unwrap_or_else(tables::fallback)
+        let table = self.random.pick(&self.tables);
+        table.cloned().unwrap_or_else(tables::default_table)
     }
 }
 
-/// Random choices.
-struct Dice(SeededRandom);
+/// A source of random choices.
+struct RandomChoices(SeededRandom);
 
-impl Dice {
+impl RandomChoices {
     const fn new(seed: u64) -> Self {
         Self(SeededRandom::new(seed))
     }
 
-    /// A number below the bound; 0 if the bound is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     fn below(&self, bound: usize) -> usize {
         usize::try_from(self.0.below(bound as u64)).unwrap_or(0)
     }
 
-    /// True so many times in a hundred.
+    /// Returns `true` with this probability in percent.
     fn chance(&self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// True so many times in a thousand.
+    /// Returns `true` with this probability in per mille.
     fn rarely(&self, permille: usize) -> bool {
         self.below(1000) < permille
     }
 
-    /// One of the choices, if there is one.
+    /// A random element, or `None` if there are none.
     fn pick<'a, T>(&self, choices: &'a [T]) -> Option<&'a T> {
         choices.get(self.below(choices.len()))
     }
 
-    /// One of these.
+    /// A random element.
     fn one_of<T: Copy, const COUNT: usize>(&self, choices: &[T; COUNT]) -> T {
-        const { assert!(COUNT > 0, "nothing to choose from") };
+        const { assert!(COUNT > 0, "`choices` must not be empty") };
         let [first, ..] = choices.as_slice() else {
-            unreachable!("there is a first choice");
+            unreachable!("`choices` is not empty");
         };
         *self.pick(choices).unwrap_or(first)
     }
 
-    /// One of these texts.
+    /// A random text.
     fn text<const COUNT: usize>(&self, choices: &[&'static str; COUNT]) -> &'static str {
         self.one_of(choices)
     }
@@ -173,14 +174,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_steps_again() {
+    fn same_seed_generates_the_same_steps() {
         let start = Timestamp::from_millis(1_700_000_000_000);
         assert_eq!(generate(7, start, 300), generate(7, start, 300));
         assert_ne!(generate(7, start, 50), generate(8, start, 50));
     }
 
     #[test]
-    fn every_kind_of_step_comes_up() {
+    fn every_kind_of_step_is_generated() {
         let start = Timestamp::from_millis(1_700_000_000_000);
         let steps = generate(1, start, 3000);
         let kinds: std::collections::BTreeSet<String> = steps

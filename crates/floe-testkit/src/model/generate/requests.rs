@@ -1,4 +1,4 @@
-//! Random requests about items.
+//! Random requests for items.
 
 use floe_store::Item;
 use floe_store::capacity::ReturnConsumedCapacity;
@@ -12,37 +12,37 @@ const TOKENS: [&str; 4] = ["t1", "t2", "t3", "t4"];
 
 impl Generator {
     fn capacity(&self) -> ReturnConsumedCapacity {
-        match self.dice.below(4) {
+        match self.random.below(4) {
             0..2 => ReturnConsumedCapacity::None,
             2 => ReturnConsumedCapacity::Total,
             _ => ReturnConsumedCapacity::Indexes,
         }
     }
 
-    /// The name of a table, now and then of one that is not there.
+    /// The name of a table, rarely of one that does not exist.
     fn name(&self, table: &TableDef) -> String {
-        if self.dice.rarely(8) {
-            self.dice.text(&["Nowhere", "x", "not a name"]).to_owned()
+        if self.random.rarely(8) {
+            self.random.text(&["Nowhere", "x", "not a name"]).to_owned()
         } else {
             table.name.clone()
         }
     }
 
     fn token(&self, percent: usize) -> Option<String> {
-        self.dice.chance(percent).then(|| {
-            if self.dice.rarely(30) {
+        self.random.chance(percent).then(|| {
+            if self.random.rarely(30) {
                 "x".repeat(37)
             } else {
-                self.dice.text(&TOKENS).to_owned()
+                self.random.text(&TOKENS).to_owned()
             }
         })
     }
 
     fn return_values(&self, updates: bool) -> ReturnValues {
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0..4 => ReturnValues::None,
             4..6 => ReturnValues::AllOld,
-            _ if !updates && !self.dice.rarely(30) => ReturnValues::AllOld,
+            _ if !updates && !self.random.rarely(30) => ReturnValues::AllOld,
             6 => ReturnValues::AllNew,
             7 => ReturnValues::UpdatedOld,
             _ => ReturnValues::UpdatedNew,
@@ -50,9 +50,9 @@ impl Generator {
     }
 
     pub(super) fn write(&mut self) -> Step {
-        // A write with a token is sent again now and then, as it is.
-        if self.dice.rarely(30)
-            && let Some(again) = self.dice.pick(&self.writes)
+        // Sometimes a write with a token is sent again unchanged.
+        if self.random.rarely(30)
+            && let Some(again) = self.random.pick(&self.writes)
         {
             return Step::Write(again.clone());
         }
@@ -67,14 +67,14 @@ impl Generator {
         let table = self.table();
         let table_name = self.name(&table);
         let condition = self.some_condition(&table, 35);
-        let return_old_on_failure = self.dice.chance(40);
+        let return_old_on_failure = self.random.chance(40);
         let return_capacity = self.capacity();
-        let return_collection = self.dice.chance(20);
+        let return_collection = self.random.chance(20);
         let token = self.token(8).map(|token| match token.len() {
             ..30 => format!("{token}-{}", self.reopens),
             _ => token,
         });
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0..5 => WriteItem::Put(PutItem {
                 table_name,
                 item: self.item(&table),
@@ -111,83 +111,84 @@ impl Generator {
     }
 
     pub(super) fn batch_write(&self) -> Step {
-        let count = if self.dice.rarely(10) {
-            20 + self.dice.below(12)
+        let count = if self.random.rarely(10) {
+            20 + self.random.below(12)
         } else {
-            1 + self.dice.below(8)
+            1 + self.random.below(8)
         };
         let mut batch = BatchWriteItem::new();
         for _ in 0..count {
             let table = self.table();
             let item = self.item(&table);
-            // Mostly each key once, since a batch with one twice is refused as a whole.
+            // Usually each key once, because a batch with a duplicate key is rejected as a whole.
             let key = table.key.key_of(&item);
             let written = batch.requests.get(&table.name).into_iter().flatten();
             let mut keys = written.map(|write| table.key.key_of(write.key_item()));
-            if keys.any(|other| other == key) && !self.dice.chance(5) {
+            if keys.any(|other| other == key) && !self.random.chance(5) {
                 continue;
             }
-            batch = match (self.dice.chance(65), key) {
+            batch = match (self.random.chance(65), key) {
                 (false, Some(key)) => batch.delete(self.name(&table), key),
                 _ => batch.put(self.name(&table), item),
             };
         }
         batch.return_capacity = self.capacity();
-        batch.return_collection = self.dice.chance(20);
+        batch.return_collection = self.random.chance(20);
         Step::BatchWrite(batch)
     }
 
-    /// A batch of items so large that a page cannot hold them all; next, a query reads them.
-    pub(super) fn heavy_write(&mut self) -> Step {
+    /// A batch of items too large for one page, followed by a query that reads them.
+    pub(super) fn large_batch_write(&mut self) -> Step {
         let table = self.table();
         let mut batch = BatchWriteItem::new();
         for _ in 0..12 {
             let partition = table.key.partition.iter();
-            let partition = partition.map(|a| (a.name.clone(), self.dice.crowded_value(a.kind)));
+            let partition =
+                partition.map(|a| (a.name.clone(), self.random.common_partition_value(a.kind)));
             let sort = table.key.sort.iter();
-            let sort = sort.map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
+            let sort = sort.map(|a| (a.name.clone(), self.random.key_value(a.kind)));
             let key: Item = partition.chain(sort).collect();
             let written = batch.requests.get(&table.name).into_iter().flatten();
             let mut keys = written.filter_map(|write| table.key.key_of(write.key_item()));
             if !keys.any(|other| other == key) {
-                let bytes = 200_000 + self.dice.below(200_000);
+                let bytes = 200_000 + self.random.below(200_000);
                 batch = batch.put(table.name.clone(), key.with("v", "x".repeat(bytes)));
             }
         }
         let mut query = Query::new(table.name.clone(), self.key_condition(&table.key));
         query.key_condition.terms.truncate(1);
-        query.forward = self.dice.chance(50);
+        query.forward = self.random.chance(50);
         query.return_capacity = self.capacity();
         self.next = Some(Step::Query(query));
         Step::BatchWrite(batch)
     }
 
     pub(super) fn transact_write(&mut self) -> Step {
-        if self.dice.chance(12)
-            && let Some(again) = self.dice.pick(&self.transactions)
+        if self.random.chance(12)
+            && let Some(again) = self.random.pick(&self.transactions)
         {
             let mut again = again.clone();
             again.return_capacity = self.capacity();
             return Step::TransactWrite(again);
         }
         let mut actions: Vec<TransactWrite> = Vec::new();
-        for _ in 0..=self.dice.below(4) {
+        for _ in 0..=self.random.below(4) {
             let action = self.action();
-            let same = |other: &TransactWrite| {
+            let is_same = |other: &TransactWrite| {
                 other.table_name() == action.table_name() && self.same_key(other, &action)
             };
-            if !actions.iter().any(same) || self.dice.chance(5) {
+            if !actions.iter().any(is_same) || self.random.chance(5) {
                 actions.push(action);
             }
         }
-        if self.dice.rarely(10) {
+        if self.random.rarely(10) {
             actions.clear();
         }
         let transaction = TransactWriteItems {
             actions,
             token: self.token(25),
             return_capacity: self.capacity(),
-            return_collection: self.dice.chance(20),
+            return_collection: self.random.chance(20),
         };
         if transaction.token.is_some() {
             self.transactions.push(transaction.clone());
@@ -206,9 +207,9 @@ impl Generator {
 
     fn action(&self) -> TransactWrite {
         let table = self.table();
-        let return_old_on_failure = self.dice.chance(50);
+        let return_old_on_failure = self.random.chance(50);
         let condition = self.some_condition(&table, 15);
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0..4 => TransactWrite::Put(PutItem {
                 condition,
                 return_old_on_failure,
@@ -241,26 +242,26 @@ impl Generator {
             table_name: self.name(&table),
             key: self.key(&table),
             projection: self.some_projection(&table, 30),
-            consistent: self.dice.chance(60),
+            consistent: self.random.chance(60),
             return_capacity: self.capacity(),
         })
     }
 
     pub(super) fn batch_get(&self) -> Step {
         let mut batch = BatchGetItem::new();
-        for _ in 0..=self.dice.below(2) {
+        for _ in 0..=self.random.below(2) {
             let table = self.table();
             let mut keys: Vec<Item> = Vec::new();
-            for _ in 0..self.dice.below(25).min(6) {
+            for _ in 0..self.random.below(25).min(6) {
                 let key = self.key(&table);
-                if !keys.contains(&key) || self.dice.chance(5) {
+                if !keys.contains(&key) || self.random.chance(5) {
                     keys.push(key);
                 }
             }
             let request = KeysAndAttributes {
                 keys,
                 projection: self.some_projection(&table, 30),
-                consistent: self.dice.chance(60),
+                consistent: self.random.chance(60),
             };
             batch.requests.insert(self.name(&table), request);
         }
@@ -270,11 +271,11 @@ impl Generator {
 
     pub(super) fn transact_get(&self) -> Step {
         let mut gets: Vec<TransactGet> = Vec::new();
-        for _ in 0..self.dice.below(20).min(5) {
+        for _ in 0..self.random.below(20).min(5) {
             let table = self.table();
             let key = self.key(&table);
-            let same = |get: &TransactGet| get.table_name == table.name && get.key == key;
-            if !gets.iter().any(same) || self.dice.chance(5) {
+            let is_same = |get: &TransactGet| get.table_name == table.name && get.key == key;
+            if !gets.iter().any(is_same) || self.random.chance(5) {
                 gets.push(TransactGet {
                     projection: self.some_projection(&table, 30),
                     ..TransactGet::new(self.name(&table), key)
@@ -287,55 +288,58 @@ impl Generator {
         })
     }
 
-    /// An index of the table, about half of the time.
+    /// An index of the table, or `None` half of the time.
     fn index<'t>(&self, table: &'t TableDef) -> Option<&'t IndexDef> {
-        if self.dice.chance(50) {
-            self.dice.pick(&table.indexes)
+        if self.random.chance(50) {
+            self.random.pick(&table.indexes)
         } else {
             None
         }
     }
 
     fn index_name(&self, index: Option<&IndexDef>) -> Option<String> {
-        if self.dice.rarely(8) {
+        if self.random.rarely(8) {
             Some("nothing".to_owned())
         } else {
             index.map(|index| index.name.clone())
         }
     }
 
-    /// Whether a read is consistent: rarely from a global index, which refuses it.
+    /// Whether a read is consistent. Rarely `true` for a global index, which rejects it.
     fn consistent(&self, index: Option<&IndexDef>) -> bool {
         let is_allowed = index.is_none_or(|index| index.kind == IndexKind::Local);
-        self.dice.chance(if is_allowed { 40 } else { 5 })
+        self.random.chance(if is_allowed { 40 } else { 5 })
     }
 
     fn select(&self, indexed: bool) -> Option<Select> {
-        match self.dice.below(20) {
+        match self.random.below(20) {
             0 => Some(Select::AllAttributes),
             1 if indexed => Some(Select::AllProjectedAttributes),
-            2 if self.dice.chance(20) => Some(Select::SpecificAttributes),
+            2 if self.random.chance(20) => Some(Select::SpecificAttributes),
             3 => Some(Select::Count),
             _ => None,
         }
     }
 
     fn limit(&self) -> Option<usize> {
-        self.dice.chance(45).then(|| {
-            if self.dice.rarely(15) {
+        self.random.chance(45).then(|| {
+            if self.random.rarely(15) {
                 0
             } else {
-                1 + self.dice.below(6)
+                1 + self.random.below(6)
             }
         })
     }
 
-    /// A key to start after: in the shape of the read's keys, mostly.
+    /// A start key, usually with the attributes that the read requires.
     fn start_key(&self, table: &TableDef, index: Option<&IndexDef>) -> Item {
         let mut key = self.key(table);
         for attribute in index.into_iter().flat_map(|index| index.key.attributes()) {
             if !table.key.contains(&attribute.name) {
-                key.insert(attribute.name.clone(), self.dice.key_value(attribute.kind));
+                key.insert(
+                    attribute.name.clone(),
+                    self.random.key_value(attribute.kind),
+                );
             }
         }
         key
@@ -346,9 +350,12 @@ impl Generator {
         let index = self.index(&table);
         let key = index.map_or(&table.key, |index| &index.key);
         let key_condition = self.key_condition(key);
-        let mut start_key = self.dice.chance(15).then(|| self.start_key(&table, index));
+        let mut start_key = self
+            .random
+            .chance(15)
+            .then(|| self.start_key(&table, index));
         if let Some(start) = &mut start_key
-            && self.dice.chance(85)
+            && self.random.chance(85)
         {
             // In the partition that is read.
             for (name, op) in &key_condition.terms {
@@ -366,7 +373,7 @@ impl Generator {
             select: self.select(index.is_some()),
             limit: self.limit(),
             start_key,
-            forward: self.dice.chance(60),
+            forward: self.random.chance(60),
             consistent: self.consistent(index),
             return_capacity: self.capacity(),
         })
@@ -375,16 +382,16 @@ impl Generator {
     pub(super) fn scan(&self) -> Step {
         let table = self.table();
         let index = self.index(&table);
-        let segment = self.dice.chance(30).then(|| {
-            let total = 1 + self.dice.below(4);
-            let beyond = usize::from(self.dice.chance(5));
+        let segment = self.random.chance(30).then(|| {
+            let total = 1 + self.random.below(4);
+            let beyond = usize::from(self.random.chance(5));
             Segment {
-                index: self.dice.below(total) + beyond * total,
+                index: self.random.below(total) + beyond * total,
                 total,
             }
         });
-        // Which segment a key belongs to is for the engine to say.
-        let starts = segment.is_none() && self.dice.chance(15);
+        // Only the engine knows the segment of a key, so a scan of segments has no start key.
+        let starts = segment.is_none() && self.random.chance(15);
         Step::Scan(Scan {
             table_name: self.name(&table),
             index_name: self.index_name(index),

@@ -10,36 +10,36 @@ use floe_store::table::{
 use super::super::step::Step;
 use super::Generator;
 
-/// Names of tables: few, so that tables come and go under the same name.
+/// Names of tables: few, so that tables are deleted and created again under the same name.
 const NAMES: [&str; 4] = ["Plain", "Sorted", "Binary", "Numbers"];
 
 const VIEWS: [StreamView; 4] = [KeysOnly, NewImage, OldImage, NewAndOldImages];
 
-/// A table for a generator that has none.
-pub(super) fn fallback() -> TableDef {
+/// The table to use if the generator has none.
+pub(super) fn default_table() -> TableDef {
     let plain = TableDef::builder("Plain", "pk", KeyKind::S).build();
-    plain.unwrap_or_else(|_| unreachable!("a table of one attribute is a good one"))
+    plain.unwrap_or_else(|_| unreachable!("the definition is constant and valid"))
 }
 
 impl Generator {
     pub(super) fn create_table(&mut self) -> Step {
-        let name = self.dice.text(&NAMES);
-        let Ok(table) = self.blueprint(name).build() else {
+        let name = self.random.text(&NAMES);
+        let Ok(table) = self.table_builder(name).build() else {
             return Step::DescribeTable(name.to_owned());
         };
         if !self.tables.iter().any(|other| other.name == table.name) {
             self.tables.push(table.clone());
         }
         let mut create = CreateTable::from(table);
-        create.deletion_protection = self.dice.chance(5);
-        if self.dice.rarely(60) {
-            self.spoil_table(&mut create);
+        create.deletion_protection = self.random.chance(5);
+        if self.random.rarely(60) {
+            self.invalidate_table(&mut create);
         }
         Step::CreateTable(create)
     }
 
-    /// The table of that name, with some variety.
-    fn blueprint(&self, name: &str) -> TableBuilder {
+    /// A table of this name with random features.
+    fn table_builder(&self, name: &str) -> TableBuilder {
         use KeyKind::{B, N, S};
         let none: [(&str, KeyKind); 0] = [];
         let copied = || self.projection();
@@ -64,17 +64,17 @@ impl Generator {
                 .global_index("by_sk", [("sk", S)], [("pk", N)], copied())
                 .global_index("by_b", [("b", B)], none, copied()),
         };
-        if self.dice.chance(75) {
+        if self.random.chance(75) {
             table = table.stream(self.view());
         }
-        if self.dice.chance(50) {
+        if self.random.chance(50) {
             table = table.ttl("expires");
         }
         table
     }
 
     fn projection(&self) -> Projection {
-        match self.dice.below(3) {
+        match self.random.below(3) {
             0 => Projection::All,
             1 => Projection::KeysOnly,
             _ => Projection::Include(vec!["v".into(), "n".into()]),
@@ -82,11 +82,11 @@ impl Generator {
     }
 
     fn view(&self) -> StreamView {
-        self.dice.one_of(&VIEWS)
+        self.random.one_of(&VIEWS)
     }
 
-    fn spoil_table(&self, create: &mut CreateTable) {
-        match self.dice.below(5) {
+    fn invalidate_table(&self, create: &mut CreateTable) {
+        match self.random.below(5) {
             0 => create.table_name = "x".to_owned(),
             1 => create.key_schema.reverse(),
             2 => create
@@ -98,25 +98,27 @@ impl Generator {
     }
 
     pub(super) fn describe(&self) -> Step {
-        Step::DescribeTable(self.dice.text(&NAMES).to_owned())
+        Step::DescribeTable(self.random.text(&NAMES).to_owned())
     }
 
     pub(super) fn delete_table(&mut self) -> Step {
-        let name = self.dice.text(&NAMES).to_owned();
+        let name = self.random.text(&NAMES).to_owned();
         self.tables.retain(|table| table.name != name);
         Step::DeleteTable(name)
     }
 
-    /// The name of a table, so many times in a hundred.
+    /// The name of a table with this probability in percent.
     fn some_name(&self, percent: usize) -> Option<String> {
-        let dice = &self.dice;
-        dice.chance(percent).then(|| dice.text(&NAMES).to_owned())
+        let random = &self.random;
+        random
+            .chance(percent)
+            .then(|| random.text(&NAMES).to_owned())
     }
 
     pub(super) fn list_tables(&self) -> Step {
         Step::ListTables(ListTables {
             start_after: self.some_name(40),
-            limit: self.dice.chance(50).then(|| self.dice.below(4)),
+            limit: self.random.chance(50).then(|| self.random.below(4)),
         })
     }
 
@@ -125,70 +127,74 @@ impl Generator {
         Step::ListStreams(ListStreams {
             table_name: self.some_name(50),
             start_after: None,
-            limit: self.dice.chance(60).then(|| self.dice.one_of(&limits)),
+            limit: self.random.chance(60).then(|| self.random.one_of(&limits)),
         })
     }
 
-    pub(super) fn switch_ttl(&mut self) -> Step {
+    pub(super) fn update_ttl(&mut self) -> Step {
         let table = self.table();
-        let attribute = if self.dice.chance(85) { "expires" } else { "n" };
-        let enabled = if self.dice.chance(85) {
+        let attribute = if self.random.chance(85) {
+            "expires"
+        } else {
+            "n"
+        };
+        let enabled = if self.random.chance(85) {
             table.ttl_attribute.is_none()
         } else {
-            self.dice.chance(50)
+            self.random.chance(50)
         };
         let switch = UpdateTimeToLive {
             table_name: table.name.clone(),
             attribute: attribute.into(),
             enabled,
         };
-        self.expect(switch.apply(&table));
+        self.track(switch.apply(&table));
         Step::UpdateTimeToLive(switch)
     }
 
     pub(super) fn change_tags(&self) -> Step {
-        let tag = || self.dice.text(&["team", "env", "cost"]).to_owned();
-        let count = self.dice.below(3);
+        let tag = || self.random.text(&["team", "env", "cost"]).to_owned();
+        let count = self.random.below(3);
         Step::UpdateTags(UpdateTags {
-            table_name: self.dice.text(&NAMES).to_owned(),
+            table_name: self.random.text(&NAMES).to_owned(),
             add: (0..count).map(|n| (tag(), n.to_string())).collect(),
-            remove: (0..self.dice.below(2)).map(|_| tag()).collect(),
+            remove: (0..self.random.below(2)).map(|_| tag()).collect(),
         })
     }
 
     pub(super) fn change_table(&mut self) -> Step {
         let table = self.table();
         let mut update = UpdateTable::new(table.name.clone());
-        match self.dice.below(10) {
+        match self.random.below(10) {
             0..3 => self.add_index(&table, &mut update),
             3..5 => {
                 let names: Vec<String> = table.global_indexes().map(|i| i.name.clone()).collect();
-                let name = self.dice.pick(&names).cloned();
+                let name = self.random.pick(&names).cloned();
                 let name = name.unwrap_or_else(|| "none".to_owned());
                 update.indexes = vec![IndexUpdate::Delete(name)];
             }
             5..8 => {
-                let on = if self.dice.chance(85) {
+                let on = if self.random.chance(85) {
                     table.stream.is_none()
                 } else {
-                    self.dice.chance(50)
+                    self.random.chance(50)
                 };
                 update.stream = Some(on.then(|| self.view()));
             }
-            8 => update.deletion_protection = Some(self.dice.chance(30)),
+            8 => update.deletion_protection = Some(self.random.chance(30)),
             _ => update.class = Some(TableClass::StandardInfrequentAccess),
         }
-        self.expect(update.apply(&table));
+        self.track(update.apply(&table));
         Step::UpdateTable(update)
     }
 
     fn add_index(&self, table: &TableDef, update: &mut UpdateTable) {
-        let (attribute, kind) = match self.dice.below(3) {
+        let (attribute, kind) = match self.random.below(3) {
             0 => ("w", KeyKind::S),
             1 => ("n", KeyKind::N),
             _ => ("b", KeyKind::B),
         };
-        // The attribute may be the key of another index already, of another type.
+        // The attribute may already be a key of another index, with another type.
         let indexes = table.indexes.iter();
         let mut taken = indexes.flat_map(|index| index.key.attributes());
         let taken = taken.find(|a| a.name == *attribute).map(|a| a.kind);
@@ -206,8 +212,8 @@ impl Generator {
         })];
     }
 
-    /// Takes note of what a table should look like from now on.
-    fn expect(&mut self, changed: floe_store::Result<TableDef>) {
+    /// Tracks the changed definition of a table.
+    fn track(&mut self, changed: floe_store::Result<TableDef>) {
         if let Ok(changed) = changed {
             let mut tables = self.tables.iter_mut();
             if let Some(known) = tables.find(|table| table.name == changed.name) {

@@ -3,14 +3,14 @@
 use floe_store::table::{KeyAttribute, KeyKind, TableDef};
 use floe_store::{Item, Name, Number, Set, Text, Value};
 
-use super::{Dice, Generator};
+use super::{Generator, RandomChoices};
 
-/// Attributes besides the keys of the table, some of them keys of indexes in some tables.
+/// Attributes other than table keys. Some tables use some of them as index keys.
 pub(super) const ATTRIBUTES: [&str; 12] = [
     "g", "h", "k", "l", "b", "n", "v", "w", "m", "list", "tags", "expires",
 ];
 
-/// Names inside maps.
+/// Names of map fields.
 pub(super) const FIELDS: [&str; 3] = ["x", "y", "deep"];
 
 const TEXTS: [&str; 8] = ["a", "b", "ab", "abc", "a\0", "é", "", "banana"];
@@ -62,7 +62,7 @@ fn parsed(text: &str) -> Number {
     text.parse().unwrap_or_else(|_| Number::from(0))
 }
 
-impl Dice {
+impl RandomChoices {
     fn number(&self) -> Number {
         if self.chance(50) {
             return Number::from(self.below(8) as u64);
@@ -70,7 +70,7 @@ impl Dice {
         parsed(self.text(&NUMBERS))
     }
 
-    /// A value that a key attribute may have.
+    /// A value for a key attribute.
     pub(super) fn key_value(&self, kind: KeyKind) -> Value {
         match kind {
             KeyKind::S => self.text(&KEY_TEXTS).into(),
@@ -79,18 +79,17 @@ impl Dice {
         }
     }
 
-    /// The same from even fewer values, for the attributes that part a table: most items and queries
-    /// shall meet in one partition.
+    /// A value for a partition key attribute, from a smaller set, so that most items and queries share a partition.
     pub(super) fn partition_value(&self, kind: KeyKind) -> Value {
         if self.chance(75) {
-            self.crowded_value(kind)
+            self.common_partition_value(kind)
         } else {
             self.key_value(kind)
         }
     }
 
-    /// The value of the partition in which most items are.
-    pub(super) fn crowded_value(&self, kind: KeyKind) -> Value {
+    /// The value of the partition with most items.
+    pub(super) fn common_partition_value(&self, kind: KeyKind) -> Value {
         match kind {
             KeyKind::S => "a".into(),
             KeyKind::N => 1.into(),
@@ -101,7 +100,7 @@ impl Dice {
     /// A set of up to three elements.
     pub(super) fn set(&self) -> Value {
         let mut set = None;
-        // Elements are drawn one by one; one that comes twice is dropped by the union.
+        // The union drops duplicate elements.
         for _ in 0..=self.below(3) {
             let next = match self.below(3) {
                 0 => Set::new([Text::from(self.text(&TEXTS))]).map(Value::Ss),
@@ -119,7 +118,7 @@ impl Dice {
         set.unwrap_or(Value::Null)
     }
 
-    /// Any value, with documents nested up to so many levels.
+    /// A value with documents nested up to this number of levels.
     pub(super) fn value(&self, levels: usize) -> Value {
         match self.below(if levels == 0 { 7 } else { 10 }) {
             0 | 1 => self.text(&TEXTS).into(),
@@ -137,29 +136,29 @@ impl Dice {
         }
     }
 
-    /// A value inside so many lists.
+    /// A number inside of this number of nested lists.
     fn nested(&self, levels: usize) -> Value {
         (0..levels).fold(Value::from(1), |value, _| Value::L(vec![value]))
     }
 }
 
 impl Generator {
-    /// A key of the table, now and then one that does not fit.
+    /// A key of the table, sometimes an invalid one.
     pub(super) fn key(&self, table: &TableDef) -> Item {
-        // Without a sort key, all items have partitions of their own.
-        let crowded = !table.key.sort.is_empty();
+        // Without a sort key, each item has its own partition.
+        let shares_partitions = !table.key.sort.is_empty();
         let partition = table.key.partition.iter().map(|a| {
-            if crowded {
-                (a.name.clone(), self.dice.partition_value(a.kind))
+            if shares_partitions {
+                (a.name.clone(), self.random.partition_value(a.kind))
             } else {
-                (a.name.clone(), self.dice.key_value(a.kind))
+                (a.name.clone(), self.random.key_value(a.kind))
             }
         });
         let sort = table.key.sort.iter();
-        let sort = sort.map(|a| (a.name.clone(), self.dice.key_value(a.kind)));
+        let sort = sort.map(|a| (a.name.clone(), self.random.key_value(a.kind)));
         let mut key: Item = partition.chain(sort).collect();
-        if self.dice.rarely(15) {
-            self.spoil(table, &mut key);
+        if self.random.rarely(15) {
+            self.invalidate(table, &mut key);
         }
         key
     }
@@ -167,19 +166,19 @@ impl Generator {
     /// The name of an attribute of the table's key.
     pub(super) fn key_name(&self, table: &TableDef) -> Name {
         let names: Vec<Name> = table.key.attributes().map(|a| a.name.clone()).collect();
-        let name = self.dice.pick(&names).cloned();
+        let name = self.random.pick(&names).cloned();
         name.unwrap_or_else(|| "pk".into())
     }
 
-    /// Makes something wrong with a key.
-    fn spoil(&self, table: &TableDef, key: &mut Item) {
+    /// Makes a key invalid.
+    fn invalidate(&self, table: &TableDef, key: &mut Item) {
         let name = self.key_name(table);
-        match self.dice.below(6) {
+        match self.random.below(6) {
             0 => drop(key.remove(&name)),
-            1 => drop(key.insert(name, self.dice.value(1))),
+            1 => drop(key.insert(name, self.random.value(1))),
             2 => drop(key.insert("extra", 1)),
             3 => drop(key.insert(name, "")),
-            4 => drop(key.insert(name, "x".repeat(1000 + self.dice.below(1100)))),
+            4 => drop(key.insert(name, "x".repeat(1000 + self.random.below(1100)))),
             _ => drop(key.insert("", 1)),
         }
     }
@@ -187,15 +186,15 @@ impl Generator {
     /// An item of the table.
     pub(super) fn item(&self, table: &TableDef) -> Item {
         let mut item = self.key(table);
-        for _ in 0..self.dice.below(6) {
-            let name = self.dice.text(&ATTRIBUTES);
+        for _ in 0..self.random.below(6) {
+            let name = self.random.text(&ATTRIBUTES);
             if !table.key.contains(name) {
                 item.insert(name, self.attribute_value(table, name));
             }
         }
-        // Indexes of several attributes would hold next to nothing by chance.
-        if let Some(index) = self.dice.pick(&table.indexes)
-            && self.dice.chance(50)
+        // An index on several attributes would rarely contain an item by chance.
+        if let Some(index) = self.random.pick(&table.indexes)
+            && self.random.chance(50)
         {
             for attribute in index.key.attributes() {
                 let name = &attribute.name;
@@ -204,56 +203,56 @@ impl Generator {
                 }
             }
         }
-        if self.dice.rarely(12) {
-            self.stretch(&mut item);
+        if self.random.rarely(12) {
+            self.enlarge(&mut item);
         }
         item
     }
 
-    /// Makes an item large or deep, sometimes too much so.
-    fn stretch(&self, item: &mut Item) {
-        match self.dice.below(8) {
+    /// Makes an item large or deep, sometimes beyond the limit.
+    fn enlarge(&self, item: &mut Item) {
+        match self.random.below(8) {
             0 => drop(item.insert("v", "x".repeat(409_600))),
-            1 => drop(item.insert("deep", self.dice.nested(30 + self.dice.below(4)))),
-            2 => drop(item.insert("v", "x".repeat(1000 * (1 + self.dice.below(9))))),
-            _ => drop(item.insert("v", "x".repeat(20_000 * (1 + self.dice.below(19))))),
+            1 => drop(item.insert("deep", self.random.nested(30 + self.random.below(4)))),
+            2 => drop(item.insert("v", "x".repeat(1000 * (1 + self.random.below(9))))),
+            _ => drop(item.insert("v", "x".repeat(20_000 * (1 + self.random.below(19))))),
         }
     }
 
-    /// A value for an attribute: one that fits, if it is the key of an index.
+    /// A value for an attribute, usually of the right type if it is an index key.
     pub(super) fn attribute_value(&self, table: &TableDef, name: &str) -> Value {
         let keys = || table.indexes.iter().map(|index| &index.key);
         let is_it = |attribute: &&KeyAttribute| attribute.name == *name;
         let key = keys().flat_map(|key| key.attributes()).find(is_it);
         let parts = keys().any(|key| key.partition.iter().any(|a| is_it(&a)));
         match key {
-            _ if self.dice.rarely(10) => self.dice.value(3),
-            Some(attribute) if parts => self.dice.partition_value(attribute.kind),
-            Some(attribute) => self.dice.key_value(attribute.kind),
+            _ if self.random.rarely(10) => self.random.value(3),
+            Some(attribute) if parts => self.random.partition_value(attribute.kind),
+            Some(attribute) => self.random.key_value(attribute.kind),
             _ if name == "expires" => self.expiry(),
-            _ if name == "n" && self.dice.chance(80) => (self.dice.below(20) as u64).into(),
-            _ if name == "tags" && self.dice.chance(80) => self.dice.set(),
-            _ if name == "list" && self.dice.chance(80) => {
-                let values = (0..self.dice.below(4)).map(|_| self.dice.value(1));
+            _ if name == "n" && self.random.chance(80) => (self.random.below(20) as u64).into(),
+            _ if name == "tags" && self.random.chance(80) => self.random.set(),
+            _ if name == "list" && self.random.chance(80) => {
+                let values = (0..self.random.below(4)).map(|_| self.random.value(1));
                 Value::L(values.collect())
             }
-            _ if name == "m" && self.dice.chance(80) => {
-                let fields = super::values::FIELDS.map(|field| (field, self.dice.value(1)));
-                Value::M(fields.into_iter().take(1 + self.dice.below(3)).collect())
+            _ if name == "m" && self.random.chance(80) => {
+                let fields = super::values::FIELDS.map(|field| (field, self.random.value(1)));
+                Value::M(fields.into_iter().take(1 + self.random.below(3)).collect())
             }
-            _ => self.dice.value(3),
+            _ => self.random.value(3),
         }
     }
 
-    /// A moment of expiry, near the present.
+    /// A time of expiry near the current time.
     fn expiry(&self) -> Value {
         let now = self.now.as_secs();
-        match self.dice.below(10) {
-            0 => self.dice.value(1),
+        match self.random.below(10) {
+            0 => self.random.value(1),
             1 => 0.into(),
             2 => (now - 6 * 365 * 86_400).into(),
-            3..6 => (now - self.dice.below(5000) as u64).into(),
-            _ => (now + self.dice.below(5000) as u64).into(),
+            3..6 => (now - self.random.below(5000) as u64).into(),
+            _ => (now + self.random.below(5000) as u64).into(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bugs in the operations.
+//! Planted bugs in the operations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,14 +19,14 @@ pub struct Mutant {
     memory: Mutex<Memory>,
 }
 
-/// What some bugs need to remember.
+/// State that some bugs need.
 #[derive(Default)]
 struct Memory {
-    /// Items that are gone, by table.
-    ghosts: BTreeMap<String, Vec<Item>>,
-    /// The most items that a table ever had.
+    /// Deleted items, by table.
+    deleted_items: BTreeMap<String, Vec<Item>>,
+    /// The largest number of items that each table had.
     item_counts: BTreeMap<String, u64>,
-    /// The last put that was done.
+    /// The last successful put.
     last_put: Option<PutItem>,
 }
 
@@ -57,8 +57,8 @@ impl Mutant {
         self.inner.get_item(get).await.ok()?.item
     }
 
-    /// Bends the errors of an operation.
-    fn bend<T>(&self, result: Result<T>) -> Result<T> {
+    /// Plants bugs in the errors of an operation.
+    fn alter_result<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(Error::Validation(message)) if self.has(Bug::MessageInLowerCase) => {
                 Err(Error::Validation(message.to_lowercase()))
@@ -66,9 +66,7 @@ impl Mutant {
             Err(Error::ConditionalCheckFailed { .. }) if self.has(Bug::OldItemMissingOnFailure) => {
                 Err(Error::ConditionalCheckFailed { item: None })
             }
-            Err(Error::TransactionCanceled { mut reasons })
-                if self.has(Bug::ReasonsStopAtTheFirst) =>
-            {
+            Err(Error::TransactionCanceled { mut reasons }) if self.has(Bug::OnlyFirstReason) => {
                 let none = floe_store::CancellationReason::none();
                 let first = reasons
                     .iter()
@@ -85,15 +83,17 @@ impl Mutant {
     }
 
     async fn write(&self, mut write: WriteItem) -> Result<WriteItemOutput> {
-        if self.has(Bug::TableBeforeRequest) && self.table(write.table_name()).await.is_none() {
+        if self.has(Bug::TableCheckedBeforeRequest)
+            && self.table(write.table_name()).await.is_none()
+        {
             return Err(missing_table());
         }
         match &mut write {
             WriteItem::Delete(delete) if self.has(Bug::ConditionIgnoredOnDelete) => {
-                forget_condition(&mut delete.condition);
+                drop_valid_condition(&mut delete.condition);
             }
             WriteItem::Put(put) if self.has(Bug::ConditionIgnoredOnPut) => {
-                forget_condition(&mut put.condition);
+                drop_valid_condition(&mut put.condition);
             }
             WriteItem::Update(update)
                 if self.has(Bug::UpdatedReturnsAll)
@@ -103,16 +103,16 @@ impl Mutant {
             }
             _ => {}
         }
-        if self.has(Bug::WriteTokenForgotten) {
+        if self.has(Bug::WriteTokenIgnored) {
             match &mut write {
-                WriteItem::Put(put) => forget_token(&mut put.token),
-                WriteItem::Update(update) => forget_token(&mut update.token),
-                WriteItem::Delete(delete) => forget_token(&mut delete.token),
+                WriteItem::Put(put) => drop_valid_token(&mut put.token),
+                WriteItem::Update(update) => drop_valid_token(&mut update.token),
+                WriteItem::Delete(delete) => drop_valid_token(&mut delete.token),
             }
         }
         let before = self.before(&write).await;
         let mut output = self.inner.write_item(write.clone()).await?;
-        self.remember(&write, before);
+        self.record_write(&write, before);
         if self.has(Bug::IndexWritesFree)
             && let Some(cost) = &mut output.consumed
         {
@@ -123,7 +123,7 @@ impl Mutant {
         Ok(output)
     }
 
-    /// The item before a delete, for the bug that needs it.
+    /// The item before a delete, if the bug needs it.
     async fn before(&self, write: &WriteItem) -> Option<Item> {
         match write {
             WriteItem::Delete(delete) if self.has(Bug::IndexEntryNotRemoved) => {
@@ -133,14 +133,14 @@ impl Mutant {
         }
     }
 
-    fn remember(&self, write: &WriteItem, before: Option<Item>) {
+    fn record_write(&self, write: &WriteItem, before: Option<Item>) {
         let mut memory = self.memory();
-        if let Some(ghost) = before {
+        if let Some(deleted) = before {
             memory
-                .ghosts
+                .deleted_items
                 .entry(write.table_name().to_owned())
                 .or_default()
-                .push(ghost);
+                .push(deleted);
         }
         if let WriteItem::Put(put) = write {
             memory.last_put = Some(put.clone());
@@ -151,8 +151,8 @@ impl Mutant {
         &self,
         mut transaction: TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput> {
-        if self.has(Bug::TokenForgotten) {
-            forget_token(&mut transaction.token);
+        if self.has(Bug::TokenIgnored) {
+            drop_valid_token(&mut transaction.token);
         }
         if self.has(Bug::CheckIgnored) && transaction.actions.len() > 1 {
             transaction
@@ -174,8 +174,8 @@ impl Mutant {
         &self,
         transaction: TransactWriteItems,
     ) -> Result<TransactWriteItemsOutput> {
-        let answer = self.inner.transact_write_items(transaction.clone()).await;
-        if let Err(Error::TransactionCanceled { .. }) = answer {
+        let response = self.inner.transact_write_items(transaction.clone()).await;
+        if let Err(Error::TransactionCanceled { .. }) = response {
             for action in transaction.actions {
                 let alone = TransactWriteItems::new([action]);
                 if self.inner.transact_write_items(alone).await.is_err() {
@@ -183,11 +183,11 @@ impl Mutant {
                 }
             }
         }
-        answer
+        response
     }
 
     async fn batch_write(&self, mut batch: BatchWriteItem) -> Result<BatchWriteItemOutput> {
-        if self.has(Bug::BatchWriteLosesTheLast)
+        if self.has(Bug::BatchWriteDropsLast)
             && let Some(mut last) = batch.requests.last_entry()
             && last.get().len() > 1
         {
@@ -212,7 +212,7 @@ impl Mutant {
             page.count = page.count.min(limit);
             page.scanned_count = page.scanned_count.min(limit);
         }
-        if self.has(Bug::BetweenExcludesTheEnd) {
+        if self.has(Bug::BetweenExcludesEnd) {
             for (name, op) in &query.key_condition.terms {
                 if let KeyOp::Between(_, high) = op {
                     page.items.retain(|item| item.get(name) != Some(high));
@@ -225,7 +225,7 @@ impl Mutant {
                 page.items.sort_by_key(number);
             }
         }
-        if self.has(Bug::PageWithoutMegabyte) && limit.is_none() {
+        if self.has(Bug::PageBytesUnlimited) && limit.is_none() {
             self.append_next(&query, &mut page).await;
         }
         if self.has(Bug::StartKeyIncluded)
@@ -236,10 +236,10 @@ impl Mutant {
             page.items.insert(0, item);
             page.count += 1;
         }
-        Ok(self.bend_page(page, limit))
+        Ok(self.alter_page(page, limit))
     }
 
-    /// Adds the next page to this one.
+    /// Appends the next page to this one.
     async fn append_next(&self, query: &Query, page: &mut Page) {
         let Some(start) = page.last_key.clone() else {
             return;
@@ -253,8 +253,8 @@ impl Mutant {
         }
     }
 
-    /// Bends what queries and scans have in common.
-    fn bend_page(&self, mut page: Page, limit: Option<usize>) -> Page {
+    /// Plants the bugs that queries and scans share.
+    fn alter_page(&self, mut page: Page, limit: Option<usize>) -> Page {
         if self.has(Bug::LastKeyMissingAtLimit) && limit == Some(page.scanned_count) {
             page.last_key = None;
         }
@@ -266,8 +266,8 @@ impl Mutant {
 
     async fn scan_page(&self, scan: Scan) -> Result<Page> {
         let page = self.inner.scan(scan.clone()).await?;
-        let mut page = self.bend_page(page, scan.limit);
-        if self.has(Bug::SegmentLosesAnItem) && scan.segment.is_some_and(|s| s.total > 1) {
+        let mut page = self.alter_page(page, scan.limit);
+        if self.has(Bug::SegmentDropsItem) && scan.segment.is_some_and(|s| s.total > 1) {
             page.items.pop();
         }
         let Some(index_name) = &scan.index_name else {
@@ -280,15 +280,15 @@ impl Mutant {
             return Ok(page);
         };
         if self.has(Bug::IndexEntryNotRemoved) && page.last_key.is_none() {
-            let ghosts = self
+            let deleted_items = self
                 .memory()
-                .ghosts
+                .deleted_items
                 .get(&scan.table_name)
                 .cloned()
                 .unwrap_or_default();
-            let held = ghosts.iter().filter(|ghost| index.holds(ghost));
+            let held = deleted_items.iter().filter(|deleted| index.holds(deleted));
             page.items
-                .extend(held.map(|ghost| index.project(&table.definition.key, ghost)));
+                .extend(held.map(|deleted| index.project(&table.definition.key, deleted)));
         }
         if self.has(Bug::IndexProjectionLost) {
             for item in &mut page.items {
@@ -322,7 +322,7 @@ impl Mutant {
 
     async fn describe(&self, name: String) -> Result<TableDescription> {
         let mut table = self.inner.describe_table(name.clone()).await?;
-        if self.has(Bug::ItemCountNeverFalls) {
+        if self.has(Bug::ItemCountNeverDecreases) {
             let mut memory = self.memory();
             let most = memory.item_counts.entry(name).or_default();
             *most = (*most).max(table.item_count);
@@ -341,7 +341,7 @@ impl Mutant {
                 record.identity = None;
             }
         }
-        // A page must keep a record, or it would look like the end of the shard.
+        // Keep at least one record: an empty page would look like the end of the shard.
         if self.has(Bug::ChangeSkipped) && output.records.len() > 1 {
             let first = output.records.first().map(|record| record.sequence.clone());
             output.records.retain(|record| {
@@ -353,33 +353,33 @@ impl Mutant {
 
     async fn list(&self, input: ListTables) -> Result<ListTablesOutput> {
         let mut output = self.inner.list_tables(input).await?;
-        if self.has(Bug::ListTablesWithoutLast) {
+        if self.has(Bug::ListTablesWithoutLastName) {
             output.last_name = None;
         }
         Ok(output)
     }
 
-    /// Removes the item of the last put.
-    pub(super) async fn lose_last_put(&self, put: PutItem) {
+    /// Deletes the item of the last put.
+    pub(super) async fn delete_last_put(&self, put: PutItem) {
         let Some(table) = self.table(&put.table_name).await else {
             return;
         };
         let Some(key) = table.definition.key.key_of(&put.item) else {
             return;
         };
-        // If the item is not there any more, the bug does nothing this time.
+        // If the item no longer exists, the bug has no effect.
         let delete = DeleteItem::new(put.table_name, key);
         let _: Result<WriteItemOutput> = self.inner.write_item(delete.into()).await;
     }
 
-    /// The last put that was done.
+    /// The last successful put.
     pub(super) fn take_last_put(&self) -> Option<PutItem> {
         self.memory().last_put.take()
     }
 }
 
-/// Forgets a condition, but not that it is wrong: the bug is in evaluating it.
-fn forget_condition(condition: &mut Option<Condition>) {
+/// Removes a valid condition. An invalid one stays, because the bug is in the evaluation.
+fn drop_valid_condition(condition: &mut Option<Condition>) {
     if condition
         .as_ref()
         .is_some_and(|condition| condition.check().is_ok())
@@ -388,8 +388,8 @@ fn forget_condition(condition: &mut Option<Condition>) {
     }
 }
 
-/// Forgets a token, but not that it is too long.
-fn forget_token(token: &mut Option<String>) {
+/// Removes a valid token. An invalid one stays, because the bug is in the lookup.
+fn drop_valid_token(token: &mut Option<String>) {
     if token
         .as_ref()
         .is_some_and(|token| TOKEN_CHARS.contains(&token.len()))
@@ -398,25 +398,25 @@ fn forget_token(token: &mut Option<String>) {
     }
 }
 
-/// Passes operations on to a method of the mutant.
+/// Forwards operations to methods of the mutant.
 macro_rules! operations {
     ($($name:ident($type:ty) -> $output:ty => $method:ident;)*) => {$(
         fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(async move {
-                let answer = self.$method(input).await;
-                self.bend(answer)
+                let response = self.$method(input).await;
+                self.alter_result(response)
             })
         }
     )*};
 }
 
-/// Passes operations on to the engine inside.
-macro_rules! bent {
+/// Forwards operations to the wrapped engine.
+macro_rules! forwarded {
     ($($name:ident($type:ty) -> $output:ty, $known:literal;)*) => {$(
         fn $name(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
             Box::pin(async move {
-                let answer = self.inner.$name(input).await;
-                self.bend(answer)
+                let response = self.inner.$name(input).await;
+                self.alter_result(response)
             })
         }
     )*};
@@ -438,7 +438,7 @@ impl Engine for Mutant {
         get_records(GetRecords) -> GetRecordsOutput => records;
     }
 
-    each_operation!(bent; transact_get_items, create_table, update_table, delete_table);
-    each_operation!(bent; update_time_to_live, update_tags, list_streams, describe_stream);
-    each_operation!(bent; get_shard_iterator, hold_changes);
+    each_operation!(forwarded; transact_get_items, create_table, update_table, delete_table);
+    each_operation!(forwarded; update_time_to_live, update_tags, list_streams, describe_stream);
+    each_operation!(forwarded; get_shard_iterator, hold_changes);
 }

@@ -1,4 +1,4 @@
-//! Bugs between the operations.
+//! Planted bugs outside of operations.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl<H: Harness> Harness for MutantHarness<H> {
             let last_put = self.mutant.take_last_put();
             let mutant = Mutant::new(self.inner.engine(), self.bug);
             if let (Bug::LastPutLostOnReopen, Some(put)) = (self.bug, last_put) {
-                mutant.lose_last_put(put).await;
+                mutant.delete_last_put(put).await;
             }
             self.mutant = Arc::new(mutant);
             Ok(())

@@ -1,7 +1,7 @@
-//! Engines with one planted bug each, to show that the property run finds such bugs.
+//! Engines with one planted bug each, to show that the property run finds it.
 //!
-//! A [`Mutant`] wraps an engine and bends what goes in or what comes out. Bugs that need more than the
-//! operations (what happens at a sweep or when reopening) are planted by [`MutantHarness`].
+//! A [`Mutant`] wraps an engine and alters requests or responses. [`MutantHarness`] plants bugs that affect
+//! sweeping or reopening.
 
 mod engine;
 mod harness;
@@ -19,38 +19,38 @@ macro_rules! bugs {
         }
 
         impl Bug {
-            /// All of them.
+            /// All bugs.
             pub const ALL: [Self; 35] = [$(Self::$bug,)*];
         }
     };
 }
 
 bugs! {
-    /// A page that ends at the limit does not say where to go on.
+    /// A page that ends at the limit has no last key.
     LastKeyMissingAtLimit,
-    /// The limit counts items that passed the filter.
+    /// The limit counts only items that pass the filter.
     FilterBeforeLimit,
-    /// A page begins with the item at which the one before ended.
+    /// A page begins with the last item of the previous page.
     StartKeyIncluded,
-    /// Queries always go forward.
+    /// Queries always run forward.
     BackwardIgnored,
-    /// `BETWEEN` leaves out its upper end.
-    BetweenExcludesTheEnd,
+    /// `BETWEEN` excludes its upper bound.
+    BetweenExcludesEnd,
     /// Numbers in sort keys are ordered as texts.
     NumbersSortedAsText,
-    /// Pages go on after a megabyte.
-    PageWithoutMegabyte,
-    /// The count tells how many items were read.
+    /// Pages continue beyond a megabyte.
+    PageBytesUnlimited,
+    /// The count includes items that the filter removed.
     CountBeforeFilter,
-    /// A scan of several segments leaves out the last item of each.
-    SegmentLosesAnItem,
-    /// An index keeps the entries of items that are gone.
+    /// A scan of several segments drops the last item of each segment.
+    SegmentDropsItem,
+    /// An index keeps the entries of deleted items.
     IndexEntryNotRemoved,
-    /// An index with all attributes returns only keys.
+    /// An index that projects all attributes returns only keys.
     IndexProjectionLost,
-    /// The condition of a delete is not looked at.
+    /// The condition of a delete is ignored.
     ConditionIgnoredOnDelete,
-    /// The condition of a put on an item that is there is not looked at.
+    /// The condition of a put is ignored.
     ConditionIgnoredOnPut,
     /// A failed condition does not return the item.
     OldItemMissingOnFailure,
@@ -58,42 +58,42 @@ bugs! {
     CheckIgnored,
     /// The actions of a transaction are applied one by one until one fails.
     TransactionNotAtomic,
-    /// Only the first failed action of a transaction is told.
-    ReasonsStopAtTheFirst,
-    /// A transaction sent again with its token is applied again.
-    TokenForgotten,
+    /// Only the first failed action of a transaction has a reason.
+    OnlyFirstReason,
+    /// A transaction repeated with its token is applied again.
+    TokenIgnored,
     /// A token used for another transaction is accepted.
     TokenMismatchAccepted,
-    /// A single write sent again with its token is applied again.
-    WriteTokenForgotten,
-    /// The last write of a batch is not done.
-    BatchWriteLosesTheLast,
+    /// A single write repeated with its token is applied again.
+    WriteTokenIgnored,
+    /// The last write of a batch is dropped.
+    BatchWriteDropsLast,
     /// A batch read ignores projections.
     BatchGetIgnoresProjection,
-    /// A read of one item ignores its projection.
+    /// `GetItem` ignores its projection.
     GetIgnoresProjection,
-    /// An update returns the whole new item where only its changes were asked for.
+    /// An update returns the whole new item instead of the updated attributes.
     UpdatedReturnsAll,
     /// Writes to indexes cost nothing.
     IndexWritesFree,
-    /// Reads cost the same whether they are consistent or not.
+    /// Eventually consistent reads cost as much as consistent ones.
     EventualReadsCostTwice,
-    /// The stream leaves out modifications.
+    /// The stream omits modifications.
     ChangeSkipped,
     /// Change records have no old image.
     OldImageMissing,
-    /// Change records of expired items look like those of others.
+    /// Change records of expired items lack the identity of the service.
     ExpiryWithoutIdentity,
-    /// The number of items in a description never falls.
-    ItemCountNeverFalls,
+    /// The item count of a description never decreases.
+    ItemCountNeverDecreases,
     /// Messages are in lower case.
     MessageInLowerCase,
-    /// The name of a table is looked up before the request is checked.
-    TableBeforeRequest,
-    /// A listing of tables never says where to go on.
-    ListTablesWithoutLast,
-    /// Expired items are not swept.
+    /// The table is looked up before the request is validated.
+    TableCheckedBeforeRequest,
+    /// A page of table names has no last name.
+    ListTablesWithoutLastName,
+    /// Expired items are never removed.
     NothingExpires,
-    /// The last item put before reopening is lost.
+    /// The item of the last put is lost on reopening.
     LastPutLostOnReopen,
 }

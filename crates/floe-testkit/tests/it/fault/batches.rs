@@ -1,4 +1,4 @@
-//! Batches of which a part is left undone.
+//! Batches that are processed in part.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use floe_store::op::*;
 use floe_store::{Engine, Error};
 use floe_testkit::fault::{FaultKind, Faults};
 
-use super::fixture::{TABLE, assert_near, count, engine, key, put, thing, truth};
+use super::fixture::{TABLE, assert_near, count, current_item, engine, key, put, thing};
 
 #[tokio::test]
-async fn a_batch_of_writes_is_done_or_left_part_by_part() {
+async fn batch_write_is_processed_in_part() {
     let engine = engine(Faults::seeded(1).partial_batches(0.5)).await;
     let mut partial = 0;
     for round in 0..1000_u64 {
@@ -30,22 +30,25 @@ async fn a_batch_of_writes_is_done_or_left_part_by_part() {
         let output = engine.batch_write_item(batch).await.unwrap();
         let left = output.unprocessed.get(TABLE).cloned().unwrap_or_default();
         assert_eq!(output.unprocessed.contains_key(TABLE), !left.is_empty());
-        assert!(left.len() < places.len(), "something is done");
+        assert!(left.len() < places.len(), "at least one write is processed");
         partial += usize::from(!left.is_empty());
         let mut found = Vec::new();
         for &place in &places {
             let is_left = left.contains(&BatchWrite::Put(thing(place, place)));
-            assert_eq!(truth(&engine, key(place)).await.is_none(), is_left);
+            assert_eq!(current_item(&engine, key(place)).await.is_none(), is_left);
             found.extend(is_left.then_some(BatchWrite::Put(thing(place, place))));
         }
-        assert_eq!(left, found, "in the order of the request, each once");
+        assert_eq!(
+            left, found,
+            "unprocessed writes are unique and in the order of the request"
+        );
     }
     assert_near(partial, 0.5, 1000);
     assert_eq!(count(&engine, FaultKind::PartialBatch), partial);
 }
 
 #[tokio::test]
-async fn a_batch_of_reads_is_answered_or_left_key_by_key() {
+async fn batch_get_is_processed_in_part() {
     let engine = engine(Faults::seeded(2).partial_batches(1.0)).await;
     for place in 0..20 {
         put(&*engine, thing(place, place).with("more", 1))
@@ -84,7 +87,7 @@ async fn a_batch_of_reads_is_answered_or_left_key_by_key() {
             assert_ne!(
                 is_found,
                 left.keys.contains(key),
-                "answered or left, not both"
+                "each key is processed or unprocessed, not both"
             );
         }
         assert_eq!(items.len() + left.keys.len(), request.keys.len());
@@ -93,7 +96,7 @@ async fn a_batch_of_reads_is_answered_or_left_key_by_key() {
 }
 
 #[tokio::test]
-async fn sent_again_and_again_a_batch_is_done() {
+async fn retried_batch_is_completed() {
     let engine = engine(Faults::seeded(3).partial_batches(0.9)).await;
     let mut batch = BatchWriteItem::new();
     for place in 0..25 {
@@ -114,7 +117,7 @@ async fn sent_again_and_again_a_batch_is_done() {
 }
 
 #[tokio::test]
-async fn a_batch_of_one_is_never_halved() {
+async fn batch_of_one_is_never_partial() {
     let engine = engine(Faults::seeded(4).partial_batches(1.0)).await;
     let output = engine
         .batch_write_item(BatchWriteItem::new().put(TABLE, thing(1, 1)))
@@ -123,14 +126,17 @@ async fn a_batch_of_one_is_never_halved() {
 }
 
 #[tokio::test]
-async fn a_wrong_batch_is_refused_as_a_whole() {
+async fn invalid_batch_is_rejected_as_a_whole() {
     let engine = engine(Faults::seeded(5).partial_batches(1.0)).await;
     for _ in 0..20 {
-        // The same key twice, which only the table's key tells.
+        // The same key twice, which only the table's key schema reveals.
         let twice = BatchWriteItem::new()
             .put(TABLE, thing(1, 1))
             .put(TABLE, thing(1, 2));
-        let answer = engine.batch_write_item(twice).await;
-        assert!(matches!(answer, Err(Error::Validation(_))), "{answer:?}");
+        let response = engine.batch_write_item(twice).await;
+        assert!(
+            matches!(response, Err(Error::Validation(_))),
+            "{response:?}"
+        );
     }
 }

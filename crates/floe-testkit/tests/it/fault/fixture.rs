@@ -1,4 +1,4 @@
-//! An engine to lie about.
+//! An engine with faults.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ pub(crate) fn things() -> TableDef {
         .unwrap()
 }
 
-/// An empty table behind faults.
+/// An empty table in an engine with faults.
 pub(crate) async fn engine(faults: Faults) -> Arc<FaultEngine> {
     with_clock(faults).await.0
 }
 
-/// The same, with the clock.
+/// As [`engine`], with the clock.
 pub(crate) async fn with_clock(faults: Faults) -> (Arc<FaultEngine>, Arc<ManualClock>) {
     let harness = ModelHarness::new(1);
     let engine = FaultEngine::new(harness.engine(), faults);
@@ -45,7 +45,7 @@ pub(crate) async fn with_clock(faults: Faults) -> (Arc<FaultEngine>, Arc<ManualC
     (Arc::new(engine), harness.clock().unwrap())
 }
 
-/// The same on the embedded engine.
+/// As [`engine`], on the embedded engine.
 pub(crate) async fn local(faults: Faults) -> Arc<FaultEngine> {
     let inner = LocalEngine::memory().unwrap();
     let engine = FaultEngine::new(Arc::new(inner), faults);
@@ -71,8 +71,8 @@ pub(crate) async fn put(engine: &dyn Engine, item: Item) -> Result<()> {
         .map(drop)
 }
 
-/// The item as it stands, whatever the faults.
-pub(crate) async fn truth(engine: &FaultEngine, key: Item) -> Option<Item> {
+/// The current item, regardless of faults.
+pub(crate) async fn current_item(engine: &FaultEngine, key: Item) -> Option<Item> {
     engine
         .inner()
         .get_item(GetItem::new(TABLE, key))
@@ -81,7 +81,7 @@ pub(crate) async fn truth(engine: &FaultEngine, key: Item) -> Option<Item> {
         .item
 }
 
-/// How many faults of a kind the log tells.
+/// The number of faults of a kind in the log.
 pub(crate) fn count(engine: &FaultEngine, kind: FaultKind) -> usize {
     engine
         .faults()
@@ -90,7 +90,7 @@ pub(crate) fn count(engine: &FaultEngine, kind: FaultKind) -> usize {
         .count()
 }
 
-/// Whether a count is near the rate of so many tries.
+/// Checks that a count is close to the rate times the number of tries.
 #[track_caller]
 pub(crate) fn assert_near(count: usize, rate: f64, tries: usize) {
     let measured = count as f64 / tries as f64;
@@ -100,7 +100,7 @@ pub(crate) fn assert_near(count: usize, rate: f64, tries: usize) {
     );
 }
 
-/// A model behind a wrapper that watches all writes and tells no lie.
+/// A model in a wrapper that tracks all writes and injects no faults.
 pub(crate) struct QuietHarness {
     model: ModelHarness,
     engine: Arc<FaultEngine>,

@@ -1,5 +1,5 @@
-//! Clients that use an engine through faults, and what the history checkers say about them: lost answers
-//! break no promise of a correct engine, and old answers break those that eventual reads never made.
+//! Clients use an engine with faults, and the history checkers check the result: lost responses keep a correct
+//! engine linearizable, and eventually consistent reads are found not to be.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ async fn client(engine: Arc<FaultEngine>, history: Arc<History>, client: u64, co
             Ok(_) => write.returned(swap),
             Err(Error::ConditionalCheckFailed { item }) => {
                 let found = note(item.map(|item| *item));
-                write.returned(RegisterOp::RefusedBy { expected, found });
+                write.returned(RegisterOp::RejectedWith { expected, found });
             }
             Err(error) if error.may_have_applied() => write.lost(),
             Err(_) => write.failed(),
@@ -79,7 +79,7 @@ fn lossy() -> Faults {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lost_answers_leave_a_correct_engine_linearizable() {
+async fn engine_with_lost_responses_is_linearizable() {
     for engine in [engine(lossy()).await, local(lossy()).await] {
         let (report, faults) = run(engine, true).await;
         assert!(report.is_linearizable(), "{report}");
@@ -91,7 +91,7 @@ async fn lost_answers_leave_a_correct_engine_linearizable() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn strong_reads_stay_linearizable_where_eventual_ones_are_stale() {
+async fn consistent_reads_stay_linearizable_while_eventual_reads_are_stale() {
     let stale = || Faults::seeded(1).stale_reads(0.5, Lag::Operations(200));
     for engine in [engine(stale()).await, local(stale()).await] {
         let (report, _) = run(engine, true).await;
@@ -104,13 +104,13 @@ async fn strong_reads_stay_linearizable_where_eventual_ones_are_stale() {
     );
 }
 
-/// How a client of lists goes about its transactions.
+/// How a client of lists writes.
 #[derive(Clone, Copy, PartialEq)]
-enum Care {
-    /// Reads at one moment, and writes only if what it read still stands.
-    Careful,
-    /// Writes without looking again.
-    Careless,
+enum WriteMode {
+    /// Reads a snapshot, and writes only if it has not changed.
+    Conditional,
+    /// Writes without a condition.
+    Unconditional,
 }
 
 type Transactions = isolation::Recorder<u64, u64>;
@@ -119,7 +119,7 @@ async fn list_client(
     engine: Arc<FaultEngine>,
     history: Arc<Transactions>,
     client: u64,
-    care: Care,
+    mode: WriteMode,
 ) {
     let random = SeededRandom::new(client);
     for n in 0..100 {
@@ -146,7 +146,7 @@ async fn list_client(
             let appended = SetOperand::list_append(empty, Value::L(vec![value.into()]));
             let mut update =
                 UpdateItem::new(TABLE, key(place), Update::new().set("note", appended));
-            if care == Care::Careful {
+            if mode == WriteMode::Conditional {
                 update = update.condition(match list {
                     Some(list) => Condition::eq(Path::attribute("note"), list),
                     None => Condition::attribute_not_exists("note"),
@@ -166,10 +166,10 @@ async fn list_client(
     }
 }
 
-async fn run_lists(engine: Arc<FaultEngine>, care: Care) -> isolation::Report {
+async fn run_lists(engine: Arc<FaultEngine>, mode: WriteMode) -> isolation::Report {
     let history = Arc::new(Transactions::new());
     let clients: Vec<_> = (0..16)
-        .map(|n| tokio::spawn(list_client(engine.clone(), history.clone(), n, care)))
+        .map(|n| tokio::spawn(list_client(engine.clone(), history.clone(), n, mode)))
         .collect();
     for client in clients {
         client.await.unwrap();
@@ -179,9 +179,9 @@ async fn run_lists(engine: Arc<FaultEngine>, care: Care) -> isolation::Report {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn lost_answers_leave_a_correct_engine_strictly_serializable() {
+async fn engine_with_lost_responses_is_strictly_serializable() {
     for engine in [engine(lossy()).await, local(lossy()).await] {
-        let report = run_lists(engine, Care::Careful).await;
+        let report = run_lists(engine, WriteMode::Conditional).await;
         assert!(report.is_ok(), "{report}");
         assert!(
             report.committed > 100 && report.dependencies > 500,
@@ -191,8 +191,8 @@ async fn lost_answers_leave_a_correct_engine_strictly_serializable() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn careless_transactions_lose_updates() {
-    let report = run_lists(local(lossy()).await, Care::Careless).await;
+async fn unconditional_transactions_lose_updates() {
+    let report = run_lists(local(lossy()).await, WriteMode::Unconditional).await;
     assert!(
         report.kinds().contains(&AnomalyKind::LostUpdate),
         "{report}"

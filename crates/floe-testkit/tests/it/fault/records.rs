@@ -1,4 +1,4 @@
-//! Change records that come again or late, and never out of order.
+//! Repeated and late change records, always in order.
 
 use floe_store::Engine;
 use floe_store::op::*;
@@ -22,7 +22,7 @@ async fn start(engine: &FaultEngine) -> String {
     engine.get_shard_iterator(request).await.unwrap()
 }
 
-/// The numbers of the next page, and the iterator behind it.
+/// The sequence numbers of the next page, and the iterator after it.
 async fn page(engine: &FaultEngine, iterator: String, limit: usize) -> (Vec<String>, String) {
     let limit = Some(limit);
     let output = engine.get_records(GetRecords { iterator, limit }).await;
@@ -38,7 +38,7 @@ async fn write(engine: &FaultEngine, count: u64) {
 }
 
 #[tokio::test]
-async fn repeated_records_begin_where_a_page_did_and_all_follow() {
+async fn repeated_records_continue_from_the_start_of_an_earlier_page() {
     let engine = engine(Faults::seeded(1)).await;
     write(&engine, 6).await;
     let iterator = start(&engine).await;
@@ -49,12 +49,15 @@ async fn repeated_records_begin_where_a_page_did_and_all_follow() {
     let (again, iterator) = page(&engine, iterator, 2).await;
     assert!(again == first || again == second, "{again:?}");
     let (rest, _) = page(&engine, iterator, 100).await;
-    let told: Vec<String> = again.into_iter().chain(rest).collect();
+    let returned: Vec<String> = again.into_iter().chain(rest).collect();
     let all: Vec<String> = page(&engine, start(&engine).await, 100).await.0;
-    assert!(all.ends_with(&told) && told.len() >= 4, "{told:?} {all:?}");
+    assert!(
+        all.ends_with(&returned) && returned.len() >= 4,
+        "{returned:?} {all:?}"
+    );
     assert_eq!(count(&engine, FaultKind::RepeatedRecords), 1);
 
-    // Who has read nothing yet is not led to where somebody else has been.
+    // A reader that has read nothing is not sent to a page of another reader.
     repeat().unwrap();
     let (fresh, _) = page(&engine, start(&engine).await, 1).await;
     assert_eq!(fresh, all[..1]);
@@ -62,7 +65,7 @@ async fn repeated_records_begin_where_a_page_did_and_all_follow() {
 }
 
 #[tokio::test]
-async fn late_records_come_with_the_next_page() {
+async fn late_records_are_returned_with_later_pages() {
     let engine = engine(Faults::seeded(3)).await;
     write(&engine, 40).await;
     let mut iterator = start(&engine).await;
@@ -70,8 +73,8 @@ async fn late_records_come_with_the_next_page() {
     for _ in 0..9 {
         let late = engine.script(Operation::GetRecords, FaultKind::LateRecords);
         late.unwrap();
-        let (told, next) = page(&engine, iterator, 3).await;
-        sizes.push(told.len());
+        let (returned, next) = page(&engine, iterator, 3).await;
+        sizes.push(returned.len());
         iterator = next;
     }
     assert!(sizes.iter().all(|size| *size < 4), "{sizes:?}");
@@ -80,9 +83,9 @@ async fn late_records_come_with_the_next_page() {
     assert_eq!(sizes.iter().sum::<usize>() + rest.len(), 40);
 }
 
-/// Whatever is repeated and late, whoever drops what he knows has every record once and in order.
+/// A reader that drops repeated records gets every record once and in order.
 #[tokio::test]
-async fn nothing_is_skipped_and_nothing_is_out_of_order() {
+async fn records_are_never_skipped_or_out_of_order() {
     for seed in 0..10 {
         let faults = || {
             Faults::seeded(seed)
@@ -93,15 +96,16 @@ async fn nothing_is_skipped_and_nothing_is_out_of_order() {
         for engine in [engine(faults()).await, local(faults()).await] {
             write(&engine, 300).await;
             let mut iterator = start(&engine).await;
-            let (mut known, mut told): (Vec<String>, usize) = (Vec::new(), 0);
+            let (mut known, mut returned): (Vec<String>, usize) = (Vec::new(), 0);
             while known.len() < 300 {
                 let (sequences, next) = page(&engine, iterator, 7).await;
                 assert!(sequences.is_sorted(), "{sequences:?}");
-                told += sequences.len();
+                returned += sequences.len();
                 for sequence in sequences {
-                    match known.last().is_none_or(|last| *last < sequence) {
-                        true => known.push(sequence),
-                        false => assert!(known.contains(&sequence), "seed={seed}: {sequence}"),
+                    if known.last().is_none_or(|last| *last < sequence) {
+                        known.push(sequence);
+                    } else {
+                        assert!(known.contains(&sequence), "seed={seed}: {sequence}");
                     }
                 }
                 iterator = next;
@@ -109,7 +113,7 @@ async fn nothing_is_skipped_and_nothing_is_out_of_order() {
             engine.pause();
             let (all, _) = page(&engine, start(&engine).await, 1000).await;
             assert_eq!(known, all, "seed={seed}");
-            assert!(told > 300, "seed={seed}: nothing was repeated");
+            assert!(returned > 300, "seed={seed}: no record was repeated");
             assert!(count(&engine, FaultKind::LateRecords) > 3, "seed={seed}");
         }
     }

@@ -1,4 +1,4 @@
-//! The same seed gives the same run.
+//! The same seed repeats a run.
 
 use floe_store::expr::KeyCondition;
 use floe_store::op::*;
@@ -21,9 +21,9 @@ fn all_faults(seed: u64) -> Faults {
         .late_records(0.2)
 }
 
-/// What one client was answered, as text.
+/// The responses to a client, as text.
 async fn run(engine: &FaultEngine) -> Vec<String> {
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for n in 0..400_u64 {
         let place = n * 7 % 10;
         let item = thing(place, n).with("color", "red").with("weight", n);
@@ -33,7 +33,7 @@ async fn run(engine: &FaultEngine) -> Vec<String> {
         let red = Query::new(TABLE, KeyCondition::partition("color", "red")).index("by_color");
         let write = TransactWriteItems::new([PutItem::new(TABLE, item.clone()).into()]);
         let get = GetItem::new(TABLE, key(place)).eventual();
-        answers.push(match n % 6 {
+        responses.push(match n % 6 {
             0 => format!("{:?}", put(engine, item).await),
             1 => format!("{:?}", engine.transact_write_items(write).await),
             2 => format!("{:?}", engine.batch_write_item(batch).await),
@@ -42,11 +42,11 @@ async fn run(engine: &FaultEngine) -> Vec<String> {
             _ => format!("{:?}", engine.scan(Scan::new(TABLE)).await),
         });
     }
-    answers
+    responses
 }
 
 #[tokio::test]
-async fn a_seed_gives_the_same_answers_and_the_same_log_again() {
+async fn same_seed_repeats_responses_and_log() {
     let (first, again) = (engine(all_faults(42)).await, engine(all_faults(42)).await);
     assert_eq!(run(&first).await, run(&again).await);
     assert_eq!(first.faults(), again.faults());
@@ -58,9 +58,9 @@ async fn a_seed_gives_the_same_answers_and_the_same_log_again() {
 }
 
 #[tokio::test]
-async fn a_pause_does_not_shift_what_comes_later() {
+async fn pause_does_not_change_later_faults() {
     let (whole, paused) = (engine(all_faults(1)).await, engine(all_faults(1)).await);
-    let refusals = |engine: &FaultEngine| -> Vec<Fault> { engine.faults() };
+    let log = |engine: &FaultEngine| -> Vec<Fault> { engine.faults() };
     for engine in [&whole, &paused] {
         for n in 0..400 {
             if std::ptr::eq(engine, &paused) {
@@ -74,15 +74,15 @@ async fn a_pause_does_not_shift_what_comes_later() {
         }
     }
     let outside = |fault: &Fault| !(101..=200).contains(&fault.number);
-    let expected: Vec<Fault> = refusals(&whole).into_iter().filter(outside).collect();
-    assert_eq!(refusals(&paused), expected);
-    assert!(expected.len() < refusals(&whole).len());
+    let expected: Vec<Fault> = log(&whole).into_iter().filter(outside).collect();
+    assert_eq!(log(&paused), expected);
+    assert!(expected.len() < log(&whole).len());
 }
 
 #[tokio::test]
-async fn a_log_can_be_replayed_without_the_rates() {
+async fn log_can_be_replayed_without_rates() {
     let random = engine(all_faults(42)).await;
-    let answers = run(&random).await;
+    let responses = run(&random).await;
     let log = random.faults();
     let mut fixed = Faults::seeded(42)
         .index_lag(0.5, Lag::Operations(10))
@@ -91,16 +91,16 @@ async fn a_log_can_be_replayed_without_the_rates() {
         fixed = fixed.at(fault.number, fault.kind);
     }
     let replayed = engine(fixed).await;
-    assert_eq!(run(&replayed).await, answers);
+    assert_eq!(run(&replayed).await, responses);
     assert_eq!(replayed.faults(), log);
 }
 
 #[tokio::test]
-async fn one_operation_can_be_struck_by_its_number() {
+async fn fault_can_be_injected_by_operation_number() {
     use floe_testkit::fault::FaultKind;
     let engine = engine(Faults::seeded(1).at(3, FaultKind::LostAfter).throttle(0.0)).await;
     for n in 1..=5 {
-        let answer = put(&*engine, thing(n, n)).await;
-        assert_eq!(matches!(answer, Err(Error::OutcomeUnknown(_))), n == 3);
+        let response = put(&*engine, thing(n, n)).await;
+        assert_eq!(matches!(response, Err(Error::OutcomeUnknown(_))), n == 3);
     }
 }

@@ -27,9 +27,9 @@ async fn shards(engine: &FaultEngine, arn: &str, page: Option<usize>) -> Vec<Sha
     };
     let mut shards = Vec::new();
     loop {
-        let answer = engine.describe_stream(request.clone()).await.unwrap();
-        shards.extend(answer.shards);
-        match answer.last_shard_id {
+        let response = engine.describe_stream(request.clone()).await.unwrap();
+        shards.extend(response.shards);
+        match response.last_shard_id {
             None => return shards,
             last => request.start_after = last,
         }
@@ -53,7 +53,7 @@ async fn records(engine: &FaultEngine, iterator: String, limit: usize) -> GetRec
     engine.get_records(request).await.unwrap()
 }
 
-/// Walks a stream as a consumer should: parents to their end, then children.
+/// Reads a stream as a consumer should: parents to their end, then their children.
 #[derive(Default)]
 struct Consumer {
     open: HashMap<String, String>,
@@ -120,7 +120,7 @@ fn by_key(records: &[ChangeRecord]) -> BTreeMap<String, Vec<String>> {
     by_key
 }
 
-/// Writes and reads a stream in turns, and compares what was read with what there is.
+/// Writes and reads a stream alternately, and compares the records read with all records.
 async fn consume(engine: &FaultEngine, seed: u64) {
     let arn = arn(engine).await;
     let random = SeededRandom::new(seed);
@@ -152,7 +152,7 @@ async fn consume(engine: &FaultEngine, seed: u64) {
 }
 
 #[tokio::test]
-async fn a_consumer_gets_every_record_once_and_in_order_however_shards_split() {
+async fn consumer_gets_every_record_once_and_in_order_despite_splits() {
     let mut splits = 0;
     for seed in 0..10 {
         let faults = || Faults::seeded(seed).shard_splits(0.1);
@@ -164,11 +164,10 @@ async fn a_consumer_gets_every_record_once_and_in_order_however_shards_split() {
     assert!(splits > 200, "splits={splits}");
 }
 
-/// The engine's own shards come and go: each is followed by another after some hours, and after a day
-/// its records are trimmed. What is shown goes on below all shown parents, and a shard of which nothing is
-/// left comes to its end.
+/// The engine's own shards are replaced after some hours, and their records are trimmed after a day. Virtual shards
+/// continue below all virtual parents, and a shard without remaining records ends.
 #[tokio::test]
-async fn shards_of_the_engine_go_on_and_are_trimmed_under_those_that_are_shown() {
+async fn virtual_shards_follow_the_engine_shards_and_their_trimming() {
     let test = TestEnv::seeded(1);
     let inner =
         LocalEngine::memory_with(Options::new().env(test.env.clone()).background(false)).unwrap();
@@ -190,7 +189,11 @@ async fn shards_of_the_engine_go_on_and_are_trimmed_under_those_that_are_shown()
     for _ in 0..20 {
         consumer.step(&engine, &arn, &random).await;
     }
-    assert_eq!(consumer.seen.len(), 100, "who keeps up misses nothing");
+    assert_eq!(
+        consumer.seen.len(),
+        100,
+        "a consumer that keeps up gets every record"
+    );
     assert!(
         by_key(&consumer.seen)
             .values()
@@ -208,14 +211,14 @@ async fn shards_of_the_engine_go_on_and_are_trimmed_under_those_that_are_shown()
     assert_eq!(
         by_key(&late.seen),
         by_key(&left),
-        "who comes late gets what is left"
+        "a late consumer gets the remaining records"
     );
     assert!(late.done.len() > 5);
 }
 
-/// A consumer that does not wait for parents gets changes of one item out of order: the splits bite.
+/// A consumer that does not wait for parents gets changes of an item out of order: splits really change the order.
 #[tokio::test]
-async fn reading_children_first_is_punished() {
+async fn reading_children_first_breaks_the_order() {
     let engine = engine(Faults::seeded(1)).await;
     let arn = arn(&engine).await;
     put(&*engine, thing(1, 1)).await.unwrap();
@@ -235,7 +238,7 @@ async fn reading_children_first_is_punished() {
 }
 
 #[tokio::test]
-async fn a_split_shard_ends_and_its_children_begin_behind_it() {
+async fn children_start_after_the_end_of_a_split_shard() {
     let engine = engine(Faults::seeded(2)).await;
     let arn = arn(&engine).await;
     for n in 0..10 {
@@ -252,10 +255,10 @@ async fn a_split_shard_ends_and_its_children_begin_behind_it() {
     for n in 10..30 {
         put(&*engine, thing(n, n)).await.unwrap();
     }
-    // The reader under way reads the parent to its end, and no further.
+    // The current reader reads the parent to its end.
     let third = records(&engine, second.next_iterator.unwrap(), 4).await;
     assert_eq!((third.records.len(), third.next_iterator), (2, None));
-    // The one that waited for news is sent on to the children.
+    // A reader at the tip is sent on to the children.
     let news = records(&engine, latest, 10).await;
     assert_eq!((news.records.len(), news.next_iterator), (0, None));
 
@@ -291,7 +294,7 @@ async fn a_split_shard_ends_and_its_children_begin_behind_it() {
 }
 
 #[tokio::test]
-async fn shards_are_described_by_pages() {
+async fn shards_are_described_in_pages() {
     let engine = engine(Faults::seeded(3)).await;
     let arn = arn(&engine).await;
     for n in 0..30 {
@@ -327,16 +330,16 @@ async fn unknown_shards_and_streams_are_not_found() {
         kind: IteratorKind::TrimHorizon,
     };
     let shard = format!("{}.9", shards(&engine, &arn, None).await[0].id);
-    let answer = engine.get_shard_iterator(request(&arn, &shard)).await;
+    let response = engine.get_shard_iterator(request(&arn, &shard)).await;
     assert!(
-        matches!(answer, Err(Error::ResourceNotFound(_))),
-        "{answer:?}"
+        matches!(response, Err(Error::ResourceNotFound(_))),
+        "{response:?}"
     );
     let elsewhere = format!("{arn}0");
-    let answer = engine.get_shard_iterator(request(&elsewhere, &shard)).await;
+    let response = engine.get_shard_iterator(request(&elsewhere, &shard)).await;
     assert!(
-        matches!(answer, Err(Error::ResourceNotFound(_))),
-        "{answer:?}"
+        matches!(response, Err(Error::ResourceNotFound(_))),
+        "{response:?}"
     );
     let nowhere = GetRecords {
         iterator: "nowhere".to_owned(),

@@ -1,4 +1,5 @@
-//! Old answers: an eventual read or an index shows states that were, never others, and not too old ones.
+//! Stale results: eventually consistent reads and indexes return only states that existed, and none older than the
+//! lag.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Lag, Operation};
 use floe_testkit::model::ModelHarness;
 
 use super::fixture::{
-    TABLE, assert_near, count, engine, key, put, thing, things, truth, with_clock,
+    TABLE, assert_near, count, current_item, engine, key, put, thing, things, with_clock,
 };
 
 const ALWAYS: Lag = Lag::Operations(1_000_000);
@@ -26,7 +27,7 @@ async fn eventual(engine: &FaultEngine, key: Item) -> Option<Item> {
         .item
 }
 
-/// The places of the red things, by the index.
+/// The places of the red things, according to the index.
 async fn red_places(engine: &FaultEngine) -> BTreeSet<u64> {
     let red = Query::new(TABLE, KeyCondition::partition("color", "red")).index("by_color");
     let page = engine.query(red).await.unwrap();
@@ -44,7 +45,7 @@ fn red(place: u64, note: u64) -> Item {
 }
 
 #[tokio::test]
-async fn eventual_reads_are_stale_as_often_as_asked() {
+async fn eventual_reads_are_stale_at_the_configured_rate() {
     let engine = engine(Faults::seeded(1).stale_reads(0.3, Lag::Operations(2))).await;
     let mut stale = 0;
     for n in 0..3000 {
@@ -62,7 +63,7 @@ async fn eventual_reads_are_stale_as_often_as_asked() {
 }
 
 #[tokio::test]
-async fn changes_come_late_into_an_index_as_often_as_asked() {
+async fn index_changes_are_late_at_the_configured_rate() {
     let engine = engine(Faults::seeded(2).index_lag(0.3, Lag::Operations(2))).await;
     let mut late = 0;
     for n in 0..3000 {
@@ -79,7 +80,7 @@ async fn changes_come_late_into_an_index_as_often_as_asked() {
 }
 
 #[tokio::test]
-async fn strong_reads_transactions_and_conditions_are_never_stale() {
+async fn consistent_reads_transactions_and_conditions_are_never_stale() {
     let faults = Faults::seeded(3)
         .stale_reads(1.0, ALWAYS)
         .index_lag(1.0, ALWAYS);
@@ -94,7 +95,7 @@ async fn strong_reads_transactions_and_conditions_are_never_stale() {
         assert_eq!(
             eventual(&engine, key(1)).await,
             None,
-            "the eventual read is as old as can be"
+            "the eventually consistent read lags by the maximum"
         );
 
         let now = Some(thing(1, n));
@@ -116,7 +117,7 @@ async fn strong_reads_transactions_and_conditions_are_never_stale() {
 }
 
 #[tokio::test]
-async fn a_lag_in_time_ends_when_the_clock_gets_there() {
+async fn lag_in_time_ends_when_the_clock_advances() {
     let lag = Lag::Time(Duration::from_millis(50));
     let (engine, clock) =
         with_clock(Faults::seeded(4).index_lag(1.0, lag).stale_reads(1.0, lag)).await;
@@ -131,7 +132,7 @@ async fn a_lag_in_time_ends_when_the_clock_gets_there() {
 }
 
 #[tokio::test]
-async fn a_pause_shows_things_as_they_are() {
+async fn paused_faults_return_current_states() {
     let engine = engine(
         Faults::seeded(5)
             .index_lag(1.0, ALWAYS)
@@ -146,7 +147,7 @@ async fn a_pause_shows_things_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_table_made_anew_has_no_past() {
+async fn new_table_has_no_earlier_versions() {
     let engine = engine(Faults::seeded(6).stale_reads(1.0, ALWAYS)).await;
     put(&*engine, thing(1, 1)).await.unwrap();
     put(&*engine, thing(1, 2)).await.unwrap();
@@ -160,7 +161,7 @@ async fn a_table_made_anew_has_no_past() {
 }
 
 #[tokio::test]
-async fn what_goes_around_the_wrapper_is_seen_at_once() {
+async fn writes_that_bypass_the_wrapper_are_visible_at_once() {
     let engine = engine(Faults::seeded(7).stale_reads(1.0, ALWAYS)).await;
     put(engine.inner().as_ref(), thing(1, 1)).await.unwrap();
     assert_eq!(eventual(&engine, key(1)).await, Some(thing(1, 1)));
@@ -168,8 +169,8 @@ async fn what_goes_around_the_wrapper_is_seen_at_once() {
     assert_eq!(eventual(&engine, key(1)).await, Some(thing(1, 1)));
 }
 
-/// The notes that eventual reads see while one thing is written again and again, as steps back and ahead.
-async fn steps_back(faults: Faults) -> usize {
+/// How often eventually consistent reads go back while an item is written repeatedly.
+async fn count_steps_back(faults: Faults) -> usize {
     let engine = engine(faults.stale_reads(0.5, Lag::Operations(20))).await;
     let mut last = None;
     let mut back = 0;
@@ -189,13 +190,16 @@ async fn steps_back(faults: Faults) -> usize {
 }
 
 #[tokio::test]
-async fn eventual_reads_may_go_back_unless_told_not_to() {
-    assert!(steps_back(Faults::seeded(8)).await > 100);
-    assert_eq!(steps_back(Faults::seeded(8).monotonic_reads()).await, 0);
+async fn eventual_reads_go_back_unless_monotonic() {
+    assert!(count_steps_back(Faults::seeded(8)).await > 100);
+    assert_eq!(
+        count_steps_back(Faults::seeded(8).monotonic_reads()).await,
+        0
+    );
 }
 
 #[tokio::test]
-async fn an_index_never_goes_back() {
+async fn index_never_goes_back() {
     let engine = engine(Faults::seeded(9).index_lag(0.7, Lag::Operations(30))).await;
     let mut last = BTreeMap::new();
     let mut behind = 0;
@@ -212,11 +216,11 @@ async fn an_index_never_goes_back() {
     assert!(behind > 100, "it lags: behind={behind}");
 }
 
-/// What a key held, and until when: the number of the operation before which the last one ended.
+/// The states of each key, each with the number of the first operation after it ended.
 #[derive(Default)]
-struct Chronicle(BTreeMap<u64, Vec<(Option<Item>, u64)>>);
+struct States(BTreeMap<u64, Vec<(Option<Item>, u64)>>);
 
-impl Chronicle {
+impl States {
     fn note(&mut self, place: u64, state: Option<Item>, next_number: u64) {
         let states = self
             .0
@@ -226,7 +230,7 @@ impl Chronicle {
         states.push((state, u64::MAX));
     }
 
-    /// Whether a reader of this number, so much behind, may see what `shown` makes of a state.
+    /// Whether a reader with this number and lag may see `seen`, the image of a state under `shown`.
     fn allows<T: PartialEq>(
         &self,
         place: u64,
@@ -287,9 +291,9 @@ async fn random_write(engine: &FaultEngine, random: &SeededRandom, n: u64) -> Re
     }
 }
 
-/// Every answer of a long random run is one that the past allows, item by item.
+/// Every result of a long random run was true within the lag, item by item.
 #[tokio::test]
-async fn every_old_answer_was_true_within_the_lag() {
+async fn stale_results_were_true_within_the_lag() {
     let faults = Faults::seeded(10)
         .stale_reads(0.5, Lag::Operations(LAG))
         .index_lag(0.5, Lag::Operations(LAG))
@@ -297,14 +301,14 @@ async fn every_old_answer_was_true_within_the_lag() {
         .only(|request| request.number % 5 != 0);
     let engine = engine(faults).await;
     let random = SeededRandom::new(10);
-    let mut chronicle = Chronicle::default();
+    let mut states_by_key = States::default();
     let mut now: BTreeMap<u64, Option<Item>> = BTreeMap::new();
     for n in 0..3000 {
         let _ = random_write(&engine, &random, n).await;
         for place in 0..PLACES {
-            let state = truth(&engine, key(place)).await;
+            let state = current_item(&engine, key(place)).await;
             if now.get(&place).cloned().flatten() != state {
-                chronicle.note(place, state.clone(), engine.operations() + 1);
+                states_by_key.note(place, state.clone(), engine.operations() + 1);
                 now.insert(place, state);
             }
         }
@@ -316,7 +320,7 @@ async fn every_old_answer_was_true_within_the_lag() {
             .await
         {
             assert!(
-                chronicle.allows(some, reader, LAG, &found.item, whole),
+                states_by_key.allows(some, reader, LAG, &found.item, whole),
                 "n={n}"
             );
         }
@@ -332,7 +336,7 @@ async fn every_old_answer_was_true_within_the_lag() {
                     .find(|item| self::place(item) == place)
                     .cloned();
                 assert!(
-                    chronicle.allows(place, reader, LAG, &seen, whole),
+                    states_by_key.allows(place, reader, LAG, &seen, whole),
                     "n={n} place={place}"
                 );
             }
@@ -349,7 +353,7 @@ async fn every_old_answer_was_true_within_the_lag() {
                 let entry =
                     |state: Option<&Item>| state.filter(|item| item.contains("color")).cloned();
                 assert!(
-                    chronicle.allows(place, reader, LAG, &first, entry),
+                    states_by_key.allows(place, reader, LAG, &first, entry),
                     "n={n} place={place}"
                 );
             }
@@ -360,10 +364,10 @@ async fn every_old_answer_was_true_within_the_lag() {
     assert!(count(&engine, FaultKind::LostAfter) > 100);
 }
 
-/// An engine whose readers can be put back to the time before all writes, and one that stayed there.
-async fn now_and_then(random: &SeededRandom) -> (FaultEngine, ModelHarness) {
-    let then = ModelHarness::new(1);
-    let now = ModelHarness::new(1);
+/// An engine with faults that can read the state before later writes, and an engine that is still in that state.
+async fn faulty_and_earlier(random: &SeededRandom) -> (FaultEngine, ModelHarness) {
+    let earlier = ModelHarness::new(1);
+    let current = ModelHarness::new(1);
     let item = |n: u64| {
         let shelf = if random.below(2) == 0 { "a" } else { "b" };
         let mut item = Item::new()
@@ -378,7 +382,7 @@ async fn now_and_then(random: &SeededRandom) -> (FaultEngine, ModelHarness) {
         }
         item
     };
-    for engine in [then.engine(), now.engine()] {
+    for engine in [earlier.engine(), current.engine()] {
         engine
             .create_table(CreateTable::from(things()))
             .await
@@ -386,13 +390,13 @@ async fn now_and_then(random: &SeededRandom) -> (FaultEngine, ModelHarness) {
     }
     for n in 0..40 {
         let item = item(n);
-        put(then.engine().as_ref(), item.clone()).await.unwrap();
-        put(now.engine().as_ref(), item).await.unwrap();
+        put(earlier.engine().as_ref(), item.clone()).await.unwrap();
+        put(current.engine().as_ref(), item).await.unwrap();
     }
     let faults = Faults::seeded(1)
         .stale_reads(0.0, ALWAYS)
         .index_lag(0.0, ALWAYS);
-    let engine = FaultEngine::new(now.engine(), faults);
+    let engine = FaultEngine::new(current.engine(), faults);
     for n in 40..80 {
         let item = item(n);
         match n % 3 {
@@ -406,7 +410,7 @@ async fn now_and_then(random: &SeededRandom) -> (FaultEngine, ModelHarness) {
             _ => put(&engine, item).await.unwrap(),
         }
     }
-    (engine, then)
+    (engine, earlier)
 }
 
 fn random_query(random: &SeededRandom) -> (Query, FaultKind) {
@@ -438,7 +442,7 @@ fn random_query(random: &SeededRandom) -> (Query, FaultKind) {
     query.forward = random.below(2) == 0;
     query.limit = (random.below(3) > 0).then(|| 1 + random.below(6) as usize);
     if random.below(2) == 0 {
-        // A query compares only what the index has copied.
+        // A filter may only use attributes that the index projects.
         let compared = match index {
             Some("by_weight") => "place",
             _ => "note",
@@ -461,22 +465,23 @@ fn random_query(random: &SeededRandom) -> (Query, FaultKind) {
     (query, kind)
 }
 
-/// A query put back in time answers, page by page, exactly what it would have answered then.
+/// A stale query returns, page by page, exactly what it would have returned earlier.
 #[tokio::test]
-async fn a_page_from_the_past_is_the_page_of_the_past() {
+async fn stale_page_equals_the_earlier_page() {
     let random = SeededRandom::new(11);
     let (mut pages, mut differing) = (0, 0);
     for round in 0..40 {
-        let (now, then) = now_and_then(&random).await;
+        let (current, earlier) = faulty_and_earlier(&random).await;
         for _ in 0..30 {
             let (mut query, kind) = random_query(&random);
             loop {
-                now.script(Operation::Query, kind).unwrap();
-                let seen = now.query(query.clone()).await.unwrap();
-                let expected = then.engine().query(query.clone()).await.unwrap();
+                current.script(Operation::Query, kind).unwrap();
+                let seen = current.query(query.clone()).await.unwrap();
+                let expected = earlier.engine().query(query.clone()).await.unwrap();
                 assert_eq!(seen, expected, "round={round} {query:#?}");
                 pages += 1;
-                differing += usize::from(seen != now.inner().query(query.clone()).await.unwrap());
+                differing +=
+                    usize::from(seen != current.inner().query(query.clone()).await.unwrap());
                 match seen.last_key {
                     None => break,
                     Some(key) => query.start_key = Some(key),
@@ -490,12 +495,12 @@ async fn a_page_from_the_past_is_the_page_of_the_past() {
     );
 }
 
-/// A scan that fits one page does, too, in whatever order; and so do the segments of one together.
+/// A stale scan that fits into one page returns the earlier items, in any order; so do its segments together.
 #[tokio::test]
-async fn a_scan_from_the_past_finds_what_was_there() {
+async fn stale_scan_returns_the_earlier_items() {
     let random = SeededRandom::new(12);
     for round in 0..60 {
-        let (now, then) = now_and_then(&random).await;
+        let (current, earlier) = faulty_and_earlier(&random).await;
         let mut scan = Scan::new(TABLE);
         let mut kind = FaultKind::StaleRead;
         match round % 3 {
@@ -510,13 +515,13 @@ async fn a_scan_from_the_past_finds_what_was_there() {
         let (mut seen, mut scanned) = (Vec::new(), 0);
         for index in 0..segments {
             let segment = scan.clone().segment(index, segments);
-            now.script(Operation::Scan, kind).unwrap();
-            let page = now.scan(segment).await.unwrap();
+            current.script(Operation::Scan, kind).unwrap();
+            let page = current.scan(segment).await.unwrap();
             assert_eq!(page.last_key, None);
             seen.extend(page.items);
             scanned += page.scanned_count;
         }
-        let expected = then.engine().scan(scan.clone()).await.unwrap();
+        let expected = earlier.engine().scan(scan.clone()).await.unwrap();
         let sorted = |items: Vec<Item>| {
             let mut texts: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
             texts.sort();
@@ -527,23 +532,25 @@ async fn a_scan_from_the_past_finds_what_was_there() {
     }
 }
 
-/// Page by page, a scan shows of each item what was or what is, and no item twice.
+/// A stale scan in several pages returns the earlier or the current state of each item, and no item twice.
 #[tokio::test]
-async fn a_paged_scan_shows_each_item_once() {
+async fn stale_paged_scan_returns_each_item_once() {
     let random = SeededRandom::new(13);
     for round in 0..40 {
-        let (now, then) = now_and_then(&random).await;
+        let (current, earlier) = faulty_and_earlier(&random).await;
         let all = |items: Vec<Item>| -> BTreeMap<String, Item> {
             let key = |item: &Item| format!("{:?}", things().key.key_of(item));
             items.into_iter().map(|item| (key(&item), item)).collect()
         };
-        let was = all(then.engine().scan(Scan::new(TABLE)).await.unwrap().items);
-        let is = all(now.inner().scan(Scan::new(TABLE)).await.unwrap().items);
+        let was = all(earlier.engine().scan(Scan::new(TABLE)).await.unwrap().items);
+        let is = all(current.inner().scan(Scan::new(TABLE)).await.unwrap().items);
         let mut seen = Vec::new();
         let mut scan = Scan::new(TABLE).limit(1 + round % 7);
         loop {
-            now.script(Operation::Scan, FaultKind::StaleRead).unwrap();
-            let page = now.scan(scan.clone()).await.unwrap();
+            current
+                .script(Operation::Scan, FaultKind::StaleRead)
+                .unwrap();
+            let page = current.scan(scan.clone()).await.unwrap();
             assert!(page.scanned_count <= 1 + round % 7);
             seen.extend(page.items);
             match page.last_key {
@@ -565,9 +572,9 @@ async fn a_paged_scan_shows_each_item_once() {
 }
 
 #[tokio::test]
-async fn a_batch_may_be_stale_in_part_and_keeps_its_projection() {
+async fn stale_batch_get_keeps_its_projection() {
     let random = SeededRandom::new(14);
-    let (now, then) = now_and_then(&random).await;
+    let (current, earlier) = faulty_and_earlier(&random).await;
     let keys = (0..50).map(|n| {
         let shelf = if n % 2 == 0 { "a" } else { "b" };
         Item::new().with("shelf", shelf).with("place", n / 2)
@@ -581,7 +588,8 @@ async fn a_batch_may_be_stale_in_part_and_keeps_its_projection() {
         requests: BTreeMap::from([(TABLE.to_owned(), request)]),
         ..BatchGetItem::new()
     };
-    now.script(Operation::BatchGetItem, FaultKind::StaleRead)
+    current
+        .script(Operation::BatchGetItem, FaultKind::StaleRead)
         .unwrap();
     let notes = |output: BatchGetItemOutput| -> BTreeSet<String> {
         output.items[TABLE]
@@ -589,13 +597,19 @@ async fn a_batch_may_be_stale_in_part_and_keeps_its_projection() {
             .map(|item| format!("{item:?}"))
             .collect()
     };
-    let seen = notes(now.batch_get_item(batch.clone()).await.unwrap());
+    let seen = notes(current.batch_get_item(batch.clone()).await.unwrap());
     assert_eq!(
         seen,
-        notes(then.engine().batch_get_item(batch.clone()).await.unwrap())
+        notes(
+            earlier
+                .engine()
+                .batch_get_item(batch.clone())
+                .await
+                .unwrap()
+        )
     );
     assert_ne!(
         seen,
-        notes(now.inner().batch_get_item(batch).await.unwrap())
+        notes(current.inner().batch_get_item(batch).await.unwrap())
     );
 }

@@ -14,8 +14,8 @@ use AnomalyKind::{
 
 type History = Vec<Transaction<&'static str, u64>>;
 
-/// A transaction in short: `x+1` appends 1 to x, `x=1,2` reads 1 and 2 from it. It runs at the same time
-/// as all others.
+/// A transaction in short form: `x+1` appends 1 to x, `x=1,2` reads 1 and 2 from it. It is concurrent with all
+/// others.
 fn t(steps: &'static str) -> Transaction<&'static str, u64> {
     let step = |word: &'static str| match word.split_once('+') {
         Some((key, value)) => Step::Append {
@@ -55,7 +55,7 @@ fn unknown(steps: &'static str) -> Transaction<&'static str, u64> {
     }
 }
 
-/// The same, from one moment to another.
+/// The same from one stamp to another.
 fn at(invoked: u64, returned: u64, steps: &'static str) -> Transaction<&'static str, u64> {
     Transaction {
         invoked,
@@ -80,23 +80,23 @@ fn correct_histories_pass() {
 }
 
 #[test]
-fn a_value_may_be_appended_once() {
+fn duplicate_append_is_found() {
     finds(&[t("x+1"), t("x+1")], &[DuplicateAppend]);
     finds(&[t("x+1"), t("y+1")], &[]);
 }
 
 #[test]
-fn a_read_value_must_have_been_appended() {
+fn value_without_append_is_found() {
     let report = finds(&[t("x+1"), t("x=1,7"), t("x=1,7")], &[UnknownValue]);
     assert_eq!(
         report.anomalies.len(),
         1,
-        "each value is told once: {report}"
+        "each value is reported once: {report}"
     );
 }
 
 #[test]
-fn an_append_applied_twice_is_found() {
+fn append_applied_twice_is_found() {
     let report = finds(
         &[t("x+1"), t("x+2"), t("x=1,2,1"), t("x=1,2,1")],
         &[DuplicateValue],
@@ -104,19 +104,19 @@ fn an_append_applied_twice_is_found() {
     assert_eq!(
         report.anomalies.len(),
         1,
-        "each value is told once: {report}"
+        "each value is reported once: {report}"
     );
 }
 
 #[test]
-fn a_transaction_sees_its_own_steps() {
+fn transaction_must_see_its_own_steps() {
     finds(&[t("x+1 x=")], &[Internal]);
     finds(&[t("x+1"), t("x= x=1")], &[Internal]);
     finds(&[t("x+1"), t("x=1 x+2 x=1,2"), t("x=1,2")], &[]);
 }
 
 #[test]
-fn readers_agree_about_the_order() {
+fn contradictory_orders_are_found() {
     finds(
         &[t("x+1"), t("x+2"), t("x=1,2"), t("x=2")],
         &[IncompatibleOrder],
@@ -124,46 +124,46 @@ fn readers_agree_about_the_order() {
 }
 
 #[test]
-fn nothing_of_an_aborted_transaction_is_seen() {
+fn aborted_read_is_found() {
     finds(&[aborted("x+1"), t("x=1")], &[G1a]);
     finds(&[aborted("x+1"), t("x=")], &[]);
-    // What it read itself binds nobody.
+    // The reads of an aborted transaction impose no constraint.
     finds(&[t("x+1 y+2"), aborted("x=1 y=")], &[]);
 }
 
 #[test]
-fn no_transaction_is_seen_half_way_on_one_key() {
+fn intermediate_read_is_found() {
     let report = finds(&[t("x+1 x+2"), t("x=1"), t("x=1,2")], &[G1b, GSingle]);
     assert_eq!(report.anomalies[0].transactions, [0, 1]);
 }
 
 #[test]
-fn writes_of_two_transactions_do_not_cross() {
+fn dirty_write_is_found() {
     let history = [t("x+1 y+2"), t("x+3 y+4"), t("x=1,3"), t("y=4,2")];
     let report = finds(&history, &[G0]);
     assert_eq!(report.anomalies[0].transactions, [0, 1]);
 }
 
 #[test]
-fn information_does_not_flow_in_a_circle() {
+fn circular_information_flow_is_found() {
     finds(&[t("x+1 y=2"), t("y+2 x=1")], &[G1c]);
 }
 
 #[test]
-fn half_a_transaction_is_read_skew() {
+fn read_skew_is_found() {
     finds(&[t("x+1 y+2"), t("x=1 y="), t("y=2")], &[GSingle]);
-    // Also when nobody ever saw the other half.
+    // Also if no transaction read the other half.
     finds(&[t("x+1 y+2"), t("x=1 y=")], &[GSingle]);
 }
 
 #[test]
-fn updates_of_one_version_lose_one_of_them() {
+fn lost_update_is_found() {
     let report = finds(
         &[t("x= x+1"), t("x= x+2"), t("x=1,2")],
         &[LostUpdate, GSingle],
     );
     assert_eq!(report.anomalies[0].transactions, [0, 1]);
-    // Nobody needs to have seen the result.
+    // No transaction needs to have read the result.
     finds(&[t("x= x+1"), t("x= x+2")], &[LostUpdate, G2]);
     finds(&[t("x= x+1"), t("x=1 x+2")], &[]);
 }
@@ -174,16 +174,16 @@ fn write_skew_is_a_cycle_of_two_anti_dependencies() {
 }
 
 #[test]
-fn an_order_against_the_clock_is_a_violation_only_when_strict() {
-    // The reader began after the writer had ended and missed it.
+fn real_time_order_counts_only_for_strict_serializability() {
+    // The reader began after the writer ended, and missed its append.
     let stale = [at(0, 1, "x+1"), at(2, 3, "x="), at(4, 5, "x=1")];
     finds(&stale, &[RealTime]);
     assert!(isolation::check(&stale, Level::Serializable).is_ok());
-    // A lost append: nobody ever saw it.
+    // A lost append: no transaction ever read it.
     finds(&[at(0, 1, "x+1"), at(2, 3, "x=")], &[RealTime]);
-    // Overlapping ones may be ordered either way.
+    // Concurrent transactions can be in either order.
     finds(&[at(0, 3, "x+1"), at(2, 5, "x="), at(6, 7, "x=1")], &[]);
-    // Over several transactions: the last read is older than what the first had seen.
+    // Across several transactions: the last read is older than what the first transaction saw.
     let chain = [
         at(0, 9, "x+1"),
         at(1, 2, "x=1 y+2"),
@@ -194,7 +194,7 @@ fn an_order_against_the_clock_is_a_violation_only_when_strict() {
 }
 
 #[test]
-fn unknown_outcomes_count_as_committed_once_they_are_seen() {
+fn unknown_outcome_counts_as_committed_once_it_was_read() {
     finds(&[unknown("x+1 y+2"), t("x="), t("y=")], &[]);
     finds(&[unknown("x+1 y+2"), t("x=1 y=2")], &[]);
     finds(&[unknown("x+1 y+2"), t("x=1 y=")], &[GSingle]);
@@ -213,8 +213,8 @@ fn unknown_outcomes_count_as_committed_once_they_are_seen() {
 }
 
 #[test]
-fn many_unread_appends_are_no_contradiction() {
-    // Each of the appenders read the longest version, and none comes before itself.
+fn unread_appends_are_no_contradiction() {
+    // Each appender read the longest version, and none comes before itself.
     let history = [
         t("x+1"),
         t("x=1 y+2"),
@@ -227,7 +227,7 @@ fn many_unread_appends_are_no_contradiction() {
 }
 
 #[test]
-fn a_cycle_is_told_in_words() {
+fn cycle_is_displayed_as_text() {
     let report = finds(&[t("x+1 y+2"), t("x=1 y=")], &[GSingle]);
     assert_eq!(
         report.to_string(),
@@ -241,7 +241,7 @@ G-single read skew
 }
 
 #[test]
-fn the_recorder_keeps_what_happened() {
+fn recorder_keeps_steps_and_outcomes() {
     let recorder = Recorder::new();
     let mut first = recorder.begin(1);
     first.append("x", 1);
@@ -268,27 +268,27 @@ fn the_recorder_keeps_what_happened() {
     assert_eq!(history[0].steps, [Step::Append { key: "x", value: 1 }]);
 }
 
-/// What is wrong with the simulated store.
+/// The bug of the simulated store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Bug {
     None,
-    /// Now and then a transaction reads the lists as they were some time ago.
+    /// Sometimes a transaction reads an older state of the lists.
     StaleSnapshot,
-    /// Now and then a transaction commits although what it read has changed.
+    /// Sometimes a transaction commits although its reads are outdated.
     NoCheck,
-    /// Now and then one half of the appends is applied later than the other.
+    /// Sometimes one half of the appends is applied later than the other.
     Torn,
-    /// Now and then an aborted transaction is applied all the same.
+    /// Sometimes an aborted transaction is applied.
     AppliesAborted,
-    /// Now and then a transaction whose answer was lost is applied twice.
+    /// Sometimes a transaction whose response was lost is applied twice.
     DoubleApply,
 }
 
 type Lists = BTreeMap<u64, Vec<u64>>;
 type Open = Transaction<u64, u64>;
 
-/// A store of lists with optimistic transactions, and clients that use it, one small step at a time in an
-/// order that the seed gives.
+/// A store of lists with optimistic transactions, and clients that use it, one small step at a time, in an order
+/// determined by the seed.
 struct Simulation {
     random: SeededRandom,
     bug: Bug,
@@ -296,8 +296,8 @@ struct Simulation {
     value: u64,
     lists: Lists,
     old: Lists,
-    /// Appends that are applied at some later time.
-    adrift: Vec<Vec<Step<u64, u64>>>,
+    /// Appends to be applied later.
+    pending: Vec<Vec<Step<u64, u64>>>,
     history: Vec<Open>,
 }
 
@@ -316,7 +316,7 @@ impl Simulation {
             value: 0,
             lists: Lists::new(),
             old: Lists::new(),
-            adrift: Vec::new(),
+            pending: Vec::new(),
             history: Vec::new(),
         };
         let mut clients: Vec<Client> = (0..32).map(|_| Client::Idle).collect();
@@ -325,7 +325,7 @@ impl Simulation {
             let state = std::mem::replace(&mut clients[client as usize], Client::Idle);
             clients[client as usize] = simulation.advance(client, state, keys);
         }
-        // What is under way at the end was never answered.
+        // Operations in flight at the end never got a response.
         for client in clients {
             if let Client::Committed(mut open) = client {
                 open.status = Status::Unknown;
@@ -345,8 +345,8 @@ impl Simulation {
         if self.random.below(2000) == 0 {
             self.old = self.lists.clone();
         }
-        if !self.adrift.is_empty() && self.random.below(50) == 0 {
-            let steps = self.adrift.swap_remove(0);
+        if !self.pending.is_empty() && self.random.below(50) == 0 {
+            let steps = self.pending.swap_remove(0);
             self.apply(&steps);
         }
         match state {
@@ -360,16 +360,18 @@ impl Simulation {
         }
     }
 
-    /// Reads some keys at one moment and makes up appends, mostly to keys that were read. Keys grow with
-    /// the history, so that lists stay short.
+    /// Reads several keys at one moment and appends, mostly to keys that were read. New keys are used over time, so
+    /// that lists stay short.
     fn begin(&mut self, client: u64, keys: u64) -> Open {
         let lists = if self.wrong(Bug::StaleSnapshot) {
             &self.old
         } else {
             &self.lists
         };
-        let era = self.value / 2000 * keys;
-        let mut picked: Vec<u64> = (0..3).map(|_| era + self.random.below(keys)).collect();
+        let first_key = self.value / 2000 * keys;
+        let mut picked: Vec<u64> = (0..3)
+            .map(|_| first_key + self.random.below(keys))
+            .collect();
         picked.sort_unstable();
         picked.dedup();
         let mut steps = Vec::new();
@@ -402,7 +404,7 @@ impl Simulation {
             Step::Read { key, values } => self.lists.get(key).map_or(&[][..], |l| l) == values,
             Step::Append { .. } => true,
         });
-        // A read-only transaction is as old as its snapshot, which needs no check.
+        // A read-only transaction reads one snapshot, so it needs no check.
         let read_only = open.steps.iter().all(|s| matches!(s, Step::Read { .. }));
         if !unchanged && !read_only && !self.wrong(Bug::NoCheck) {
             open.status = Status::Aborted;
@@ -414,13 +416,13 @@ impl Simulation {
         if self.wrong(Bug::Torn) {
             let half = open.steps.len() - 1;
             self.apply(&open.steps[..half]);
-            self.adrift.push(open.steps[half..].to_vec());
+            self.pending.push(open.steps[half..].to_vec());
             return Client::Committed(open);
         }
         self.apply(&open.steps);
         if self.random.below(20) == 0 {
             if self.wrong(Bug::DoubleApply) {
-                self.adrift.push(open.steps.clone());
+                self.pending.push(open.steps.clone());
             }
             open.status = Status::Unknown;
             self.history.push(open);
@@ -439,7 +441,7 @@ impl Simulation {
 }
 
 #[test]
-fn what_a_correct_store_answers_passes() {
+fn correct_store_passes() {
     for seed in 0..10 {
         let report = Simulation::run(seed, 3000, 20, Bug::None);
         assert!(report.is_ok(), "seed={seed} {report}");
@@ -451,7 +453,7 @@ fn what_a_correct_store_answers_passes() {
 }
 
 #[test]
-fn fifty_thousand_transactions_are_judged() {
+fn fifty_thousand_transactions_are_checked() {
     let report = Simulation::run(7, 50_000, 100, Bug::None);
     assert!(report.is_ok(), "{report}");
     assert!(report.dependencies > 100_000, "{report}");
@@ -476,8 +478,8 @@ fn planted_bugs_are_found() {
     }
 }
 
-/// Whether some order of the transactions explains all reads and agrees with the clock, by trying all
-/// orders; those of unknown outcome may be left out.
+/// Tries all orders of the transactions for one that explains all reads and agrees with real time. Transactions of
+/// unknown outcome may be left out.
 fn explained_by_trying(history: &[Transaction<u64, u64>], lists: &Lists) -> bool {
     let committed = history.iter().filter(|t| t.status == Status::Committed);
     let Some(first_end) = committed.filter_map(|t| t.returned).min() else {
@@ -500,7 +502,7 @@ fn explained_by_trying(history: &[Transaction<u64, u64>], lists: &Lists) -> bool
     })
 }
 
-/// Up to six transactions run one after the other on two lists, with a wrong read in some.
+/// Up to six consecutive transactions on two lists, some with a wrong read.
 fn short_history(random: &SeededRandom) -> Vec<Transaction<u64, u64>> {
     let mut lists = Lists::new();
     let mut history = Vec::new();
@@ -543,7 +545,7 @@ fn short_history(random: &SeededRandom) -> Vec<Transaction<u64, u64>> {
 }
 
 #[test]
-fn the_checker_agrees_with_trying_all_orders() {
+fn checker_agrees_with_trying_all_orders() {
     let random = SeededRandom::new(5);
     let (mut good, mut bad, mut missed) = (0, 0, 0);
     for round in 0..8_000 {

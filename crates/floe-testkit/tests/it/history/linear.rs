@@ -8,11 +8,11 @@ use floe_testkit::history::linear::{
     self, CounterOp, Effect, Event, Limits, Operation, Recorder, RegisterOp, Report,
 };
 
-use RegisterOp::{Delete, Read, Refused, RefusedBy, Write};
+use RegisterOp::{Delete, Read, Rejected, RejectedWith, Write};
 
 type Register = RegisterOp<u64>;
 
-/// An operation on the only key, by a client of its own.
+/// An operation on the only key, by its own client.
 fn at<O>(invoked: u64, returned: u64, operation: O) -> Event<&'static str, O> {
     Event {
         client: invoked,
@@ -43,21 +43,21 @@ fn explained<O: Operation>(events: &[Event<&'static str, O>]) {
     assert!(report.is_linearizable(), "{report}");
 }
 
-/// The history is contradictory, and told by the events that begin at these stamps.
+/// Checks that the history is contradictory and that its window consists of the events invoked at these stamps.
 #[track_caller]
 fn contradicted<O: Operation>(events: &[Event<&'static str, O>], window: &[u64]) {
     let report = linear::check(events);
     assert_eq!(report.violations.len(), 1, "{report}");
-    let told: Vec<u64> = report.violations[0]
+    let invoked: Vec<u64> = report.violations[0]
         .window
         .iter()
         .map(|e| e.invoked)
         .collect();
-    assert_eq!(told, window, "{report}");
+    assert_eq!(invoked, window, "{report}");
 }
 
 #[test]
-fn an_empty_history_is_linearizable() {
+fn empty_history_is_linearizable() {
     explained::<Register>(&[]);
 }
 
@@ -73,24 +73,24 @@ fn reads_return_the_last_write() {
 }
 
 #[test]
-fn a_read_during_a_write_may_go_either_way() {
+fn read_during_a_write_may_return_either_value() {
     for found in [None, Some(1)] {
         explained(&[at(0, 10, Write(1)), at(1, 2, Read(found))]);
     }
 }
 
 #[test]
-fn a_read_after_a_write_may_not_miss_it() {
+fn read_after_a_write_must_not_miss_it() {
     contradicted(&[at(0, 1, Write(1)), at(2, 3, Read(None))], &[0, 2]);
 }
 
 #[test]
-fn a_read_may_not_see_the_future() {
+fn read_must_not_return_a_future_write() {
     contradicted(&[at(0, 1, Read(Some(1))), at(2, 3, Write(1))], &[0]);
 }
 
 #[test]
-fn two_reads_during_a_write_may_not_go_back() {
+fn reads_during_a_write_must_not_go_back() {
     explained(&[
         at(0, 20, Write(1)),
         at(1, 2, Read(None)),
@@ -107,11 +107,11 @@ fn two_reads_during_a_write_may_not_go_back() {
 }
 
 #[test]
-fn of_concurrent_swaps_from_one_value_one_wins() {
+fn only_one_of_concurrent_swaps_succeeds() {
     explained(&[
         at(0, 1, Write(1)),
         at(2, 9, swap(1, 2)),
-        at(3, 8, Refused { expected: Some(1) }),
+        at(3, 8, Rejected { expected: Some(1) }),
         at(10, 11, Read(Some(2))),
     ]);
     contradicted(
@@ -125,22 +125,22 @@ fn of_concurrent_swaps_from_one_value_one_wins() {
 }
 
 #[test]
-fn a_refusal_needs_another_value() {
+fn rejected_write_requires_another_value() {
     contradicted(
-        &[at(0, 1, Write(1)), at(2, 3, Refused { expected: Some(1) })],
+        &[at(0, 1, Write(1)), at(2, 3, Rejected { expected: Some(1) })],
         &[0, 2],
     );
-    let by = |expected, found| RefusedBy { expected, found };
+    let by = |expected, found| RejectedWith { expected, found };
     explained(&[at(0, 1, Write(1)), at(2, 3, by(Some(2), Some(1)))]);
     contradicted(&[at(0, 1, Write(1)), at(2, 3, by(Some(2), None))], &[0, 2]);
     contradicted(&[at(0, 1, Write(1)), at(2, 3, by(Some(1), Some(1)))], &[2]);
 }
 
 #[test]
-fn conditional_creation_and_deletion_are_swaps_with_nothing() {
+fn conditional_creation_and_deletion_are_swaps_with_an_absent_value() {
     explained(&[
         at(0, 1, swap(None, 1)),
-        at(2, 3, Refused { expected: None }),
+        at(2, 3, Rejected { expected: None }),
         at(4, 5, swap(1, None)),
         at(6, 7, swap(None, 2)),
     ]);
@@ -148,7 +148,7 @@ fn conditional_creation_and_deletion_are_swaps_with_nothing() {
 }
 
 #[test]
-fn a_lost_write_may_take_effect_late_or_never_but_once() {
+fn lost_write_may_take_effect_late_or_never_but_only_once() {
     let read = |at_, found| at(at_, at_ + 1, Read(found));
     let start = [at(0, 1, Write(1)), lost(2, Write(2))];
     let with = |rest: &[Event<&'static str, Register>]| [&start[..], rest].concat();
@@ -169,12 +169,12 @@ fn a_lost_write_may_take_effect_late_or_never_but_once() {
         ]),
         &[0, 2, 10, 12, 14, 16],
     );
-    // Nor before it was sent.
+    // But not before it was sent.
     contradicted(&[at(0, 1, Read(Some(2))), lost(2, Write(2))], &[0]);
 }
 
 #[test]
-fn lost_operations_can_build_on_each_other() {
+fn lost_operations_can_depend_on_each_other() {
     explained(&[
         lost(0, Write(1)),
         lost(1, swap(1, 2)),
@@ -183,7 +183,7 @@ fn lost_operations_can_build_on_each_other() {
         at(10, 11, Read(Some(3))),
         at(12, 13, Read(Some(9))),
     ]);
-    // The chain has one start, so it runs once.
+    // The chain has one start, so it can run only once.
     contradicted(
         &[
             lost(0, Write(1)),
@@ -198,7 +198,7 @@ fn lost_operations_can_build_on_each_other() {
 }
 
 #[test]
-fn equal_lost_operations_count_one_by_one() {
+fn equal_lost_operations_are_counted_separately() {
     let add = |at_| lost(at_, CounterOp::Add(1));
     let read = |at_, found| at(at_, at_ + 1, CounterOp::Read(found));
     explained(&[add(0), add(1), add(2), read(3, 1), read(5, 3)]);
@@ -209,7 +209,7 @@ fn equal_lost_operations_count_one_by_one() {
 }
 
 #[test]
-fn counters_tell_their_sums() {
+fn returned_sums_must_be_consistent() {
     let add = |by, sum| CounterOp::AddReturning { by, sum };
     explained(&[
         at(0, 9, add(1, 3)),
@@ -220,7 +220,7 @@ fn counters_tell_their_sums() {
 }
 
 #[test]
-fn the_window_leaves_out_what_came_before_and_after() {
+fn window_excludes_earlier_and_later_operations() {
     let mut events = Vec::new();
     for n in 0..200 {
         events.push(at(4 * n, 4 * n + 1, Write(n)));
@@ -233,7 +233,7 @@ fn the_window_leaves_out_what_came_before_and_after() {
     assert_eq!(
         report.to_string().lines().skip(1).collect::<Vec<_>>(),
         [
-            "no order of these operations explains their answers, whatever it held before: key=\"k\"",
+            "no order of these operations explains their responses, from any state before them: key=\"k\"",
             "  client 400 [400..401] write 100",
             "  client 402 [402..403] read: found 99",
         ]
@@ -241,7 +241,7 @@ fn the_window_leaves_out_what_came_before_and_after() {
 }
 
 #[test]
-fn keys_are_judged_one_by_one() {
+fn keys_are_checked_separately() {
     let mut other = at(0, 1, Write(1));
     other.key = "other";
     let report = linear::check(&[other, at(2, 3, Read(Some(1)))]);
@@ -251,7 +251,7 @@ fn keys_are_judged_one_by_one() {
 }
 
 #[test]
-fn a_search_beyond_its_limit_is_undecided_not_passed() {
+fn search_beyond_its_limit_is_undecided() {
     // Sums of distinct powers: every subset of the additions is another configuration.
     let add = |n: u64| at(n, 100 + n, CounterOp::Add(1 << n));
     let mut events: Vec<_> = (0..10).map(add).collect();
@@ -268,7 +268,7 @@ fn a_search_beyond_its_limit_is_undecided_not_passed() {
 }
 
 #[test]
-fn the_recorder_orders_what_threads_do() {
+fn recorder_orders_operations_of_threads() {
     let recorder: Recorder<u64, Register> = Recorder::new();
     let cell = std::sync::Mutex::new(None);
     thread::scope(|scope| {
@@ -293,7 +293,7 @@ fn the_recorder_orders_what_threads_do() {
 }
 
 #[test]
-fn the_recorder_keeps_lost_writes_and_forgets_failed_ones_and_lost_reads() {
+fn recorder_keeps_lost_writes_and_drops_failed_writes_and_lost_reads() {
     let recorder = Recorder::new();
     recorder.call(1, "k", Some(Write(1))).lost();
     drop(recorder.call(1, "k", Some(Write(2))));
@@ -304,34 +304,34 @@ fn the_recorder_keeps_lost_writes_and_forgets_failed_ones_and_lost_reads() {
     assert_eq!(operations, [(&Write(1), None), (&Write(2), None)]);
 }
 
-/// What is wrong with the simulated store.
+/// The bug of the simulated store.
 #[derive(Clone, Copy, PartialEq)]
 enum Bug {
     None,
-    /// Now and then a read returns the value before the last write.
+    /// Sometimes a read returns the value before the last write.
     StaleRead,
-    /// Now and then a conditional write does not look at the value.
+    /// Sometimes a conditional write ignores its condition.
     UncheckedSwap,
-    /// Now and then an answered write is gone.
+    /// Sometimes an acknowledged write is lost.
     LostWrite,
-    /// Now and then an operation whose answer was lost is applied twice.
+    /// Sometimes an operation whose response was lost is applied twice.
     DoubleApply,
 }
 
-/// A store of registers and clients that use it, one small step at a time in an order that the seed gives.
+/// A store of registers and clients that use it, one small step at a time, in an order determined by the seed.
 struct Simulation {
     random: SeededRandom,
     bug: Bug,
     stamp: u64,
     values: u64,
-    /// The value of each key and the one before it.
+    /// The value of each key, and the previous one.
     store: BTreeMap<u64, (Option<u64>, Option<u64>)>,
-    /// Operations that were lost, and may be applied at any time.
-    adrift: Vec<(u64, Register)>,
+    /// Lost operations that may be applied at any time.
+    pending: Vec<(u64, Register)>,
     events: Vec<Event<u64, Register>>,
 }
 
-/// Where a client stands with its operation.
+/// The state of a client's operation.
 enum Client {
     Idle,
     Called(u64, u64, Register),
@@ -352,7 +352,7 @@ impl Simulation {
             stamp: 0,
             values: 0,
             store: BTreeMap::new(),
-            adrift: Vec::new(),
+            pending: Vec::new(),
             events: Vec::new(),
         };
         let mut states: Vec<Client> = (0..clients).map(|_| Client::Idle).collect();
@@ -361,10 +361,10 @@ impl Simulation {
             let state = std::mem::replace(&mut states[client as usize], Client::Idle);
             states[client as usize] = simulation.advance(client, state, keys);
         }
-        // What is under way at the end was never answered.
+        // Operations in flight at the end never got a response.
         for (client, state) in (0..).zip(states) {
             if let Client::Called(invoked, key, op) | Client::Applied(invoked, key, op) = state
-                && !matches!(op, Read(_) | RefusedBy { .. })
+                && !matches!(op, Read(_) | RejectedWith { .. })
             {
                 simulation.push(client, key, op, invoked, None);
             }
@@ -385,28 +385,28 @@ impl Simulation {
         match state {
             Client::Idle => {
                 let key = self.random.below(keys);
-                let wish = self.wish(key);
-                Client::Called(self.stamp(), key, wish)
+                let operation = self.random_operation(key);
+                Client::Called(self.stamp(), key, operation)
             }
-            Client::Called(invoked, key, wish) if self.chance(4) => {
-                if !matches!(wish, Read(_)) {
-                    self.adrift.push((key, wish.clone()));
+            Client::Called(invoked, key, operation) if self.chance(4) => {
+                if !matches!(operation, Read(_)) {
+                    self.pending.push((key, operation.clone()));
                     if self.bug == Bug::DoubleApply {
-                        self.adrift.push((key, wish.clone()));
+                        self.pending.push((key, operation.clone()));
                     }
-                    self.push(client, key, wish, invoked, None);
+                    self.push(client, key, operation, invoked, None);
                 }
                 Client::Idle
             }
-            Client::Called(invoked, key, wish) => {
-                let done = self.apply(key, wish);
+            Client::Called(invoked, key, operation) => {
+                let done = self.apply(key, operation);
                 Client::Applied(invoked, key, done)
             }
             Client::Applied(invoked, key, done) => {
-                if !self.adrift.is_empty() && self.chance(10) {
-                    let at = self.random.below(self.adrift.len() as u64);
-                    let (key, wish) = self.adrift.swap_remove(at as usize);
-                    self.apply(key, wish);
+                if !self.pending.is_empty() && self.chance(10) {
+                    let at = self.random.below(self.pending.len() as u64);
+                    let (key, operation) = self.pending.swap_remove(at as usize);
+                    self.apply(key, operation);
                 }
                 let returned = self.stamp();
                 self.push(client, key, done, invoked, Some(returned));
@@ -415,7 +415,7 @@ impl Simulation {
         }
     }
 
-    fn wish(&mut self, key: u64) -> Register {
+    fn random_operation(&mut self, key: u64) -> Register {
         self.values += 1;
         let current = self.store.get(&key).and_then(|(now, _)| *now);
         match self.random.below(10) {
@@ -426,9 +426,9 @@ impl Simulation {
         }
     }
 
-    fn apply(&mut self, key: u64, wish: Register) -> Register {
+    fn apply(&mut self, key: u64, operation: Register) -> Register {
         let (now, before) = self.store.get(&key).copied().unwrap_or_default();
-        // A condition that is not looked at mostly holds anyway, so that bug must strike more often.
+        // An ignored condition usually holds anyway, so this bug must occur more often.
         let one_in = if self.bug == Bug::UncheckedSwap {
             20
         } else {
@@ -440,25 +440,25 @@ impl Simulation {
                 store.insert(key, (value, now));
             }
         };
-        match wish {
+        match operation {
             Read(_) if wrong && self.bug == Bug::StaleRead => Read(before),
             Read(_) => Read(now),
             RegisterOp::Swap { expected, .. }
                 if expected != now && !(wrong && self.bug == Bug::UncheckedSwap) =>
             {
-                RefusedBy {
+                RejectedWith {
                     expected,
                     found: now,
                 }
             }
             _ => {
-                let value = match wish {
+                let value = match operation {
                     Write(value) => Some(value),
                     RegisterOp::Swap { new, .. } => new,
                     _ => None,
                 };
                 set(&mut self.store, value);
-                wish
+                operation
             }
         }
     }
@@ -482,27 +482,27 @@ impl Simulation {
 }
 
 #[test]
-fn what_a_correct_store_answers_passes() {
+fn correct_store_passes() {
     for seed in 0..20 {
         let report = Simulation::run(seed, 2000, 16, 5, Bug::None);
         assert!(report.is_linearizable(), "seed={seed} {report}");
         assert!(
             report.unknown > 20,
-            "the lost answers are in the history: {report}"
+            "the history contains lost responses: {report}"
         );
     }
 }
 
 #[test]
-fn fifty_thousand_operations_of_32_clients_are_judged() {
+fn fifty_thousand_operations_of_32_clients_are_checked() {
     let report = Simulation::run(7, 50_000, 32, 300, Bug::None);
     assert!(report.is_linearizable(), "{report}");
-    // The work stays near one configuration per operation; a search that wanders looks at many more.
+    // The work is close to one configuration per operation; an inefficient search visits many more.
     assert!(report.configurations < 100_000, "{report}");
 }
 
 #[test]
-fn hot_keys_take_no_more_work_than_cold_ones() {
+fn hot_keys_need_no_more_work_than_cold_keys() {
     for keys in [1, 3, 10] {
         let report = Simulation::run(3, 5_000, 32, keys, Bug::None);
         assert!(report.is_linearizable(), "{report}");
@@ -528,7 +528,7 @@ fn planted_bugs_are_found() {
 }
 
 #[test]
-fn a_violation_is_told_in_a_few_lines() {
+fn violation_is_displayed_in_a_few_lines() {
     let report = Simulation::run(1, 20_000, 32, 100, Bug::StaleRead);
     for violation in &report.violations {
         let lines = violation.to_string().lines().count();
@@ -536,8 +536,7 @@ fn a_violation_is_told_in_a_few_lines() {
     }
 }
 
-/// Whether some order of the required operations and some of the lost ones explains the history, by trying
-/// all of them.
+/// Tries all orders of the required operations and of any of the lost ones for one that explains the history.
 fn explained_by_trying<O: Operation>(events: &[Event<&'static str, O>], state: &O::State) -> bool {
     let Some(first_end) = events.iter().filter_map(|e| e.returned).min() else {
         return true;
@@ -556,7 +555,7 @@ fn random_register_op(random: &SeededRandom) -> Register {
         0..3 => Read(value()),
         3 => Write(random.below(2)),
         4 => Delete,
-        5 => Refused { expected: value() },
+        5 => Rejected { expected: value() },
         _ => swap(value(), value()),
     }
 }
@@ -573,7 +572,7 @@ fn random_counter_op(random: &SeededRandom) -> CounterOp {
     }
 }
 
-/// The search and the trial of all orders agree on short histories, good ones and bad ones.
+/// Checks that the search agrees with trying all orders on short histories, correct and incorrect.
 fn agree<O: Operation>(operation: fn(&SeededRandom) -> O) {
     let random = SeededRandom::new(1);
     let (mut good, mut bad) = (0, 0);
@@ -602,7 +601,7 @@ fn agree<O: Operation>(operation: fn(&SeededRandom) -> O) {
 }
 
 #[test]
-fn the_search_agrees_with_trying_all_orders() {
+fn search_agrees_with_trying_all_orders() {
     agree(random_register_op);
     agree(random_counter_op);
 }
