@@ -350,7 +350,7 @@ async fn multi_snapshot_stores_all_formats_and_reads_the_last_first() {
         .iter()
         .map(|format| format.as_m().unwrap().get("c").unwrap())
         .collect();
-    assert_eq!(formats, [&"Whole".into(), &"Kept".into()]);
+    assert_eq!(formats, [&"Whole".into(), &"Alternative".into()]);
     assert_eq!(notes(&multi).await, [1]);
     assert_eq!(
         notes(&stream(&world.store(), "a", Strategy::Snapshot)).await,
