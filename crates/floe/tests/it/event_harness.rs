@@ -208,8 +208,9 @@ fn event_with_a_broken_round_trip_is_rejected() {
     let decided =
         || Harness::<Cart>::new().when_infallible(|_| [CartEvent::Weighed(f64::NEG_INFINITY)]);
     assert!(
-        failure(decided)
-            .starts_with("an event changes when it is encoded and decoded\nencoded\n  Weighed(-inf)")
+        failure(decided).starts_with(
+            "an event changes when it is encoded and decoded\nencoded\n  Weighed(-inf)"
+        )
     );
 }
 

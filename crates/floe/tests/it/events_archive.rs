@@ -92,7 +92,9 @@ async fn interrupted_archiving_can_be_repeated() {
         for at in 0..8 {
             for appended in 0..4 {
                 for repeated_before in [4, 9, 10, 11, 13] {
-                    let context = format!("{side:?} at={at} appended={appended} repeated_before={repeated_before}");
+                    let context = format!(
+                        "{side:?} at={at} appended={appended} repeated_before={repeated_before}"
+                    );
                     let world = world(Capabilities::all()).await;
                     let mut held: Vec<_> = (0..=at)
                         .map(|n| {
@@ -103,7 +105,9 @@ async fn interrupted_archiving_can_be_repeated() {
                     let mut last = held.pop().unwrap();
                     let world_of_task = world.clone();
                     let task =
-                        tokio::spawn(async move { world_of_task.store.archive(&stream(), 10).await });
+                        tokio::spawn(
+                            async move { world_of_task.store.archive(&stream(), 10).await },
+                        );
                     for mut write in held {
                         write.arrived().await;
                         write.open();
@@ -115,7 +119,11 @@ async fn interrupted_archiving_can_be_repeated() {
 
                     let version = VERSION + appended;
                     world.append(&stream(), VERSION..version).await;
-                    world.store.archive(&stream(), repeated_before).await.unwrap();
+                    world
+                        .store
+                        .archive(&stream(), repeated_before)
+                        .await
+                        .unwrap();
                     check_complete(&world, version, &context).await;
                 }
             }

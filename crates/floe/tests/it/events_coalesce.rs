@@ -178,7 +178,10 @@ async fn many_tasks_append_to_one_stream() {
             Duration::ZERO => TASKS * APPENDS + 1,
             _ => TASKS * APPENDS / 4,
         };
-        assert!(requests <= requests_max, "linger={linger:?} requests={requests}");
+        assert!(
+            requests <= requests_max,
+            "linger={linger:?} requests={requests}"
+        );
         check(&world, all, 0).await;
     }
 }

@@ -164,7 +164,10 @@ impl Storage {
                     0 => Load::AssumeEmpty,
                     _ => Load::AnyCached,
                 };
-                let stream = store.stream::<Ledger>("7").access(layout.access()).load(load);
+                let stream = store
+                    .stream::<Ledger>("7")
+                    .access(layout.access())
+                    .load(load);
                 let entries = || vec![Entry::Booked; usize::try_from(count).unwrap()];
                 let appended = stream.transact(|_| Ok::<_, Error>(entries()));
                 appended.await.unwrap();
@@ -233,7 +236,8 @@ fn check(heading: &str, measured: &[String]) {
     let section = DOCUMENT
         .split("\n## ")
         .find(|part| part.starts_with(heading));
-    let section = section.unwrap_or_else(|| panic!("docs/events-cost.md has no section: {heading}"));
+    let section =
+        section.unwrap_or_else(|| panic!("docs/events-cost.md has no section: {heading}"));
     let rows = section.lines().filter(|line| line.starts_with('|'));
     let documented: Vec<_> = rows.skip(2).collect();
     let all = measured.join("\n");

@@ -46,7 +46,11 @@ async fn cached_state_is_refreshed_with_one_get() {
         assert_eq!(notes(&mine).await, [0, 1], "{strategy:?}");
         assert_eq!(world.sent(), [GET], "{strategy:?}");
         note(&mine, 2).await.unwrap();
-        assert_eq!(world.operations(), ["GetItem", "UpdateItem"], "{strategy:?}");
+        assert_eq!(
+            world.operations(),
+            ["GetItem", "UpdateItem"],
+            "{strategy:?}"
+        );
         assert_eq!(notes(&mine).await, [0, 1, 2], "{strategy:?}");
     }
 }
@@ -89,7 +93,11 @@ async fn load_option_decides_whether_cached_state_is_used() {
 
     assert_eq!(notes(&stale(9)).await, [0, 1]);
     assert_eq!(world.operations(), ["GetItem"]);
-    assert_eq!(notes(&stale(9)).await, [0, 1], "the state was just refreshed");
+    assert_eq!(
+        notes(&stale(9)).await,
+        [0, 1],
+        "the state was just refreshed"
+    );
     assert!(world.sent().is_empty());
     append(&world.other.events(), "a", noted([2])).await;
     assert_eq!(notes(&mine(Load::RequireLeader)).await, [0, 1, 2]);
@@ -135,7 +143,11 @@ async fn append_detects_a_decision_on_a_stale_state() {
         world.sent();
         let mine = stream(&store, "a", strategy).load(Load::AnyCached);
         note(&mine, 2).await.unwrap();
-        assert_eq!(world.operations(), ["UpdateItem", "UpdateItem"], "{strategy:?}");
+        assert_eq!(
+            world.operations(),
+            ["UpdateItem", "UpdateItem"],
+            "{strategy:?}"
+        );
         assert_eq!(notes(&mine).await, [0, 1, 2], "{strategy:?}");
         assert!(world.sent().is_empty());
     }
@@ -143,7 +155,10 @@ async fn append_detects_a_decision_on_a_stale_state() {
 
 #[tokio::test]
 async fn concurrent_loads_of_an_uncached_stream_send_one_read() {
-    for (strategy, read) in [(Strategy::Snapshot, "get_item"), (Strategy::Unoptimized, "query")] {
+    for (strategy, read) in [
+        (Strategy::Snapshot, "get_item"),
+        (Strategy::Unoptimized, "query"),
+    ] {
         let world = world().await;
         append(&world.store(), "a", noted([0, 1])).await;
         world.sent();

@@ -33,7 +33,12 @@ async fn count(world: &World, strategy: Strategy) -> Result<u64, Error> {
 
 #[tokio::test]
 async fn conflict_is_resolved_from_the_returned_tip_without_a_read() {
-    for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Multi, Strategy::Custom] {
+    for strategy in [
+        Strategy::Unoptimized,
+        Strategy::Snapshot,
+        Strategy::Multi,
+        Strategy::Custom,
+    ] {
         for events in [0, 1, 3] {
             let world = world().await;
             if events > 0 {
@@ -169,7 +174,12 @@ async fn tip_trimmed_at_the_same_version_is_detected() {
 async fn attempts_are_limited() {
     // There is at least one attempt.
     for (attempts_max, attempts) in [(0, 1), (1, 1), (2, 2), (3, 3), (4, 4)] {
-        for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Rolling, Strategy::Custom] {
+        for strategy in [
+            Strategy::Unoptimized,
+            Strategy::Snapshot,
+            Strategy::Rolling,
+            Strategy::Custom,
+        ] {
             let world = world().await;
             append(&world.store(), "a", noted([0])).await;
             world.sent();
@@ -282,7 +292,11 @@ async fn concurrent_append_rejects_exact_version_but_not_any_version() {
                 }
                 None => {
                     assert_eq!(appended.unwrap_err().kind(), ErrorKind::VersionConflict);
-                    assert_eq!(world.sent().len(), 2, "the returned Tip contains the version");
+                    assert_eq!(
+                        world.sent().len(),
+                        2,
+                        "the returned Tip contains the version"
+                    );
                 }
             }
         }
@@ -352,7 +366,8 @@ async fn wrongly_assumed_empty_stream_is_resolved_from_the_returned_tip() {
         stream(&world.store(), "a", Strategy::Unoptimized).load(floe::events::Load::AssumeEmpty);
     assert_eq!(note(&assumed, 2).await.unwrap(), 3);
     assert_eq!(world.operations(), ["PutItem", "UpdateItem"]);
-    let other = stream(&world.store(), "b", Strategy::Unoptimized).load(floe::events::Load::AssumeEmpty);
+    let other =
+        stream(&world.store(), "b", Strategy::Unoptimized).load(floe::events::Load::AssumeEmpty);
     assert_eq!(note(&other, 0).await.unwrap(), 1);
     assert_eq!(world.operations(), ["PutItem"]);
 }
@@ -401,7 +416,12 @@ async fn append_notes(store: EventStore, task: u32, strategy: Strategy) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_writers_lose_no_events() {
-    for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Rolling, Strategy::Custom] {
+    for strategy in [
+        Strategy::Unoptimized,
+        Strategy::Snapshot,
+        Strategy::Rolling,
+        Strategy::Custom,
+    ] {
         let world = world().await;
         let options = EventStoreOptions::default()
             .tip_events_max(4)

@@ -138,13 +138,18 @@ async fn append_keeps_events_of_both_dialects_unchanged() {
     for dialect in DIALECTS {
         for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Custom] {
             let world = written(dialect, &["1", "2"], None).await;
-            let version = note(&stream(&world.store(), "a", strategy), 3).await.unwrap();
+            let version = note(&stream(&world.store(), "a", strategy), 3)
+                .await
+                .unwrap();
             assert_eq!(version, 3);
             let tip = world.tip(&name("a")).await;
             let events = tip.get("e").unwrap().as_l().unwrap();
             let expected = [dialect.event("1"), dialect.event("2")];
             assert_eq!(events[..2], expected, "{dialect:?} {strategy:?}");
-            assert_eq!(notes(&stream(&world.store(), "a", strategy)).await, [1, 2, 3]);
+            assert_eq!(
+                notes(&stream(&world.store(), "a", strategy)).await,
+                [1, 2, 3]
+            );
             let unfolds = tip.get("u").unwrap().as_l().unwrap().len();
             assert_eq!(
                 unfolds,
@@ -173,7 +178,10 @@ async fn calving_moves_events_of_both_dialects_unchanged() {
         // 5 + 1 + 11 + 9 + 40 for each event, and 2 for the metadata of the JavaScript library.
         let size = if dialect == Dialect::FSharp { 132 } else { 136 };
         assert_eq!(items[1].get("b"), Some(&number(size)));
-        assert_eq!(notes(&stream(&store, "a", Strategy::Snapshot)).await, [1, 2, 3]);
+        assert_eq!(
+            notes(&stream(&store, "a", Strategy::Snapshot)).await,
+            [1, 2, 3]
+        );
     }
 }
 
@@ -203,7 +211,10 @@ async fn calf_without_unfolds_and_encodings_is_read() {
         .put(tip.with("n", number(3)).with("b", number(132)))
         .await;
     for strategy in [Strategy::Unoptimized, Strategy::Snapshot] {
-        assert_eq!(notes(&stream(&world.store(), "a", strategy)).await, [1, 2, 3]);
+        assert_eq!(
+            notes(&stream(&world.store(), "a", strategy)).await,
+            [1, 2, 3]
+        );
     }
 }
 
@@ -330,15 +341,21 @@ async fn error_of_a_damaged_event_contains_stream_and_index() {
     let location = "stream=Notes-a index=1";
     assert_eq!(
         errors(damaged("t", "yesterday".into())).await,
-        [format!("the time is not an ISO 8601 timestamp: t=yesterday {location}")]
+        [format!(
+            "the time is not an ISO 8601 timestamp: t=yesterday {location}"
+        )]
     );
     assert_eq!(
         errors(damaged("D", number(9))).await,
-        [format!("the encoding of a body is unknown: encoding=9 {location}")]
+        [format!(
+            "the encoding of a body is unknown: encoding=9 {location}"
+        )]
     );
     assert_eq!(
         errors(damaged("D", number(2))).await,
-        [format!("cannot read an event body: encoding=2 bytes=1 {location}")]
+        [format!(
+            "cannot read an event body: encoding=2 bytes=1 {location}"
+        )]
     );
     assert_eq!(
         errors(damaged("d", "text".into())).await,
@@ -413,7 +430,9 @@ async fn events_before_the_snapshot_are_not_decoded() {
     let items = world.items(&name("a")).await;
     assert_eq!(items.len(), 2);
     assert_eq!(items[0].get("e"), tip.get("e"));
-    let all = stream(&store, "a", Strategy::Unoptimized).query(|_| ()).await;
+    let all = stream(&store, "a", Strategy::Unoptimized)
+        .query(|_| ())
+        .await;
     assert_eq!(
         all.unwrap_err().to_string(),
         "the encoding of a body is unknown: encoding=9 stream=Notes-a index=1"

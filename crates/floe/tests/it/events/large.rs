@@ -19,7 +19,10 @@ fn stream_name() -> StreamName {
 async fn brotli_from_compresses_large_bodies_only() {
     let world = world().await;
     let large = || EventData::new("Row", "lorem ipsum ".repeat(60_000));
-    let rejected = world.store().append(&stream_name(), Expected::New, [large()]).await;
+    let rejected = world
+        .store()
+        .append(&stream_name(), Expected::New, [large()])
+        .await;
     assert_eq!(rejected.unwrap_err().kind(), ErrorKind::TooLarge);
     assert!(world.sent().is_empty());
 
@@ -27,7 +30,10 @@ async fn brotli_from_compresses_large_bodies_only() {
     let store = world.db.event_store(options);
     let small = EventData::new("Row", "lorem ipsum ".repeat(100));
     let events = [small.clone(), large()];
-    assert_eq!(store.append(&stream_name(), Expected::New, events).await, Ok(2));
+    assert_eq!(
+        store.append(&stream_name(), Expected::New, events).await,
+        Ok(2)
+    );
     let read = world.store().read(&stream_name()).collect().await.unwrap();
     assert_eq!([&read[0].event, &read[1].event], [&small, &large()]);
     let tip = world.tip(&stream_name()).await;
@@ -50,7 +56,12 @@ async fn each_part_is_one_write_without_a_read() {
     assert!(world.sent().is_empty());
 
     let store = world.store();
-    assert_eq!(store.append_in_parts(&stream_name(), 0, events.clone()).await, Ok(5));
+    assert_eq!(
+        store
+            .append_in_parts(&stream_name(), 0, events.clone())
+            .await,
+        Ok(5)
+    );
     assert_eq!(
         world.operations(),
         ["PutItem", "TransactWriteItems", "TransactWriteItems"]
@@ -76,12 +87,21 @@ async fn interrupted_call_is_continued() {
             append(&store, "a", [event]).await;
         }
         world.sent();
-        assert_eq!(store.append_in_parts(&stream_name(), 1, events.clone()).await, Ok(6));
+        assert_eq!(
+            store
+                .append_in_parts(&stream_name(), 1, events.clone())
+                .await,
+            Ok(6)
+        );
         let writes = world
             .operations()
             .into_iter()
             .filter(|kind| kind.ends_with("Items") || kind == "UpdateItem");
-        assert_eq!(writes.count(), (5 - appended).div_ceil(2), "appended={appended}");
+        assert_eq!(
+            writes.count(),
+            (5 - appended).div_ceil(2),
+            "appended={appended}"
+        );
         let read = store.read(&stream_name()).from(1).collect().await.unwrap();
         let read: Vec<_> = read.into_iter().map(|read| read.event).collect();
         assert_eq!(read, events, "appended={appended}");
@@ -99,12 +119,18 @@ async fn events_of_other_writers_are_a_version_conflict() {
         for event in events.clone() {
             append(&world.store(), "a", [event]).await;
         }
-        let parts = world.store().append_in_parts(&stream_name(), 0, rows(5)).await;
+        let parts = world
+            .store()
+            .append_in_parts(&stream_name(), 0, rows(5))
+            .await;
         assert_eq!(parts.unwrap_err().kind(), ErrorKind::VersionConflict);
         let version = world.store().version(&stream_name()).await;
         assert_eq!(version, Ok(events.len() as u64));
     }
-    let early = store.append_in_parts(&stream_name(), 3, rows(1)).await.unwrap_err();
+    let early = store
+        .append_in_parts(&stream_name(), 3, rows(1))
+        .await
+        .unwrap_err();
     assert_eq!(early.kind(), ErrorKind::VersionConflict);
     assert_eq!(
         early.to_string(),
@@ -124,7 +150,10 @@ async fn concurrent_append_ends_the_call_after_the_earlier_parts() {
             }
         })
     });
-    let error = world.store().append_in_parts(&stream_name(), 0, rows(5)).await;
+    let error = world
+        .store()
+        .append_in_parts(&stream_name(), 0, rows(5))
+        .await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::VersionConflict);
     assert_eq!(world.store().version(&stream_name()).await, Ok(3));
@@ -136,10 +165,16 @@ async fn oversized_event_is_rejected_before_a_request() {
     let mut events = rows(3);
     events.push(EventData::new("Row", vec![0; 400 << 10]));
     let store = world.store();
-    let error = store.append_in_parts(&stream_name(), 0, events).await.unwrap_err();
+    let error = store
+        .append_in_parts(&stream_name(), 0, events)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     assert!(error.to_string().contains("event=3 bytes="), "{error}");
-    let none = store.append_in_parts(&stream_name(), 0, []).await.unwrap_err();
+    let none = store
+        .append_in_parts(&stream_name(), 0, [])
+        .await
+        .unwrap_err();
     assert_eq!(none.kind(), ErrorKind::InvalidUse);
     assert!(world.sent().is_empty());
 }

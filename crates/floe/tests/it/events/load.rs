@@ -7,7 +7,9 @@ use floe::{Error, ErrorKind};
 use floe_store::Item;
 use floe_store::op::DeleteItem;
 
-use super::support::{Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world};
+use super::support::{
+    Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world,
+};
 
 const GET: &str = r#"GetItem events {"i": 2147483647, "p": "Notes-a"}"#;
 
@@ -216,7 +218,11 @@ async fn missing_events_are_an_error_unless_they_are_ignored() {
         );
         let options = EventStoreOptions::default().ignore_missing();
         let ignoring = stream(&world.db.event_store(options), "a", strategy);
-        assert_eq!(notes(&ignoring).await, Vec::from_iter(3..10), "{strategy:?}");
+        assert_eq!(
+            notes(&ignoring).await,
+            Vec::from_iter(3..10),
+            "{strategy:?}"
+        );
         assert_eq!(
             notes(&stream(&world.store(), "a", Strategy::Latest)).await,
             [9],
@@ -281,7 +287,11 @@ async fn unknown_types_are_skipped_or_rejected() {
     append(&store, "a", [EventData::new("GiftWrapped", "")]).await;
     append(&store, "a", noted([2])).await;
     for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Custom] {
-        assert_eq!(notes(&stream(&store, "a", strategy)).await, [1, 2], "{strategy:?}");
+        assert_eq!(
+            notes(&stream(&store, "a", strategy)).await,
+            [1, 2],
+            "{strategy:?}"
+        );
     }
     let error = store.stream::<Strict>("a").query(|_| ()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidEvent);
@@ -497,6 +507,11 @@ async fn missing_table_error_contains_the_remedy() {
     check(store.read(&at).collect().await.unwrap_err());
     check(store.version(&at).await.unwrap_err());
     for strategy in Strategy::ALL {
-        check(stream(&store, "a", strategy).query(|_| ()).await.unwrap_err());
+        check(
+            stream(&store, "a", strategy)
+                .query(|_| ())
+                .await
+                .unwrap_err(),
+        );
     }
 }

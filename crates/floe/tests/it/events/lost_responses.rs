@@ -201,7 +201,12 @@ impl World {
 }
 
 async fn all(world: &World) -> Vec<u32> {
-    notes(&stream(&world.reliable.events(), "a", Strategy::Unoptimized)).await
+    notes(&stream(
+        &world.reliable.events(),
+        "a",
+        Strategy::Unoptimized,
+    ))
+    .await
 }
 
 #[tokio::test]
@@ -271,7 +276,12 @@ fn interrupted_store(
 }
 
 /// Adds the note 1 to such a store, and compares the cached state with the stored one. Returns all notes.
-async fn note_interrupted(world: &World, kind: FaultKind, other: EventStore, strategy: Strategy) -> Vec<u32> {
+async fn note_interrupted(
+    world: &World,
+    kind: FaultKind,
+    other: EventStore,
+    strategy: Strategy,
+) -> Vec<u32> {
     let store = interrupted_store(world, kind, other, &[100, 101]);
     let own = stream(&store, "a", strategy);
     let version = note(&own, 1).await.unwrap();
@@ -299,7 +309,8 @@ async fn append_followed_by_other_appends_is_reconciled_by_its_events() {
             assert_eq!(after, [0, 1, 100, 101], "{strategy:?} calves={calves}");
             let world = scripted().await;
             let other = world.reliable.event_store(options);
-            let before = note_interrupted_store(&world, FaultKind::LostBefore, other, strategy).await;
+            let before =
+                note_interrupted_store(&world, FaultKind::LostBefore, other, strategy).await;
             assert_eq!(before, [0, 100, 101, 1], "{strategy:?} calves={calves}");
         }
     }
@@ -361,7 +372,12 @@ async fn outcome_of_unfolds_alone_is_unknown_after_another_write() {
     note(&rolling, 1).await.unwrap();
     assert_eq!(notes(&rolling).await, [0, 1], "reconciled by the etag");
 
-    let store = interrupted_store(&world, FaultKind::LostAfter, world.reliable.events(), &[100]);
+    let store = interrupted_store(
+        &world,
+        FaultKind::LostAfter,
+        world.reliable.events(),
+        &[100],
+    );
     let error = note(&stream(&store, "a", Strategy::Rolling), 2)
         .await
         .unwrap_err();

@@ -12,10 +12,17 @@ use floe_store::env::SeededRandom;
 use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
 use super::no_time::NoTime;
-use super::support::{Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world};
+use super::support::{
+    Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world,
+};
 
 /// The strategies that store all events, and can therefore be mixed.
-const STRATEGIES: [Strategy; 4] = [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Multi, Strategy::Custom];
+const STRATEGIES: [Strategy; 4] = [
+    Strategy::Unoptimized,
+    Strategy::Snapshot,
+    Strategy::Multi,
+    Strategy::Custom,
+];
 
 pub(crate) fn pick<T: Copy>(random: &SeededRandom, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
@@ -77,7 +84,13 @@ async fn folded_until(world: &World, id: &str, end: u64) -> (Vec<u32>, u64) {
 }
 
 /// Decides on the state: adds one to three notes, or removes all.
-async fn decide(random: &SeededRandom, store: &EventStore, id: &str, strategy: Strategy, load: Load) {
+async fn decide(
+    random: &SeededRandom,
+    store: &EventStore,
+    id: &str,
+    strategy: Strategy,
+    load: Load,
+) {
     let count = random.below(4);
     let decide = |state: &Vec<u32>| {
         let next = state.last().map_or(0, |last| last + 1);

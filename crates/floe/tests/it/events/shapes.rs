@@ -259,7 +259,9 @@ async fn large_unfolds_calve_the_tip_and_the_next_append_refills_it() {
     append(&store, "a", events("Noted", ["1"])).await;
     world.sent();
     // 46 for the event, and 50 + 5 + 3 for the unfold.
-    note(&stream(&store, "a", Strategy::Rolling), 2).await.unwrap();
+    note(&stream(&store, "a", Strategy::Rolling), 2)
+        .await
+        .unwrap();
     let calf = concat!(
         r#"{"c": ["Noted"], "e": [{"d": b"1", "t": "2025-01-01T00:00:00.000Z"}], "#,
         r#""i": 0, "n": 1, "p": "Notes-a", "u": []}"#
@@ -305,7 +307,10 @@ async fn large_unfolds_calve_the_tip_and_the_next_append_refills_it() {
         ],
     )
     .await;
-    assert_eq!(notes(&stream(&store, "a", Strategy::Snapshot)).await, [1, 3]);
+    assert_eq!(
+        notes(&stream(&store, "a", Strategy::Snapshot)).await,
+        [1, 3]
+    );
 }
 
 /// Makes these appends. Returns the number of items and the size of the calved events.

@@ -123,7 +123,9 @@ impl Strategy {
             },
             Self::Multi => Access::MultiSnapshot {
                 is_origin,
-                to_snapshots: |state| vec![Note::Whole(state.clone()), Note::Alternative(state.clone())],
+                to_snapshots: |state| {
+                    vec![Note::Whole(state.clone()), Note::Alternative(state.clone())]
+                },
             },
             Self::Rolling => Access::RollingState { to_snapshot: whole },
             Self::Custom => Access::Custom {
@@ -205,7 +207,10 @@ impl World {
     /// The requests since the last call, with numbered etags.
     pub(crate) fn sent(&self) -> Vec<String> {
         let lines = self.probe.take();
-        lines.iter().map(|line| self.with_numbered_etags(line)).collect()
+        lines
+            .iter()
+            .map(|line| self.with_numbered_etags(line))
+            .collect()
     }
 
     /// The operations of the requests since the last call.
