@@ -305,12 +305,12 @@ async fn append_followed_by_other_appends_is_reconciled_by_its_events() {
             };
             let world = scripted().await;
             let other = world.reliable.event_store(options.clone());
-            let after = note_interrupted_store(&world, FaultKind::LostAfter, other, strategy).await;
+            let after = note_interrupted(&world, FaultKind::LostAfter, other, strategy).await;
             assert_eq!(after, [0, 1, 100, 101], "{strategy:?} calves={calves}");
             let world = scripted().await;
             let other = world.reliable.event_store(options);
             let before =
-                note_interrupted_store(&world, FaultKind::LostBefore, other, strategy).await;
+                note_interrupted(&world, FaultKind::LostBefore, other, strategy).await;
             assert_eq!(before, [0, 100, 101, 1], "{strategy:?} calves={calves}");
         }
     }
@@ -325,7 +325,7 @@ async fn reconciling_retries_failed_reads() {
     let calving = EventStoreOptions::default().tip_events_max(1);
     let other = world.reliable.event_store(calving);
     // Custom reads only the Tip, so the query is that of reconciling.
-    let after = note_interrupted_store(&world, FaultKind::LostAfter, other, Strategy::Custom).await;
+    let after = note_interrupted(&world, FaultKind::LostAfter, other, Strategy::Custom).await;
     assert_eq!(after, [0, 1, 100, 101]);
 }
 

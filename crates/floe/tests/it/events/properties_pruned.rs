@@ -31,14 +31,26 @@ const REMOVALS: [Removal; 4] = [
     Removal::Pruned(&[Strategy::Snapshot, Strategy::Multi, Strategy::Custom]),
     // Both detect changes that do not change the version.
     Removal::Pruned(&[Strategy::Rolling, Strategy::Custom]),
-    Removal::PrunedByShortLived(&[Strategy::Snapshot, Strategy::Multi, Strategy::Rolling, Strategy::Custom]),
-    Removal::Archived(&[Strategy::Unoptimized, Strategy::Snapshot, Strategy::Multi, Strategy::Custom]),
+    Removal::PrunedByShortLived(&[
+        Strategy::Snapshot,
+        Strategy::Multi,
+        Strategy::Rolling,
+        Strategy::Custom,
+    ]),
+    Removal::Archived(&[
+        Strategy::Unoptimized,
+        Strategy::Snapshot,
+        Strategy::Multi,
+        Strategy::Custom,
+    ]),
 ];
 
 impl Removal {
     const fn strategies(self) -> &'static [Strategy] {
         match self {
-            Self::Pruned(strategies) | Self::PrunedByShortLived(strategies) | Self::Archived(strategies) => strategies,
+            Self::Pruned(strategies)
+            | Self::PrunedByShortLived(strategies)
+            | Self::Archived(strategies) => strategies,
         }
     }
 
@@ -52,7 +64,9 @@ impl Removal {
     async fn remove(self, store: &EventStore, before: u64) {
         let stream = name("a");
         match self {
-            Self::Pruned(_) | Self::PrunedByShortLived(_) => store.prune(&stream, before).await.unwrap(),
+            Self::Pruned(_) | Self::PrunedByShortLived(_) => {
+                store.prune(&stream, before).await.unwrap()
+            }
             Self::Archived(_) => store.archive(&stream, before).await.unwrap(),
         };
     }
