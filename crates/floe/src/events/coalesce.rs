@@ -232,8 +232,7 @@ impl Queue {
 }
 
 /// Sends each caller the indexes of its events, or the error.
-fn send_results(group: Vec<QueuedAppend>, start: Result<u64>) {
-    let mut start = start;
+fn send_results(group: Vec<QueuedAppend>, mut start: Result<u64>) {
     for append in group {
         let end = start
             .clone()

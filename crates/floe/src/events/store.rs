@@ -161,7 +161,7 @@ impl EventStore {
                     return Ok((before, after));
                 }
                 AppendOutcome::Conflict(tip) => {
-                    position = tip.as_deref().map(StreamPosition::of_tip)
+                    position = tip.as_deref().map(StreamPosition::of_tip);
                 }
             }
             self.wait_after_conflict(stream, &mut attempts, ANY_ATTEMPTS_MAX)
