@@ -171,10 +171,12 @@ impl<'s> EventPages<'s> {
 async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
     let source = read.store.source(read.stream, read.consistent);
     let batches = |range| source.batches(&source.options.table, range);
-    match (read.forward, read.from) {
-        (false, _) => Ok(batches(None).backward()),
-        (true, None | Some(0)) => Ok(batches(None)),
-        (true, Some(from)) => {
+    if !read.forward {
+        return Ok(batches(None).backward());
+    }
+    match read.from {
+        None | Some(0) => Ok(batches(None)),
+        Some(from) => {
             let mut last = batches(Some(KeyOp::Le(from.into()))).backward().limit(1);
             let found = last.next_page().await?.unwrap_or_default();
             let range = found.first().map(|batch| KeyOp::Ge(batch.index.into()));

@@ -326,27 +326,27 @@ async fn append_of_another_process_is_detected_without_a_read() {
     finished(&all).await;
     sent(&world);
     for n in 0..3 {
-        let theirs = events(&format!("theirs-{n}"), 2);
+        let foreign = events(&format!("foreign-{n}"), 2);
         let stream = stream();
-        let append = world.other.append(&stream, Expected::Any, theirs);
+        let append = world.other.append(&stream, Expected::Any, foreign);
         append.await.unwrap();
     }
-    let ours = calls(&appender, 8..16);
-    finished(&ours).await;
+    let own = calls(&appender, 8..16);
+    finished(&own).await;
     assert_eq!(sent(&world), ["UpdateItem", "UpdateItem"]);
-    all.extend(ours);
+    all.extend(own);
     check(&world, all, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_append_to_one_stream() {
     let world = Arc::new(World::new(Capabilities::all()).await);
-    let ours = Appender::new(world.store.clone(), LINGER);
-    let theirs = Appender::new(world.other.clone(), Duration::ZERO);
+    let own = Appender::new(world.store.clone(), LINGER);
+    let other = Appender::new(world.other.clone(), Duration::ZERO);
     let mut all = Vec::new();
     for n in 0..20 {
-        all.extend(calls(&ours, n * 16..n * 16 + 8));
-        all.extend(calls(&theirs, n * 16 + 8..n * 16 + 16));
+        all.extend(calls(&own, n * 16..n * 16 + 8));
+        all.extend(calls(&other, n * 16 + 8..n * 16 + 16));
         finished(&all).await;
     }
     check(&world, all, 0).await;
@@ -404,12 +404,12 @@ async fn two_processes_tolerate_many_lost_responses() {
         let faults = Faults::seeded(seed).lost_before(0.15).lost_after(0.15);
         let writes = [Operation::WriteItem, Operation::TransactWriteItems];
         world.faults.set_faults(faults.only_on(writes));
-        let ours = Appender::new(world.store.clone(), LINGER);
-        let theirs = Appender::new(world.other.clone(), LINGER);
+        let own = Appender::new(world.store.clone(), LINGER);
+        let other = Appender::new(world.other.clone(), LINGER);
         let mut all = Vec::new();
         for n in 0..10 {
-            all.extend(calls(&ours, n * 12..n * 12 + 8));
-            all.extend(calls(&theirs, n * 12 + 8..n * 12 + 12));
+            all.extend(calls(&own, n * 12..n * 12 + 8));
+            all.extend(calls(&other, n * 12 + 8..n * 12 + 12));
             finished(&all).await;
         }
         assert!(!world.faults.faults().is_empty());

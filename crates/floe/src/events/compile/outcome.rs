@@ -77,7 +77,7 @@ impl StreamAppend<'_> {
         let tip = item.map(Batch::of_item).transpose()?;
         let table = self.table;
         let reconciled = Box::pin(self.reconcile(db, stream, tip, in_doubt)).await;
-        if let (true, Ok(outcome)) = (in_doubt, &reconciled) {
+        if in_doubt && let Ok(outcome) = &reconciled {
             let is_applied = matches!(outcome, AppendOutcome::Written(_));
             telemetry::reconciled(table, stream, is_applied);
         }

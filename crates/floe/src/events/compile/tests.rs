@@ -116,7 +116,7 @@ fn computed_tip_equals_the_stored_one_and_its_size() {
 #[test]
 fn append_that_exceeds_an_item_is_rejected() {
     let stream = StreamName::new("Cart", "a").unwrap();
-    let sync = |bytes: usize| {
+    let tip_size = |bytes: usize| {
         let event = EventData::new("X", vec![0; bytes]);
         let event = StoredEvent::new(event, Timestamp::default(), Compression::None);
         let change = Change::of_events(vec![event]);
@@ -124,8 +124,8 @@ fn append_that_exceeds_an_item_is_rejected() {
         let append = StreamAppend::new("t", &stream, None, &change, &TipLimits::default(), etag);
         append.map(|append| item_size(&applied(&append, None).0))
     };
-    let besides = sync(100).unwrap() - 100;
-    assert_eq!(sync(ITEM_BYTES_MAX - besides), Ok(ITEM_BYTES_MAX));
-    let error = sync(ITEM_BYTES_MAX - besides + 1).unwrap_err();
+    let overhead = tip_size(100).unwrap() - 100;
+    assert_eq!(tip_size(ITEM_BYTES_MAX - overhead), Ok(ITEM_BYTES_MAX));
+    let error = tip_size(ITEM_BYTES_MAX - overhead + 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }

@@ -35,23 +35,23 @@ async fn cached_state_is_refreshed_with_one_get() {
     for strategy in STRATEGIES {
         let world = world().await;
         let store = cached(&world);
-        let mine = stream(&store, "a", strategy);
-        note(&mine, 0).await.unwrap();
+        let own = stream(&store, "a", strategy);
+        note(&own, 0).await.unwrap();
         world.sent();
-        assert_eq!(notes(&mine).await, [0], "{strategy:?}");
+        assert_eq!(notes(&own).await, [0], "{strategy:?}");
         assert_eq!(world.sent(), [GET], "the stream is unchanged: {strategy:?}");
         note(&stream(&world.other.events(), "a", strategy), 1)
             .await
             .unwrap();
-        assert_eq!(notes(&mine).await, [0, 1], "{strategy:?}");
+        assert_eq!(notes(&own).await, [0, 1], "{strategy:?}");
         assert_eq!(world.sent(), [GET], "{strategy:?}");
-        note(&mine, 2).await.unwrap();
+        note(&own, 2).await.unwrap();
         assert_eq!(
             world.operations(),
             ["GetItem", "UpdateItem"],
             "{strategy:?}"
         );
-        assert_eq!(notes(&mine).await, [0, 1, 2], "{strategy:?}");
+        assert_eq!(notes(&own).await, [0, 1, 2], "{strategy:?}");
     }
 }
 
@@ -59,16 +59,16 @@ async fn cached_state_is_refreshed_with_one_get() {
 async fn cached_state_is_refreshed_from_new_calves_only() {
     let world = world().await;
     let store = cached(&world);
-    let mine = stream(&store, "a", Strategy::Unoptimized);
+    let own = stream(&store, "a", Strategy::Unoptimized);
     append(&world.other.events(), "a", noted([0, 1])).await;
-    notes(&mine).await;
+    notes(&own).await;
     let calving = EventStoreOptions::default().tip_events_max(1);
     let other = world.other.event_store(calving);
     for one in [2, 3, 4] {
         append(&other, "a", noted([one])).await;
     }
     world.sent();
-    assert_eq!(notes(&mine).await, [0, 1, 2, 3, 4]);
+    assert_eq!(notes(&own).await, [0, 1, 2, 3, 4]);
     let query = r#"Query events p = "Notes-a" AND i < 4 backward limit 32"#;
     assert_eq!(world.sent(), [GET, query]);
 }
@@ -77,18 +77,18 @@ async fn cached_state_is_refreshed_from_new_calves_only() {
 async fn load_option_decides_whether_cached_state_is_used() {
     let world = world().await;
     let store = cached(&world);
-    let mine = |load| stream(&store, "a", Strategy::Snapshot).load(load);
-    assert!(notes(&mine(Load::AnyCached)).await.is_empty());
+    let own = |load| stream(&store, "a", Strategy::Snapshot).load(load);
+    assert!(notes(&own(Load::AnyCached)).await.is_empty());
     assert_eq!(world.operations(), ["GetItem"], "nothing was cached");
-    note(&mine(Load::Require), 0).await.unwrap();
+    note(&own(Load::Require), 0).await.unwrap();
     append(&world.other.events(), "a", noted([1])).await;
     world.sent();
 
-    assert_eq!(notes(&mine(Load::AnyCached)).await, [0]);
+    assert_eq!(notes(&own(Load::AnyCached)).await, [0]);
     world.test.advance(Duration::from_secs(10));
-    let stale = |seconds| mine(Load::AllowStale(Duration::from_secs(seconds)));
+    let stale = |seconds| own(Load::AllowStale(Duration::from_secs(seconds)));
     assert_eq!(notes(&stale(10)).await, [0]);
-    assert!(notes(&mine(Load::AssumeEmpty)).await.is_empty());
+    assert!(notes(&own(Load::AssumeEmpty)).await.is_empty());
     assert!(world.sent().is_empty());
 
     assert_eq!(notes(&stale(9)).await, [0, 1]);
@@ -100,7 +100,7 @@ async fn load_option_decides_whether_cached_state_is_used() {
     );
     assert!(world.sent().is_empty());
     append(&world.other.events(), "a", noted([2])).await;
-    assert_eq!(notes(&mine(Load::RequireLeader)).await, [0, 1, 2]);
+    assert_eq!(notes(&own(Load::RequireLeader)).await, [0, 1, 2]);
     assert_eq!(world.sent(), [GET.trim_end_matches(" eventual")]);
 }
 
@@ -141,14 +141,14 @@ async fn append_detects_a_decision_on_a_stale_state() {
             .await
             .unwrap();
         world.sent();
-        let mine = stream(&store, "a", strategy).load(Load::AnyCached);
-        note(&mine, 2).await.unwrap();
+        let own = stream(&store, "a", strategy).load(Load::AnyCached);
+        note(&own, 2).await.unwrap();
         assert_eq!(
             world.operations(),
             ["UpdateItem", "UpdateItem"],
             "{strategy:?}"
         );
-        assert_eq!(notes(&mine).await, [0, 1, 2], "{strategy:?}");
+        assert_eq!(notes(&own).await, [0, 1, 2], "{strategy:?}");
         assert!(world.sent().is_empty());
     }
 }
@@ -208,12 +208,12 @@ async fn sliding_window_is_extended_by_use_and_fixed_window_is_not() {
     ] {
         let world = world().await;
         let store = world.store().cached(caching, 1 << 20);
-        let mine = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
-        note(&mine, 0).await.unwrap();
+        let own = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
+        note(&own, 0).await.unwrap();
         world.sent();
         for _ in 0..3 {
             world.test.advance(Duration::from_secs(40));
-            notes(&mine).await;
+            notes(&own).await;
         }
         assert_eq!(world.sent().is_empty(), stays_cached, "{caching:?}");
     }
@@ -223,10 +223,10 @@ async fn sliding_window_is_extended_by_use_and_fixed_window_is_not() {
 async fn state_larger_than_the_cache_is_not_cached() {
     let world = world().await;
     let store = world.store().cached(Caching::Sliding(MINUTE), 100);
-    let mine = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
-    note(&mine, 0).await.unwrap();
+    let own = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
+    note(&own, 0).await.unwrap();
     world.sent();
-    assert_eq!(notes(&mine).await, [0]);
+    assert_eq!(notes(&own).await, [0]);
     assert_eq!(world.operations(), ["GetItem"]);
 }
 
@@ -250,16 +250,16 @@ async fn recreated_stream_is_loaded_completely() {
     for is_read_while_deleted in [true, false] {
         let world = world().await;
         let store = cached(&world);
-        let mine = stream(&store, "a", Strategy::Unoptimized);
+        let own = stream(&store, "a", Strategy::Unoptimized);
         for one in 0..3 {
-            note(&mine, one).await.unwrap();
+            note(&own, one).await.unwrap();
         }
         delete(&world).await;
         if is_read_while_deleted {
-            assert!(notes(&mine).await.is_empty());
+            assert!(notes(&own).await.is_empty());
         }
         append(&world.other.events(), "a", noted([7])).await;
-        assert_eq!(notes(&mine).await, [7]);
+        assert_eq!(notes(&own).await, [7]);
         let cached = stream(&store, "a", Strategy::Unoptimized).load(Load::AnyCached);
         assert_eq!(
             notes(&cached).await,
@@ -283,13 +283,13 @@ async fn own_appends_are_seen_despite_stale_reads() {
     let world = world().await;
     let (engine, store) = stale_store(&world, EventStoreOptions::default());
     let store = store.cached(Caching::Sliding(MINUTE), 1 << 20);
-    let mine = stream(&store, "a", Strategy::Snapshot);
+    let own = stream(&store, "a", Strategy::Snapshot);
     for one in 0..3 {
-        note(&mine, one).await.unwrap();
+        note(&own, one).await.unwrap();
         engine
             .script(Operation::GetItem, FaultKind::StaleRead)
             .unwrap();
-        assert_eq!(notes(&mine).await, Vec::from_iter(0..=one));
+        assert_eq!(notes(&own).await, Vec::from_iter(0..=one));
     }
     let stale = engine.faults().len();
     assert_eq!(stale, 3, "the test needs stale reads");

@@ -347,12 +347,12 @@ async fn changes_of_unfolds_alone_are_detected() {
                 })
             }
         });
-        let mine = stream(&world.store(), "a", strategy);
-        note(&mine, 3).await.unwrap();
+        let own = stream(&world.store(), "a", strategy);
+        note(&own, 3).await.unwrap();
         let writes = world.operations().len() - 1;
         assert_eq!(writes, 2, "{strategy:?}");
         if depends {
-            assert_eq!(notes(&mine).await, [1, 2, 3], "{strategy:?}");
+            assert_eq!(notes(&own).await, [1, 2, 3], "{strategy:?}");
         }
     }
 }
