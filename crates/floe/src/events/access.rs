@@ -29,7 +29,7 @@ impl<D: Decider + ?Sized> Access<D> {
     }
 
     /// Whether unfolds may be relevant.
-    pub(super) const fn looks_at_unfolds(&self) -> bool {
+    pub(super) const fn reads_unfolds(&self) -> bool {
         !matches!(self, Self::Unoptimized)
     }
 

@@ -83,7 +83,7 @@ impl EventStore {
                 if batch.next > before {
                     return Ok(before);
                 }
-                self.keep_copy(archive, &batch).await?;
+                self.write_copy(archive, &batch).await?;
             }
         }
         let events = tip.since(base)?.into_iter();
@@ -91,19 +91,19 @@ impl EventStore {
         let events: Events = trimmed.map(|(_, event)| event.to_stored()).collect();
         if !events.is_empty() {
             let batch = Batch::calf(tip.stream.clone(), base, before, events);
-            self.keep_copy(archive, &batch).await?;
+            self.write_copy(archive, &batch).await?;
         }
         Ok(before)
     }
 
     /// Writes a batch into the archive, unless its events are already there.
-    async fn keep_copy(&self, archive: &str, batch: &Batch) -> Result<()> {
-        let mut there: Option<Batch> = None;
+    async fn write_copy(&self, archive: &str, batch: &Batch) -> Result<()> {
+        let mut existing: Option<Batch> = None;
         // Concurrent archivers of the same stream may copy more of it each time.
         for _ in 0..ANY_ATTEMPTS_MAX {
-            let condition = match &there {
+            let condition = match &existing {
                 None => Condition::attribute_not_exists(Path::attribute(STREAM)),
-                Some(there) => Condition::eq(Path::attribute(NEXT), Value::from(there.next)),
+                Some(existing) => Condition::eq(Path::attribute(NEXT), Value::from(existing.next)),
             };
             let put = PutItem::new(archive, batch.clone().into_item())
                 .condition(condition)
@@ -112,18 +112,18 @@ impl EventStore {
             else {
                 return Ok(());
             };
-            there = match item {
+            existing = match item {
                 Some(item) => Some(Batch::of_item(item)?),
                 None => {
                     let key = key(&batch.stream, batch.index);
                     reads::batch(self.db(), archive, key, true).await?
                 }
             };
-            if let Some(there) = &there {
-                if !is_same(there, batch)? {
-                    return Err(differs(archive, batch));
+            if let Some(existing) = &existing {
+                if !has_same_events(existing, batch)? {
+                    return Err(differing_copy(archive, batch));
                 }
-                if there.next >= batch.next {
+                if existing.next >= batch.next {
                     return Ok(());
                 }
             }
@@ -133,13 +133,13 @@ impl EventStore {
 }
 
 /// Whether two batches contain the same events, up to the end of the shorter one.
-fn is_same(one: &Batch, other: &Batch) -> Result<bool> {
+fn has_same_events(one: &Batch, other: &Batch) -> Result<bool> {
     let (ones, others) = (one.events.since(0)?, other.events.since(0)?);
     let mut both = ones.iter().zip(&others);
     Ok(both.all(|(a, b)| a.to_stored() == b.to_stored()))
 }
 
-fn differs(archive: &str, batch: &Batch) -> Error {
+fn differing_copy(archive: &str, batch: &Batch) -> Error {
     let Batch { stream, index, .. } = batch;
     let message =
         format!("the archive contains other events: archive={archive} stream={stream} i={index}");

@@ -12,7 +12,7 @@ use std::time::Duration;
 use floe_store::Timestamp;
 
 use super::keys::StreamName;
-use super::position::Position;
+use super::position::StreamPosition;
 use crate::lock::lock;
 
 /// How long states stay in the cache.
@@ -56,19 +56,21 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    kept: Option<Kept>,
+    cached: Option<CachedState>,
     used: u64,
     /// The number of its queueing, if it is queued.
     queued: Option<u64>,
     /// Held while a caller loads the stream.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    load_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
+/// A state in the cache, of any decider.
 #[derive(Debug)]
-struct Kept {
+struct CachedState {
     state: Arc<dyn Any + Send + Sync>,
-    position: Position,
-    begun: Timestamp,
+    position: StreamPosition,
+    /// When it was first loaded.
+    first_loaded: Timestamp,
     refreshed: Timestamp,
     used: Timestamp,
     /// The number of the operation that stored it.
@@ -76,20 +78,20 @@ struct Kept {
     bytes: usize,
 }
 
-/// A cached state.
+/// A state found in the cache.
 #[derive(Debug)]
 pub(crate) struct Cached<S> {
     pub(crate) state: Arc<S>,
-    pub(crate) position: Position,
+    pub(crate) position: StreamPosition,
     /// When it was last known to be current.
     pub(crate) refreshed: Timestamp,
     /// The number of the operation that stored it.
     pub(crate) number: u64,
 }
 
-/// The turn to load a stream.
+/// The lock of the caller that loads a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct LoadLock {
     pub(crate) lock: Arc<tokio::sync::Mutex<()>>,
     /// The number of the request: states with a larger number were stored while the caller waited.
     pub(crate) number: u64,
@@ -104,13 +106,13 @@ impl StateCache {
         }
     }
 
-    /// Requests the turn to load this stream.
-    pub(crate) fn turn<D: 'static>(&self, stream: &StreamName) -> Turn {
+    /// Returns the lock for loading this stream.
+    pub(crate) fn load_lock<D: 'static>(&self, stream: &StreamName) -> LoadLock {
         let mut state = lock(&self.state);
         let clock = state.tick();
         let entry = state.entry(key::<D>(stream), clock);
-        Turn {
-            lock: entry.turn.clone(),
+        LoadLock {
+            lock: entry.load_lock.clone(),
             number: clock,
         }
     }
@@ -119,8 +121,8 @@ impl StateCache {
     pub(crate) fn forget<D: 'static>(&self, stream: &StreamName) {
         let mut state = lock(&self.state);
         let entry = state.entries.remove(&key::<D>(stream));
-        let freed = entry.and_then(|entry| entry.kept);
-        state.bytes -= freed.map_or(0, |kept| kept.bytes);
+        let freed = entry.and_then(|entry| entry.cached);
+        state.bytes -= freed.map_or(0, |cached| cached.bytes);
     }
 
     /// Returns the cached state of a stream, unless it has expired.
@@ -132,25 +134,25 @@ impl StateCache {
         let mut state = lock(&self.state);
         let clock = state.tick();
         let entry = state.entries.get_mut(&key::<D>(stream))?;
-        let kept = entry.kept.as_mut()?;
-        let is_over = match self.caching {
-            Caching::Sliding(window) => now.since(kept.used) > window,
-            Caching::Fixed(window) => now.since(kept.begun) > window,
+        let cached = entry.cached.as_mut()?;
+        let has_expired = match self.caching {
+            Caching::Sliding(window) => now.since(cached.used) > window,
+            Caching::Fixed(window) => now.since(cached.first_loaded) > window,
         };
-        if is_over {
-            let bytes = entry.kept.take().map_or(0, |kept| kept.bytes);
+        if has_expired {
+            let bytes = entry.cached.take().map_or(0, |cached| cached.bytes);
             state.bytes -= bytes;
             return None;
         }
-        kept.used = now;
-        let cached = Cached {
-            state: kept.state.clone().downcast::<S>().ok()?,
-            position: kept.position.clone(),
-            refreshed: kept.refreshed,
-            number: kept.number,
+        cached.used = now;
+        let found = Cached {
+            state: cached.state.clone().downcast::<S>().ok()?,
+            position: cached.position.clone(),
+            refreshed: cached.refreshed,
+            number: cached.number,
         };
         entry.used = clock;
-        Some(cached)
+        Some(found)
     }
 
     /// Stores a state, unless a newer one is stored.
@@ -158,24 +160,24 @@ impl StateCache {
         &self,
         stream: &StreamName,
         value: Arc<S>,
-        position: Position,
+        position: StreamPosition,
         now: Timestamp,
     ) {
         let mut state = lock(&self.state);
         let clock = state.tick();
         let key = key::<D>(stream);
         let entry = state.entry(key.clone(), clock);
-        let before = entry.kept.as_ref();
-        if before.is_some_and(|kept| kept.position.version > position.version) {
+        let before = entry.cached.as_ref();
+        if before.is_some_and(|before| before.position.version > position.version) {
             return;
         }
         let bytes = position.bytes() + size_of::<S>() + STATE_BYTES;
-        let freed = before.map_or(0, |kept| kept.bytes);
-        let begun = before.map_or(now, |kept| kept.begun);
-        entry.kept = Some(Kept {
+        let freed = before.map_or(0, |before| before.bytes);
+        let first_loaded = before.map_or(now, |before| before.first_loaded);
+        entry.cached = Some(CachedState {
             state: value,
             position,
-            begun,
+            first_loaded,
             refreshed: now,
             used: now,
             number: clock,
@@ -200,14 +202,14 @@ impl StateCache {
             let Some(entry) = entry.filter(|entry| entry.queued == Some(queued)) else {
                 continue;
             };
-            match &entry.kept {
+            match &entry.cached {
                 Some(_) if entry.used > queued => {
                     let used = entry.used;
                     entry.queued = Some(used);
                     state.queue.push_back((used, key));
                 }
-                Some(kept) => {
-                    state.bytes -= kept.bytes;
+                Some(cached) => {
+                    state.bytes -= cached.bytes;
                     state.entries.remove(&key);
                 }
                 None => entry.queued = None,
@@ -238,17 +240,17 @@ impl State {
     /// Returns the entry of a stream, creating it if necessary.
     fn entry(&mut self, key: Key, clock: u64) -> &mut Entry {
         if self.entries.len() >= self.sweep_at {
-            // Entries without a state are needed only while a caller holds their turn.
+            // Entries without a state are needed only while a caller holds their lock.
             let is_needed =
-                |entry: &Entry| entry.kept.is_some() || Arc::strong_count(&entry.turn) > 1;
+                |entry: &Entry| entry.cached.is_some() || Arc::strong_count(&entry.load_lock) > 1;
             self.entries.retain(|_, entry| is_needed(entry));
             self.sweep_at = self.entries.len() * 2 + SWEEP_ENTRIES;
         }
         self.entries.entry(key).or_insert_with(|| Entry {
-            kept: None,
+            cached: None,
             used: clock,
             queued: None,
-            turn: Arc::default(),
+            load_lock: Arc::default(),
         })
     }
 }
@@ -268,13 +270,13 @@ mod tests {
         StreamName::new("Cart", &id).unwrap()
     }
 
-    fn at(version: u64) -> Position {
-        Position {
+    fn at(version: u64) -> StreamPosition {
+        StreamPosition {
             version,
             etag: None,
             calved_bytes: 0,
             tip: Events::default(),
-            left: None,
+            last_write: None,
         }
     }
 
@@ -390,7 +392,7 @@ mod tests {
     fn missing_streams_are_not_remembered() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         for id in 0..10 {
-            cache.turn::<Cart>(&name(id));
+            cache.load_lock::<Cart>(&name(id));
             cache.forget::<Cart>(&name(id));
         }
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
@@ -404,22 +406,22 @@ mod tests {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         let number = || cache.get::<Cart, u32>(&name(1), seconds(0)).unwrap().number;
-        let turn = cache.turn::<Cart>(&name(1));
-        assert!(number() < turn.number);
+        let load_lock = cache.load_lock::<Cart>(&name(1));
+        assert!(number() < load_lock.number);
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
-        assert!(number() > turn.number);
+        assert!(number() > load_lock.number);
     }
 
     #[test]
-    fn entries_without_state_are_removed_unless_their_turn_is_held() {
+    fn entries_without_state_are_removed_unless_their_lock_is_held() {
         let cache = StateCache::new(Caching::Sliding(Duration::from_secs(30)), 1 << 20);
-        let held = cache.turn::<Cart>(&name(0));
+        let held = cache.load_lock::<Cart>(&name(0));
         cache.put::<Cart, u32>(&name(1), Arc::new(7), at(1), seconds(0));
         for id in 2..10_000 {
-            drop(cache.turn::<Cart>(&name(id)));
+            drop(cache.load_lock::<Cart>(&name(id)));
         }
         assert!(lock(&cache.state).entries.len() < 4 * SWEEP_ENTRIES);
-        let again = cache.turn::<Cart>(&name(0));
+        let again = cache.load_lock::<Cart>(&name(0));
         assert!(Arc::ptr_eq(&held.lock, &again.lock));
         assert_eq!(version(&cache, 1, 0), Some(1));
     }

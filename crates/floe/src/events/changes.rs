@@ -4,7 +4,7 @@ use floe_store::Text;
 
 use super::keys::StreamName;
 use super::limits::TipLimits;
-use super::position::Position;
+use super::position::StreamPosition;
 use super::stored::{StoredEvent, StoredUnfold};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -49,7 +49,7 @@ impl StreamChanges {
     }
 
     /// Records the position of a loaded stream.
-    pub(super) fn loaded(&mut self, slot: usize, position: Option<Position>) {
+    pub(super) fn loaded(&mut self, slot: usize, position: Option<StreamPosition>) {
         if let Some(Some(stream)) = self.0.get_mut(slot) {
             stream.position = position;
             stream.is_loaded = true;
@@ -78,7 +78,7 @@ pub(super) struct StreamEntry {
     pub(super) name: StreamName,
     pub(super) limits: TipLimits,
     pub(super) guard: Guard,
-    pub(super) position: Option<Position>,
+    pub(super) position: Option<StreamPosition>,
     pub(super) change: Option<Change>,
     /// Whether loading has completed.
     pub(super) is_loaded: bool,

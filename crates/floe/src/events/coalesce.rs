@@ -1,12 +1,12 @@
 //! Coalescing: concurrent appends to one stream are sent as one request.
 //!
-//! Callers join a queue, one queue per stream. One caller takes the turn and sends the events of all queued callers
-//! that fit into a request; then each receives the indexes of its events. A caller that is still queued takes the
-//! next turn.
+//! Callers join a queue, one queue per stream. One caller becomes the leader and sends the events of all queued callers
+//! that fit into a request; then each receives the indexes of its events. A caller that is still queued becomes the
+//! next leader.
 //!
-//! The request in flight belongs to the queue, not to the caller with the turn. A caller can therefore be cancelled
-//! at any time: the next one continues the same request, and nothing is lost or appended twice. Only when all callers
-//! of a stream are cancelled, the request in flight is dropped, as for any cancelled append.
+//! The request in flight belongs to the queue, not to the leader. A caller can therefore be cancelled at any time: the
+//! next leader continues the same request, and nothing is lost or appended twice. Only when all callers of a stream are
+//! cancelled, the request in flight is dropped, as for any cancelled append.
 //!
 //! The position of a stream is remembered between appends, so that nothing is read in between. After a conflict, the
 //! Tip in the response has the new position. The guard is the etag, so that pruning is noticed too.
@@ -26,7 +26,7 @@ use super::changes::{Change, Guard};
 use super::event::EventData;
 use super::keys::StreamName;
 use super::limits::{COALESCED_BYTES_MAX, COALESCED_EVENTS_MAX, IDLE_BYTES_MAX, IDLE_STREAMS_MAX};
-use super::position::Position;
+use super::position::StreamPosition;
 use super::store::EventStore;
 use super::stored::StoredEvent;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,7 +63,7 @@ pub struct Appender {
 struct Shared {
     store: EventStore,
     linger: Duration,
-    lines: Mutex<Lines>,
+    queues: Mutex<Queues>,
 }
 
 impl Appender {
@@ -74,15 +74,15 @@ impl Appender {
             shared: Arc::new(Shared {
                 store,
                 linger,
-                lines: Mutex::default(),
+                queues: Mutex::default(),
             }),
         }
     }
 
     /// Appends events to a stream, atomically and adjacent. Returns their indexes.
     ///
-    /// A cancelled call may have appended its events or not. A started call must be polled or dropped: while it has
-    /// the turn, other callers wait for it.
+    /// A cancelled call may have appended its events or not. A started call must be polled or dropped: while it is the
+    /// leader, other callers wait for it.
     ///
     /// # Errors
     ///
@@ -95,24 +95,27 @@ impl Appender {
             let message = format!("no events to append: stream={stream}");
             return Err(Error::new(ErrorKind::InvalidUse, message));
         }
-        let seat = self.shared.sit(stream);
-        let line = &seat.line;
-        let mut answer = line.join(self.shared.store.stored(events)?);
-        // A caller that receives its result first leaves the turn to others.
-        let mut turn = match select(&mut answer, pin!(line.turn.lock())).await {
-            Either::Left((told, _)) => return told.unwrap_or_else(|_| Err(forsaken(stream))),
-            Either::Right((turn, _)) => turn,
+        let member = self.shared.join(stream);
+        let queue = &member.queue;
+        let mut result = queue.push(self.shared.store.stored(events)?);
+        // A caller that receives its result first leaves the lead to another caller.
+        let mut in_flight = match select(&mut result, pin!(queue.in_flight.lock())).await {
+            Either::Left((result, _)) => {
+                return result.unwrap_or_else(|_| Err(sender_dropped(stream)));
+            }
+            Either::Right((in_flight, _)) => in_flight,
         };
         loop {
             let (store, linger) = (self.shared.store.clone(), self.shared.linger);
-            turn.get_or_insert_with(|| Box::pin(line.clone().round(store, linger)))
+            in_flight
+                .get_or_insert_with(|| Box::pin(queue.clone().send(store, linger)))
                 .await;
-            *turn = None;
-            match answer.try_recv() {
-                Ok(told) => return told,
-                // The request was full before this caller's turn in the queue.
+            *in_flight = None;
+            match result.try_recv() {
+                Ok(result) => return result,
+                // The request was full before it reached this caller.
                 Err(oneshot::error::TryRecvError::Empty) => {}
-                Err(oneshot::error::TryRecvError::Closed) => return Err(forsaken(stream)),
+                Err(oneshot::error::TryRecvError::Closed) => return Err(sender_dropped(stream)),
             }
         }
     }
@@ -128,72 +131,73 @@ impl fmt::Debug for Appender {
 }
 
 /// The error after the sender of the result was dropped, which happens only after a panic.
-fn forsaken(stream: &StreamName) -> Error {
+fn sender_dropped(stream: &StreamName) -> Error {
     let message = format!("append outcome unknown: stream={stream}");
     Error::new(ErrorKind::OutcomeUnknown, message)
 }
 
-type Answer = oneshot::Receiver<Result<Range<u64>>>;
+type AppendResult = Result<Range<u64>>;
 
 /// The callers that append to one stream.
-struct Line {
+struct Queue {
     stream: StreamName,
-    waiting: Mutex<VecDeque<Waiting>>,
+    waiting: Mutex<VecDeque<QueuedAppend>>,
     /// The position of the stream, if known.
-    position: Mutex<Option<Position>>,
-    /// Held by the caller with the turn, with the request in flight.
-    turn: tokio::sync::Mutex<Option<BoxFuture<'static, ()>>>,
+    position: Mutex<Option<StreamPosition>>,
+    /// The request in flight. Locked by the leader.
+    in_flight: tokio::sync::Mutex<Option<BoxFuture<'static, ()>>>,
 }
 
-/// A queued caller.
-struct Waiting {
+/// The append of a queued caller.
+struct QueuedAppend {
     events: Vec<StoredEvent>,
     bytes: usize,
-    answer: oneshot::Sender<Result<Range<u64>>>,
+    result: oneshot::Sender<AppendResult>,
 }
 
-impl Line {
+impl Queue {
     fn new(stream: StreamName) -> Self {
         Self {
             stream,
             waiting: Mutex::default(),
             position: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
+            in_flight: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Joins the end of the queue.
-    fn join(&self, events: Vec<StoredEvent>) -> Answer {
-        let (answer, told) = oneshot::channel();
-        lock(&self.waiting).push_back(Waiting {
-            bytes: events.iter().map(|event| event.weight().model).sum(),
+    /// Adds an append to the end of the queue.
+    fn push(&self, events: Vec<StoredEvent>) -> oneshot::Receiver<AppendResult> {
+        let (result, receiver) = oneshot::channel();
+        lock(&self.waiting).push_back(QueuedAppend {
+            bytes: events.iter().map(|event| event.size().estimate).sum(),
             events,
-            answer,
+            result,
         });
-        told
+        receiver
     }
 
     /// Lingers, and sends what is queued then.
-    async fn round(self: Arc<Self>, store: EventStore, linger: Duration) {
+    async fn send(self: Arc<Self>, store: EventStore, linger: Duration) {
         if !linger.is_zero() {
             store.db().timer().sleep(linger).await;
         }
         let group = self.take();
-        let events: Vec<_> = group.iter().flat_map(|one| &one.events).cloned().collect();
+        let events = group.iter().flat_map(|append| &append.events);
+        let events: Vec<_> = events.cloned().collect();
         if events.is_empty() {
             return;
         }
-        let told = self.append(&store, events).await;
-        tell(group, told);
+        let start = self.append(&store, events).await;
+        send_results(group, start);
     }
 
-    /// Takes the callers that fit into one request, at least one. Skips cancelled callers.
-    fn take(&self) -> Vec<Waiting> {
+    /// Takes the appends that fit into one request, at least one. Skips those of cancelled callers.
+    fn take(&self) -> Vec<QueuedAppend> {
         let mut waiting = lock(&self.waiting);
-        let mut group: Vec<Waiting> = Vec::new();
+        let mut group: Vec<QueuedAppend> = Vec::new();
         let (mut events, mut bytes) = (0, 0);
         while let Some(next) = waiting.pop_front() {
-            if next.answer.is_closed() {
+            if next.result.is_closed() {
                 continue;
             }
             events += next.events.len();
@@ -214,7 +218,7 @@ impl Line {
         let mut position = lock(&self.position).take();
         if position.is_none() {
             let tip = store.tip(&self.stream, true).await?;
-            position = tip.as_ref().map(Position::of_tip);
+            position = tip.as_ref().map(StreamPosition::of_tip);
         }
         let change = Change {
             guard: Guard::Etag,
@@ -228,21 +232,22 @@ impl Line {
 }
 
 /// Sends each caller the indexes of its events, or the error.
-fn tell(group: Vec<Waiting>, told: Result<u64>) {
-    let mut start = told;
-    for one in group {
-        let end = start.clone().map(|start| start + one.events.len() as u64);
+fn send_results(group: Vec<QueuedAppend>, mut start: Result<u64>) {
+    for append in group {
+        let end = start
+            .clone()
+            .map(|start| start + append.events.len() as u64);
         let range = start.and_then(|start| Ok(start..end.clone()?));
         // A cancelled caller needs no result.
-        drop(one.answer.send(range));
+        drop(append.result.send(range));
         start = end;
     }
 }
 
 /// The queues of all streams with callers, and of some idle ones.
 #[derive(Default)]
-struct Lines {
-    by_stream: HashMap<StreamName, Place>,
+struct Queues {
+    by_stream: HashMap<StreamName, QueueEntry>,
     /// Streams without callers, longest idle first.
     idle: BTreeMap<u64, StreamName>,
     idle_bytes: usize,
@@ -251,75 +256,79 @@ struct Lines {
 }
 
 /// A queue and its number of callers.
-struct Place {
-    line: Arc<Line>,
+struct QueueEntry {
+    queue: Arc<Queue>,
     callers: usize,
     /// The count at which it became idle.
-    since: u64,
+    idle_since: u64,
     /// Size of its position while it is idle.
     bytes: usize,
 }
 
 /// A caller's membership in a queue, which ends when it is dropped.
-struct Seat {
+struct QueueMember {
     shared: Arc<Shared>,
-    line: Arc<Line>,
+    queue: Arc<Queue>,
 }
 
 impl Shared {
-    fn sit(self: &Arc<Self>, stream: &StreamName) -> Seat {
-        let mut lines = lock(&self.lines);
-        let Lines {
+    /// Adds a caller to the queue of a stream.
+    fn join(self: &Arc<Self>, stream: &StreamName) -> QueueMember {
+        let mut queues = lock(&self.queues);
+        let Queues {
             by_stream,
             idle,
             idle_bytes,
             ..
-        } = &mut *lines;
-        let place = by_stream.entry(stream.clone()).or_insert_with(|| Place {
-            line: Arc::new(Line::new(stream.clone())),
-            callers: 0,
-            since: 0,
-            bytes: 0,
-        });
-        if place.callers == 0 && idle.remove(&place.since).is_some() {
-            *idle_bytes -= place.bytes;
+        } = &mut *queues;
+        let entry = by_stream
+            .entry(stream.clone())
+            .or_insert_with(|| QueueEntry {
+                queue: Arc::new(Queue::new(stream.clone())),
+                callers: 0,
+                idle_since: 0,
+                bytes: 0,
+            });
+        if entry.callers == 0 && idle.remove(&entry.idle_since).is_some() {
+            *idle_bytes -= entry.bytes;
         }
-        place.callers += 1;
-        Seat {
+        entry.callers += 1;
+        QueueMember {
             shared: self.clone(),
-            line: place.line.clone(),
+            queue: entry.queue.clone(),
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for QueueMember {
     fn drop(&mut self) {
-        let abandoned = lock(&self.shared.lines).leave(&self.line);
+        let in_flight = lock(&self.shared.queues).leave(&self.queue);
         // The request in flight may hold any resource, so it is dropped without holding the lock.
-        drop(abandoned);
+        drop(in_flight);
     }
 }
 
-impl Lines {
+impl Queues {
     /// Removes a caller. Returns the request in flight if it was the last caller.
-    fn leave(&mut self, line: &Line) -> Option<BoxFuture<'static, ()>> {
-        let place = self.by_stream.get_mut(&line.stream)?;
-        place.callers -= 1;
-        if place.callers > 0 {
+    fn leave(&mut self, queue: &Queue) -> Option<BoxFuture<'static, ()>> {
+        let entry = self.by_stream.get_mut(&queue.stream)?;
+        entry.callers -= 1;
+        if entry.callers > 0 {
             return None;
         }
-        let abandoned = line.turn.try_lock().ok().and_then(|mut turn| turn.take());
-        lock(&line.waiting).clear();
-        let Some(bytes) = lock(&line.position).as_ref().map(Position::bytes) else {
-            self.by_stream.remove(&line.stream);
-            return abandoned;
+        let in_flight = queue.in_flight.try_lock().ok();
+        let in_flight = in_flight.and_then(|mut in_flight| in_flight.take());
+        lock(&queue.waiting).clear();
+        let Some(bytes) = lock(&queue.position).as_ref().map(StreamPosition::bytes) else {
+            self.by_stream.remove(&queue.stream);
+            return in_flight;
         };
         self.clock += 1;
-        (place.since, place.bytes) = (self.clock, bytes);
-        self.idle.insert(self.clock, line.stream.clone());
+        (entry.idle_since, entry.bytes) = (self.clock, bytes);
+        self.idle.insert(self.clock, queue.stream.clone());
         self.idle_bytes += bytes;
         self.make_room();
-        abandoned
+        in_flight
     }
 
     /// Removes the longest idle queues until there is room.
@@ -328,8 +337,8 @@ impl Lines {
             let Some((_, stream)) = self.idle.pop_first() else {
                 return;
             };
-            let place = self.by_stream.remove(&stream);
-            self.idle_bytes -= place.map_or(0, |place| place.bytes);
+            let entry = self.by_stream.remove(&stream);
+            self.idle_bytes -= entry.map_or(0, |entry| entry.bytes);
         }
     }
 }

@@ -4,8 +4,7 @@
 //! no stream yet                  PutItem of the Tip, if it does not exist
 //! the Tip has room               UpdateItem of the Tip, if it is as expected
 //! the Tip is full                TransactWriteItems: PutItem of a calf with the events of the Tip, if it does not
-//! exist,
-//!                                and UpdateItem of the Tip, which then holds only the new events
+//!                                exist, and UpdateItem of the Tip, which then holds only the new events
 //! ```
 //!
 //! The request has a new etag. If the response is lost, the request is sent again; if that fails, the Tip in the
@@ -25,34 +24,34 @@ use floe_store::{Item, Name, Text, Value};
 use super::changes::{Change, Guard};
 use super::keys::StreamName;
 use super::limits::{TIP_BYTES_MAX, TipLimits};
-use super::position::{Left, Position};
+use super::position::{LastWrite, StreamPosition};
 use super::send::Writes;
 use super::stored::{
-    APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, Events, INDEX, NEXT, STREAM, StoredEvent,
-    StoredUnfold, TIP_INDEX, UNFOLDS, Weight, key, lists_of, unfolds_of,
+    APPENDED, Batch, CALVED_BYTES, ETAG, EVENT_TYPES, EVENTS, Events, INDEX, NEXT, STREAM, Size,
+    StoredEvent, StoredUnfold, TIP_INDEX, UNFOLDS, key, lists_of, unfolds_of,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::tx::part::PartWrite;
 
-pub(crate) use outcome::Synced;
+pub(crate) use outcome::AppendOutcome;
 
-/// One append with its size.
+/// A compiled append.
 #[derive(Debug)]
-pub(crate) struct Sync<'a> {
+pub(crate) struct StreamAppend<'a> {
     table: &'a str,
     stream: &'a StreamName,
     /// The position of the stream before; `None` if it does not exist.
-    before: Option<&'a Position>,
+    before: Option<&'a StreamPosition>,
     change: &'a Change,
     /// Whether the events of the Tip are calved.
     calves: bool,
     /// The position of the stream afterwards.
-    pub(crate) after: Position,
+    pub(crate) after: StreamPosition,
     /// Size of the Tip afterwards.
     bytes: usize,
 }
 
-impl<'a> Sync<'a> {
+impl<'a> StreamAppend<'a> {
     /// Compiles an append to a stream at a position, or to a new stream.
     ///
     /// # Errors
@@ -62,37 +61,37 @@ impl<'a> Sync<'a> {
     pub(crate) fn new(
         table: &'a str,
         stream: &'a StreamName,
-        position: Option<&'a Position>,
+        position: Option<&'a StreamPosition>,
         change: &'a Change,
         limits: &TipLimits,
         etag: Text,
     ) -> Result<Self> {
-        let (none, nothing) = (Events::default(), Weight::default());
-        let tip = position.map_or(&none, |position| &position.tip);
-        let held = tip.weight()?;
-        let new: Weight = change.events.iter().map(StoredEvent::weight).sum();
-        let unfolds: Weight = change.unfolds.iter().map(StoredUnfold::weight).sum();
+        let no_events = Events::default();
+        let tip = position.map_or(&no_events, |position| &position.tip);
+        let held = tip.size()?;
+        let new: Size = change.events.iter().map(StoredEvent::size).sum();
+        let unfolds: Size = change.unfolds.iter().map(StoredUnfold::size).sum();
         let count = tip.len() + change.events.len();
         let calves = !tip.is_empty() && is_full(count, held + new, unfolds, limits);
-        let (kept, kept_weight, calved) = if calves {
-            (&none, nothing, held.model as u64)
+        let (kept, kept_size, calved) = if calves {
+            (&no_events, Size::default(), held.estimate as u64)
         } else {
             (tip, held, 0)
         };
         let appended = change.events.len() as u64;
         let calved_bytes = position.map_or(0, |position| position.calved_bytes) + calved;
-        let after = Position {
+        let after = StreamPosition {
             version: position.map_or(0, |position| position.version) + appended,
             etag: Some(etag),
             calved_bytes,
             tip: kept.and(&change.events),
-            left: Some(Left {
+            last_write: Some(LastWrite {
                 appended,
                 calved_bytes,
                 has_unfolds: !change.unfolds.is_empty(),
             }),
         };
-        let bytes = tip_bytes(stream, &after, appended, kept_weight + new, unfolds);
+        let bytes = tip_bytes(stream, &after, appended, kept_size + new, unfolds);
         check_size(stream, bytes)?;
         Ok(Self {
             table,
@@ -112,7 +111,7 @@ impl<'a> Sync<'a> {
     }
 
     /// The writes, with the size of each item.
-    pub(crate) fn weighed_writes(&self) -> Vec<PartWrite> {
+    pub(crate) fn writes_with_sizes(&self) -> Vec<PartWrite> {
         let tip = PartWrite {
             write: self.write_tip().into(),
             bytes: self.bytes,
@@ -123,9 +122,9 @@ impl<'a> Sync<'a> {
 
     fn request(&self) -> Writes {
         if self.calves {
-            return Writes::Together(self.writes());
+            return Writes::Transaction(self.writes());
         }
-        Writes::One(self.write_tip())
+        Writes::Single(self.write_tip())
     }
 
     /// The write of the Tip.
@@ -167,19 +166,19 @@ impl<'a> Sync<'a> {
         let (change, after) = (self.change, &self.after);
         let replaces = self.calves || self.before.is_none_or(|before| before.tip.is_empty());
         let appended = change.events.len() as u64;
-        let left = self.before.and_then(|before| before.left);
+        let last_write = self.before.and_then(|before| before.last_write);
         let mut update = Update {
             // Most appends change four attributes: the etag, the version, and both lists.
             set: Vec::with_capacity(4),
             ..Update::default()
         };
-        if left.is_none_or(|left| left.appended != appended) {
+        if last_write.is_none_or(|last| last.appended != appended) {
             update = update.set(APPENDED, Value::from(appended));
         }
-        if left.is_none_or(|left| left.calved_bytes != after.calved_bytes) {
+        if last_write.is_none_or(|last| last.calved_bytes != after.calved_bytes) {
             update = update.set(CALVED_BYTES, Value::from(after.calved_bytes));
         }
-        if left.is_none_or(|left| left.has_unfolds) || !change.unfolds.is_empty() {
+        if last_write.is_none_or(|last| last.has_unfolds) || !change.unfolds.is_empty() {
             update = update.set(UNFOLDS, unfolds_of(&change.unfolds));
         }
         if let Some(etag) = &after.etag {
@@ -189,49 +188,47 @@ impl<'a> Sync<'a> {
         if has_events {
             update = update.set(NEXT, Value::from(after.version));
         }
-        let (cases, events) = lists_of(change.events.iter());
-        for (name, list) in [(EVENTS, events), (CASES, cases)] {
-            update = match (replaces, has_events) {
-                (true, _) => update.set(name, list),
-                (false, true) => {
-                    let path = Path::attribute(name);
-                    let stored = if self.before.is_some_and(|before| before.etag.is_some()) {
-                        SetOperand::Path(path.clone())
-                    } else {
-                        // Other writers may omit an empty list, and without an etag the Tip may have changed.
-                        SetOperand::if_not_exists(path.clone(), Value::L(Vec::new()))
-                    };
-                    update.set(path, SetOperand::list_append(stored, list))
-                }
-                (false, false) => update,
-            };
+        let (types, events) = lists_of(change.events.iter());
+        for (name, list) in [(EVENTS, events), (EVENT_TYPES, types)] {
+            if replaces {
+                update = update.set(name, list);
+            } else if has_events {
+                let path = Path::attribute(name);
+                let stored = if self.before.is_some_and(|before| before.etag.is_some()) {
+                    SetOperand::Path(path.clone())
+                } else {
+                    // Other writers may omit an empty list, and without an etag the Tip may have changed.
+                    SetOperand::if_not_exists(path.clone(), Value::L(Vec::new()))
+                };
+                update = update.set(path, SetOperand::list_append(stored, list));
+            }
         }
         update
     }
 }
 
 /// Whether a Tip with these contents must calve.
-fn is_full(count: usize, events: Weight, unfolds: Weight, limits: &TipLimits) -> bool {
-    limits.events_max.is_some_and(|most| count > most)
-        || events.model > limits.event_bytes_max
-        || events.model + unfolds.model > limits.bytes_max
+fn is_full(count: usize, events: Size, unfolds: Size, limits: &TipLimits) -> bool {
+    limits.events_max.is_some_and(|max| count > max)
+        || events.estimate > limits.event_bytes_max
+        || events.estimate + unfolds.estimate > limits.bytes_max
         || events.item + unfolds.item > TIP_BYTES_MAX
 }
 
 /// Computes the size of the Tip without building the item.
 fn tip_bytes(
     stream: &StreamName,
-    after: &Position,
+    after: &StreamPosition,
     appended: u64,
-    events: Weight,
-    unfolds: Weight,
+    events: Size,
+    unfolds: Size,
 ) -> usize {
     let number = |name: &Name, number: u64| attribute_size(name, &Value::from(number));
     let etag = after
         .etag
         .as_ref()
         .map_or(0, |etag| ETAG.len() + etag.len());
-    let lists = [&EVENTS, &CASES, &UNFOLDS].map(|name| name.len() + CONTAINER_BYTES);
+    let lists = [&EVENTS, &EVENT_TYPES, &UNFOLDS].map(|name| name.len() + CONTAINER_BYTES);
     STREAM.len()
         + stream.as_str().len()
         + number(&INDEX, TIP_INDEX)
@@ -262,7 +259,7 @@ fn put_new(table: &str, item: Item) -> PutItem {
 
 /// The condition on the Tip. The version alone would miss a prune or a calving, and the remembered Tip would become
 /// wrong.
-pub(crate) fn condition(position: &Position, guard: Guard) -> Condition {
+pub(crate) fn condition(position: &StreamPosition, guard: Guard) -> Condition {
     let version = || Condition::eq(Path::attribute(NEXT), Value::from(position.version));
     let etag = position.etag.as_ref();
     let etag = etag.map(|etag| Condition::eq(Path::attribute(ETAG), Value::S(etag.clone())));

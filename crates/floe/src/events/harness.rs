@@ -149,9 +149,9 @@ where
     #[track_caller]
     pub fn then(self, expected: impl IntoIterator<Item = D::Event>) -> Self {
         let expected: Vec<_> = expected.into_iter().collect();
-        let holds = matches!(&self.outcome, Ok((_, events)) if *events == expected);
-        let beside = side_by_side(&expected, self.events());
-        self.check(holds, "unexpected events", &beside)
+        let is_met = matches!(&self.outcome, Ok((_, events)) if *events == expected);
+        let comparison = side_by_side(&expected, self.events());
+        self.check(is_met, "unexpected events", &comparison)
     }
 
     /// Expects no events and no error.
@@ -170,14 +170,14 @@ where
     ///
     /// If the output differs, or there is an error.
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
+    #[expect(clippy::needless_pass_by_value, reason = "tests pass literals")]
     pub fn then_result(self, expected: R) -> Self
     where
         R: PartialEq,
     {
-        let holds = matches!(&self.outcome, Ok((result, _)) if *result == expected);
+        let is_met = matches!(&self.outcome, Ok((result, _)) if *result == expected);
         let expected = format!("  expected result {expected:?}\n");
-        self.check(holds, "unexpected result", &expected)
+        self.check(is_met, "unexpected result", &expected)
     }
 
     /// Expects this error.
@@ -186,31 +186,31 @@ where
     ///
     /// If there is another error or none.
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "a test reads better so")]
+    #[expect(clippy::needless_pass_by_value, reason = "tests pass literals")]
     pub fn then_err(self, expected: X) -> Self
     where
         X: PartialEq,
     {
-        let holds = matches!(&self.outcome, Err(error) if *error == expected);
+        let is_met = matches!(&self.outcome, Err(error) if *error == expected);
         let expected = format!("  expected error {expected:?}\n");
-        self.check(holds, "unexpected error", &expected)
+        self.check(is_met, "unexpected error", &expected)
     }
 
     /// Expects an error that satisfies the predicate.
     ///
     /// # Panics
     ///
-    /// If it does not, or there is none.
+    /// If the error does not satisfy it, or there is no error.
     #[track_caller]
     pub fn then_error(self, is_expected: impl FnOnce(&X) -> bool) -> Self {
-        let holds = self.outcome.as_ref().err().is_some_and(is_expected);
+        let is_met = self.outcome.as_ref().err().is_some_and(is_expected);
         let expected = "  expected an error that satisfies the check\n";
-        self.check(holds, "unexpected error", expected)
+        self.check(is_met, "unexpected error", expected)
     }
 
     #[track_caller]
-    fn check(self, holds: bool, what: &str, expected: &str) -> Self {
-        assert!(holds, "{}", self.report(what, expected));
+    fn check(self, is_met: bool, what: &str, expected: &str) -> Self {
+        assert!(is_met, "{}", self.report(what, expected));
         self
     }
 

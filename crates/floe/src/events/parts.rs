@@ -8,13 +8,13 @@
 //! them; the call continues after those.
 
 use super::changes::Change;
-use super::compile::Synced;
+use super::compile::AppendOutcome;
 use super::event::EventData;
 use super::keys::StreamName;
 use super::limits::{ANY_ATTEMPTS_MAX, PART_BYTES_MAX};
-use super::position::Position;
-use super::store::{EventStore, elsewhere};
-use super::stored::{StoredEvent, Weight};
+use super::position::StreamPosition;
+use super::store::{EventStore, version_conflict};
+use super::stored::{Size, StoredEvent};
 use crate::error::{Error, ErrorKind, Result};
 
 impl EventStore {
@@ -59,29 +59,29 @@ impl EventStore {
         events: impl IntoIterator<Item = EventData>,
     ) -> Result<u64> {
         let events = self.stored(events)?;
-        check_each(stream, &events)?;
+        check_event_sizes(stream, &events)?;
         let tip = match version {
             0 => None,
             _ => self.tip(stream, true).await?,
         };
-        let mut position = tip.as_ref().map(Position::of_tip);
+        let mut position = tip.as_ref().map(StreamPosition::of_tip);
         let mut rest = self
-            .rest(stream, version, position.as_ref(), &events)
+            .missing_events(stream, version, position.as_ref(), &events)
             .await?;
         let mut attempts = 0;
         while !rest.is_empty() {
-            let (part, later) = rest.split_at(part(rest));
+            let (part, later) = rest.split_at(part_len(rest));
             let change = Change::of_events(part.to_vec());
-            match self.sync(stream, position.as_ref(), &change).await? {
-                Synced::Written(after) => {
+            match self.send_append(stream, position.as_ref(), &change).await? {
+                AppendOutcome::Written(after) => {
                     (position, rest, attempts) = (Some(after), later, 0);
                 }
-                Synced::Conflict(tip) => {
-                    self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+                AppendOutcome::Conflict(tip) => {
+                    self.wait_after_conflict(stream, &mut attempts, ANY_ATTEMPTS_MAX)
                         .await?;
-                    position = tip.as_deref().map(Position::of_tip);
+                    position = tip.as_deref().map(StreamPosition::of_tip);
                     rest = self
-                        .rest(stream, version, position.as_ref(), &events)
+                        .missing_events(stream, version, position.as_ref(), &events)
                         .await?;
                 }
             }
@@ -94,19 +94,19 @@ impl EventStore {
     /// # Errors
     ///
     /// [`VersionConflict`](ErrorKind::VersionConflict) if there are other events instead.
-    async fn rest<'e>(
+    async fn missing_events<'e>(
         &self,
         stream: &StreamName,
         version: u64,
-        position: Option<&Position>,
+        position: Option<&StreamPosition>,
         events: &'e [StoredEvent],
     ) -> Result<&'e [StoredEvent]> {
         let actual = position.map_or(0, |position| position.version);
-        let elsewhere = || elsewhere(stream, version, actual);
-        let count = actual.checked_sub(version).ok_or_else(elsewhere)?;
+        let conflict = || version_conflict(stream, version, actual);
+        let count = actual.checked_sub(version).ok_or_else(conflict)?;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let (there, rest) = events.split_at_checked(count).ok_or_else(elsewhere)?;
-        if there.is_empty() {
+        let (existing, rest) = events.split_at_checked(count).ok_or_else(conflict)?;
+        if existing.is_empty() {
             return Ok(rest);
         }
         let read = self.read(stream).from(version).max_count(count as u64);
@@ -116,10 +116,10 @@ impl EventStore {
                 format!("events appended earlier were pruned: stream={stream} index={version}");
             return Err(Error::new(ErrorKind::MissingEvents, message));
         }
-        for (wanted, found) in there.iter().zip(&found) {
+        for (wanted, found) in existing.iter().zip(&found) {
             // Compares everything but the time, which is that of the first call.
             if wanted.view().recorded(found.index)?.event != found.event {
-                return Err(elsewhere());
+                return Err(conflict());
             }
         }
         Ok(rest)
@@ -127,9 +127,9 @@ impl EventStore {
 }
 
 /// The number of events in one append, at least one.
-fn part(events: &[StoredEvent]) -> usize {
-    let sums = events.iter().scan(Weight::default(), |sum, event| {
-        *sum = *sum + event.weight();
+fn part_len(events: &[StoredEvent]) -> usize {
+    let sums = events.iter().scan(Size::default(), |sum, event| {
+        *sum = *sum + event.size();
         Some(sum.item)
     });
     sums.take_while(|bytes| *bytes <= PART_BYTES_MAX)
@@ -137,13 +137,13 @@ fn part(events: &[StoredEvent]) -> usize {
         .max(1)
 }
 
-fn check_each(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
-    let large = events.iter().map(|event| event.weight().item);
-    let Some((place, bytes)) = large.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) else {
+fn check_event_sizes(stream: &StreamName, events: &[StoredEvent]) -> Result<()> {
+    let sizes = events.iter().map(|event| event.size().item);
+    let Some((offset, bytes)) = sizes.enumerate().find(|(_, bytes)| *bytes > PART_BYTES_MAX) else {
         return Ok(());
     };
     let message = format!(
-        "an event does not fit into an item: stream={stream} event={place} bytes={bytes} max={PART_BYTES_MAX}"
+        "an event does not fit into an item: stream={stream} event={offset} bytes={bytes} max={PART_BYTES_MAX}"
     );
     Err(Error::new(ErrorKind::TooLarge, message))
 }

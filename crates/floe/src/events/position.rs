@@ -6,7 +6,7 @@ use super::stored::{Batch, Events};
 
 /// The state of a stream that an append needs. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Position {
+pub(crate) struct StreamPosition {
     /// The number of events.
     pub(crate) version: u64,
     pub(crate) etag: Option<Text>,
@@ -14,26 +14,26 @@ pub(crate) struct Position {
     pub(crate) calved_bytes: u64,
     /// The events in the Tip.
     pub(crate) tip: Events,
-    /// Attributes of the Tip as our last write left them, if it was ours.
-    pub(crate) left: Option<Left>,
+    /// The attributes that this process wrote, if it wrote the Tip last.
+    pub(crate) last_write: Option<LastWrite>,
 }
 
-/// Attributes that our last write left in the Tip. While the etag is unchanged, they need not be written again.
+/// Attributes of the Tip written by this process. While the etag is unchanged, they need not be written again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct LastWrite {
     pub(super) appended: u64,
     pub(super) calved_bytes: u64,
     pub(super) has_unfolds: bool,
 }
 
-impl Position {
+impl StreamPosition {
     pub(crate) fn of_tip(tip: &Batch) -> Self {
         Self {
             version: tip.next,
             etag: tip.etag.clone(),
             calved_bytes: tip.calved_bytes,
             tip: tip.events.clone(),
-            left: None,
+            last_write: None,
         }
     }
 

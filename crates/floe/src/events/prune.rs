@@ -29,7 +29,7 @@ use super::reads::Pages;
 use super::send::{Sent, Writes, send};
 use super::store::EventStore;
 use super::stored::{
-    APPENDED, Batch, CALVED_BYTES, CASES, ETAG, EVENTS, INDEX, NEXT, STREAM, TIP_INDEX, key,
+    APPENDED, Batch, CALVED_BYTES, ETAG, EVENT_TYPES, EVENTS, INDEX, NEXT, STREAM, TIP_INDEX, key,
     lists_of,
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -83,7 +83,7 @@ impl EventStore {
     pub async fn prune(&self, stream: &StreamName, before: u64) -> Result<Pruned> {
         let span = telemetry::prune(&self.options().table, stream);
         let pruned = self.prune_before(stream, before);
-        let pruned = telemetry::noted(&span, pruned.instrument(span.clone()).await)?;
+        let pruned = telemetry::record_result(&span, pruned.instrument(span.clone()).await)?;
         span.record("floe.stream.deleted", pruned.deleted);
         Ok(pruned)
     }
@@ -105,10 +105,10 @@ impl EventStore {
                 return Ok(Pruned::default());
             };
             tip = match prune.round(&found).await? {
-                Round::Done(pruned) => return Ok(pruned),
+                Round::Completed(pruned) => return Ok(pruned),
                 Round::Conflict(tip) => tip,
             };
-            self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+            self.wait_after_conflict(stream, &mut attempts, ANY_ATTEMPTS_MAX)
                 .await?;
         }
     }
@@ -131,19 +131,19 @@ struct Prune<'a> {
 }
 
 enum Round {
-    Done(Pruned),
+    Completed(Pruned),
     /// Another writer changed the Tip. Contains the current one.
     Conflict(Option<Batch>),
 }
 
 /// Attributes with the range of a batch.
-const PLACED: &[Name] = &[INDEX, NEXT];
-/// Attributes with the size of a batch.
-const WEIGHED: &[Name] = &[STREAM, INDEX, NEXT, CASES, EVENTS];
+const RANGE_ATTRIBUTES: &[Name] = &[INDEX, NEXT];
+/// Attributes with the range and the events of a batch.
+const EVENT_ATTRIBUTES: &[Name] = &[STREAM, INDEX, NEXT, EVENT_TYPES, EVENTS];
 
 /// The range of a batch's events.
 #[derive(Clone, Copy)]
-struct Place {
+struct BatchRange {
     index: u64,
     next: u64,
 }
@@ -154,8 +154,8 @@ impl Prune<'_> {
         let (base, before) = (tip.base(), self.before.min(tip.next));
         // All batches end before the Tip, so none remains, and none needs to be measured.
         let clears = before >= base;
-        let stays = self.delete_batches(before, base, !clears).await?;
-        let lowest = match stays {
+        let remaining = self.delete_batches(before, base, !clears).await?;
+        let lowest = match remaining {
             Some(batch) => batch.index,
             None if clears => before,
             None => self.first_between(before + 1, base).await?.unwrap_or(base),
@@ -166,20 +166,20 @@ impl Prune<'_> {
             deferred: before.saturating_sub(lowest),
             lowest,
         };
-        let bytes = match (clears, self.in_doubt) {
-            (true, _) => {
-                self.freed = tip.calved_bytes;
-                0
-            }
-            (false, true) => self.weigh_between(lowest, base).await?,
-            (false, false) => tip.calved_bytes.saturating_sub(self.freed),
+        let bytes = if clears {
+            self.freed = tip.calved_bytes;
+            0
+        } else if self.in_doubt {
+            self.measure_between(lowest, base).await?
+        } else {
+            tip.calved_bytes.saturating_sub(self.freed)
         };
         let trimmed = before.saturating_sub(base);
         if trimmed == 0 && bytes == tip.calved_bytes {
-            return Ok(Round::Done(pruned));
+            return Ok(Round::Completed(pruned));
         }
         Ok(match self.write_tip(tip, trimmed, bytes).await? {
-            None => Round::Done(pruned),
+            None => Round::Completed(pruned),
             Some(conflict) => conflict,
         })
     }
@@ -190,19 +190,23 @@ impl Prune<'_> {
         &mut self,
         before: u64,
         base: u64,
-        weigh: bool,
-    ) -> Result<Option<Place>> {
+        measures: bool,
+    ) -> Result<Option<BatchRange>> {
         let end = base.min(before + 1);
-        let read = if weigh { WEIGHED } else { PLACED };
-        let mut pages = self.between(self.reached, end, read);
+        let attributes = if measures {
+            EVENT_ATTRIBUTES
+        } else {
+            RANGE_ATTRIBUTES
+        };
+        let mut pages = self.between(self.reached, end, attributes);
         while let Some(items) = pages.next(self.store.db()).await? {
             for item in &items {
-                let batch = self.place(item)?;
+                let batch = self.range(item)?;
                 self.first.get_or_insert(batch.index);
                 if batch.next > before {
                     return Ok(Some(batch));
                 }
-                let bytes = if weigh { weigh_item(item)? } else { 0 };
+                let bytes = if measures { event_bytes(item)? } else { 0 };
                 self.delete(batch.index).await?;
                 self.freed += bytes;
                 self.reached = batch.next;
@@ -226,7 +230,7 @@ impl Prune<'_> {
         let update = trim(tip, trimmed, bytes, &etag)?;
         let mut update =
             UpdateItem::new(table, key(self.stream, TIP_INDEX), update).return_old_on_failure();
-        update.condition = Some(is_as(tip));
+        update.condition = Some(is_unchanged(tip));
         let Sent::Conflict { item, in_doubt } =
             self.store.send_pruning(self.stream, update.into()).await?
         else {
@@ -245,41 +249,43 @@ impl Prune<'_> {
 
     /// The index of the first batch in a range.
     async fn first_between(&self, start: u64, end: u64) -> Result<Option<u64>> {
-        let mut pages = self.between(start, end, PLACED);
+        let mut pages = self.between(start, end, RANGE_ATTRIBUTES);
         pages.query.limit = Some(1);
         let items = pages.next(self.store.db()).await?.unwrap_or_default();
-        let first = items.first().map(|item| self.place(item)).transpose()?;
+        let first = items.first().map(|item| self.range(item)).transpose()?;
         Ok(first.map(|batch| batch.index))
     }
 
     /// The size of the batches in a range.
-    async fn weigh_between(&self, start: u64, end: u64) -> Result<u64> {
-        let mut pages = self.between(start, end, WEIGHED);
+    async fn measure_between(&self, start: u64, end: u64) -> Result<u64> {
+        let mut pages = self.between(start, end, EVENT_ATTRIBUTES);
         let mut bytes = 0;
         while let Some(items) = pages.next(self.store.db()).await? {
             for item in &items {
-                bytes += weigh_item(item)?;
+                bytes += event_bytes(item)?;
             }
         }
         Ok(bytes)
     }
 
     /// Reads attributes of the batches in a range.
-    fn between(&self, start: u64, end: u64, read: &[Name]) -> Pages {
+    fn between(&self, start: u64, end: u64, attributes: &[Name]) -> Pages {
         let range = KeyOp::Between(start.into(), end.saturating_sub(1).into());
         let stream = Value::S(self.stream.text().clone());
         let condition = KeyCondition::partition(STREAM, stream).and(INDEX, range);
         let options = self.store.options();
         let mut query = Query::new(options.table.as_str(), condition).limit(options.page_items);
         query.consistent = true;
-        query.projection = Some(Paths(read.iter().cloned().map(Path::attribute).collect()));
+        query.projection = Some(Paths(
+            attributes.iter().cloned().map(Path::attribute).collect(),
+        ));
         Pages {
             query,
             is_done: start >= end,
         }
     }
 
-    fn place(&self, item: &Item) -> Result<Place> {
+    fn range(&self, item: &Item) -> Result<BatchRange> {
         let number = |name: &Name| {
             let number = item.get(name).and_then(Value::as_n);
             number.and_then(|number| number.to_u64()).ok_or_else(|| {
@@ -290,7 +296,7 @@ impl Prune<'_> {
                 Error::new(ErrorKind::InvalidEvent, message)
             })
         };
-        Ok(Place {
+        Ok(BatchRange {
             index: number(&INDEX)?,
             next: number(&NEXT)?,
         })
@@ -301,7 +307,7 @@ impl EventStore {
     /// Sends a write of a prune until its outcome is known.
     pub(super) async fn send_pruning(&self, stream: &StreamName, write: WriteItem) -> Result<Sent> {
         let unknown = |error| unknown(stream, error);
-        let request = || Writes::One(write.clone());
+        let request = || Writes::Single(write.clone());
         let (table, budget) = (write.table_name(), Budget::for_write());
         send(self.db(), table, budget, request, unknown).await
     }
@@ -322,14 +328,14 @@ fn trim(tip: &Batch, trimmed: u64, bytes: u64, etag: &Text) -> Result<Update> {
     if trimmed > 0 {
         let kept = tip.since(tip.base() + trimmed)?.into_iter();
         let kept: Vec<_> = kept.map(|(_, event)| event.to_stored()).collect();
-        let (cases, events) = lists_of(kept.iter());
-        update = update.set(EVENTS, events).set(CASES, cases);
+        let (types, events) = lists_of(kept.iter());
+        update = update.set(EVENTS, events).set(EVENT_TYPES, types);
     }
     Ok(update)
 }
 
 /// The condition that the Tip is unchanged.
-fn is_as(tip: &Batch) -> Condition {
+fn is_unchanged(tip: &Batch) -> Condition {
     match &tip.etag {
         Some(etag) => Condition::eq(Path::attribute(ETAG), Value::S(etag.clone())),
         None => Condition::eq(Path::attribute(NEXT), Value::from(tip.next))
@@ -337,7 +343,7 @@ fn is_as(tip: &Batch) -> Condition {
     }
 }
 
-fn weigh_item(item: &Item) -> Result<u64> {
+fn event_bytes(item: &Item) -> Result<u64> {
     let batch = Batch::of_item(item.clone())?;
-    Ok(batch.events.weight()?.model as u64)
+    Ok(batch.events.size()?.estimate as u64)
 }

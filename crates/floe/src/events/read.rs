@@ -132,18 +132,13 @@ impl<'s> EventPages<'s> {
 
     fn take(&mut self, batch: &Batch, events: &mut Vec<Recorded>) -> Result<()> {
         let (forward, from) = (self.read.forward, self.read.from);
-        let mut indexed = match (forward, from) {
-            (true, Some(from)) => batch.since(from)?,
-            _ => batch.since(0)?,
-        };
+        let start = from.filter(|_| forward).unwrap_or(0);
+        let mut indexed = batch.since(start)?;
         if !forward {
             indexed.reverse();
         }
         // Events that were read from the Tip may have been calved since, and backward reads find them again.
-        let from = match (forward, self.next) {
-            (false, Some(next)) => Some(next),
-            _ => from,
-        };
+        let from = self.next.filter(|_| !forward).or(from);
         let is_wanted = |index: u64| {
             from.is_none_or(|from| {
                 if forward {
@@ -176,10 +171,12 @@ impl<'s> EventPages<'s> {
 async fn begin<'s>(read: &ReadEvents<'s>) -> Result<Batches<'s>> {
     let source = read.store.source(read.stream, read.consistent);
     let batches = |range| source.batches(&source.options.table, range);
-    match (read.forward, read.from) {
-        (false, _) => Ok(batches(None).backward()),
-        (true, None | Some(0)) => Ok(batches(None)),
-        (true, Some(from)) => {
+    if !read.forward {
+        return Ok(batches(None).backward());
+    }
+    match read.from {
+        None | Some(0) => Ok(batches(None)),
+        Some(from) => {
             let mut last = batches(Some(KeyOp::Le(from.into()))).backward().limit(1);
             let found = last.next_page().await?.unwrap_or_default();
             let range = found.first().map(|batch| KeyOp::Ge(batch.index.into()));

@@ -10,7 +10,7 @@ use floe_store::{Item, Value};
 use super::event::Recorded;
 use super::keys::StreamName;
 use super::options::EventStoreOptions;
-use super::position::Position;
+use super::position::StreamPosition;
 use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX, key};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
@@ -192,7 +192,7 @@ pub(crate) async fn stored_between(
 #[derive(Debug)]
 pub(crate) struct Loaded<E> {
     /// The position of the stream; `None` if it does not exist.
-    pub(crate) position: Option<Position>,
+    pub(crate) position: Option<StreamPosition>,
     /// The requested events, oldest first: from the origin, or from the known index.
     pub(crate) events: Vec<E>,
     /// Whether they start with an origin, which replaces all earlier state.
@@ -210,7 +210,7 @@ impl<E> Loaded<E> {
 }
 
 /// Decodes events, newest first, and recognises the origin.
-pub(crate) trait Sift<E> {
+pub(crate) trait EventDecoder<E> {
     /// Decodes an event; `None` to skip it.
     ///
     /// # Errors
@@ -227,12 +227,12 @@ pub(crate) trait Sift<E> {
 /// # Errors
 ///
 /// [`MissingEvents`](ErrorKind::MissingEvents) if required events were pruned, and as for [`Batches::next_page`].
-pub(crate) async fn load<E, S: Sift<E>>(
+pub(crate) async fn load<E, S: EventDecoder<E>>(
     source: Source<'_>,
     known_tip: Option<Batch>,
     since: u64,
     unfolds: bool,
-    sift: &S,
+    decoder: &S,
 ) -> Result<Loaded<E>> {
     let options = source.options;
     let tip = match known_tip {
@@ -242,7 +242,7 @@ pub(crate) async fn load<E, S: Sift<E>>(
     let Some(tip) = tip else {
         return Ok(Loaded::nothing());
     };
-    let mut walk = Walk::back_from(source, &tip, sift, since);
+    let mut walk = Walk::back_from(source, &tip, decoder, since);
     // Unfolds replace all events, so they help only if nothing is known or new events are missing in the Tip.
     if unfolds && (since == 0 || tip.base() > since) {
         walk.unfolds(&tip)?;
@@ -260,9 +260,9 @@ pub(crate) async fn load<E, S: Sift<E>>(
 /// # Errors
 ///
 /// As for [`load`].
-pub(crate) async fn load_by_query<E, S: Sift<E>>(
+pub(crate) async fn load_by_query<E, S: EventDecoder<E>>(
     source: Source<'_>,
-    sift: &S,
+    decoder: &S,
 ) -> Result<Loaded<E>> {
     let mut pages = source.batches(&source.options.table, None);
     // The query returns the Tip last, so events calved meanwhile are found in a batch or in the Tip.
@@ -275,7 +275,7 @@ pub(crate) async fn load_by_query<E, S: Sift<E>>(
     let Some(tip) = batches.last().filter(|last| last.is_tip()) else {
         return Ok(Loaded::nothing());
     };
-    let mut walk = Walk::back_from(source, tip, sift, 0);
+    let mut walk = Walk::back_from(source, tip, decoder, 0);
     batches
         .iter()
         .rev()
@@ -301,7 +301,7 @@ fn missing(source: Source<'_>, lowest: u64) -> Error {
 /// Walks back through a stream until the origin is found.
 struct Walk<'s, E, S> {
     source: Source<'s>,
-    sift: &'s S,
+    decoder: &'s S,
     since: u64,
     /// The index of the oldest event seen.
     lowest: u64,
@@ -309,11 +309,11 @@ struct Walk<'s, E, S> {
     found: bool,
 }
 
-impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
-    fn back_from(source: Source<'s>, tip: &Batch, sift: &'s S, since: u64) -> Self {
+impl<'s, E, S: EventDecoder<E>> Walk<'s, E, S> {
+    fn back_from(source: Source<'s>, tip: &Batch, decoder: &'s S, since: u64) -> Self {
         Self {
             source,
-            sift,
+            decoder,
             since,
             lowest: tip.next,
             newest_first: Vec::new(),
@@ -342,7 +342,7 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
         }
         self.newest_first.reverse();
         Ok(Loaded {
-            position: Some(Position::of_tip(tip)),
+            position: Some(StreamPosition::of_tip(tip)),
             from_origin: self.found || self.since == 0,
             events: self.newest_first,
         })
@@ -388,8 +388,8 @@ impl<'s, E, S: Sift<E>> Walk<'s, E, S> {
     }
 
     fn take(&mut self, event: Recorded) -> Result<()> {
-        if let Some(event) = self.sift.decode(event)? {
-            self.found = self.sift.is_origin(&event);
+        if let Some(event) = self.decoder.decode(event)? {
+            self.found = self.decoder.is_origin(&event);
             self.newest_first.push(event);
         }
         Ok(())

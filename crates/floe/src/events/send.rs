@@ -20,14 +20,14 @@ use crate::request::{self, Budget, SendAttempt, Write, WriteOutcome, with_token}
     reason = "usually the first variant, which is sent at once: a box would cost an allocation"
 )]
 pub(super) enum Writes {
-    One(WriteItem),
-    Together(Vec<TransactWrite>),
+    Single(WriteItem),
+    Transaction(Vec<TransactWrite>),
 }
 
 /// The outcome of a write.
 #[derive(Debug)]
 pub(super) enum Sent {
-    Done,
+    Applied,
     /// Its condition failed.
     Conflict {
         /// The item in conflict, if the store returned it; of several items, the Tip.
@@ -50,18 +50,18 @@ pub(super) async fn send(
     write: impl Fn() -> Writes + Send,
     unknown: impl Fn(StoreError) -> Error,
 ) -> Result<Sent> {
-    let can = db.engine().capabilities();
+    let capabilities = db.engine().capabilities();
     let first = write();
-    let takes_token = can.write_tokens || matches!(first, Writes::Together(_));
-    let token = (can.loses_responses && takes_token).then(|| db.env().ordered_uuid());
-    let mut append = StreamWrite {
+    let takes_token = capabilities.write_tokens || matches!(first, Writes::Transaction(_));
+    let token = (capabilities.loses_responses && takes_token).then(|| db.env().ordered_uuid());
+    let mut write = StreamWrite {
         db,
         first: Some(first),
         write,
         token,
     };
-    match request::write(db, budget, &mut append).await {
-        WriteOutcome::Applied => Ok(Sent::Done),
+    match request::write(db, budget, &mut write).await {
+        WriteOutcome::Applied => Ok(Sent::Applied),
         WriteOutcome::Rejected(sent) => Ok(sent),
         WriteOutcome::Failed(error) => Err(reads::failed(error, table)),
         WriteOutcome::Unknown(error) => Err(unknown(error)),
@@ -85,8 +85,8 @@ impl<F: Fn() -> Writes + Send> Write for StreamWrite<'_, F> {
         let token = self.token.as_deref().map(str::to_owned);
         let engine = self.db.engine();
         match self.first.take().unwrap_or_else(&self.write) {
-            Writes::One(write) => engine.write_item(with_token(write, token)).await.map(drop),
-            Writes::Together(writes) => {
+            Writes::Single(write) => engine.write_item(with_token(write, token)).await.map(drop),
+            Writes::Transaction(writes) => {
                 let mut request = TransactWriteItems::new(writes);
                 request.token = token;
                 engine.transact_write_items(request).await.map(drop)
@@ -95,27 +95,27 @@ impl<F: Fn() -> Writes + Send> Write for StreamWrite<'_, F> {
     }
 
     fn rejection(&mut self, error: StoreError, sending: SendAttempt) -> floe_store::Result<Sent> {
-        let item = refused(error)?;
+        let item = conflicting_item(error)?;
         let in_doubt = sending.in_doubt;
         Ok(Sent::Conflict { item, in_doubt })
     }
 }
 
-/// Returns the item in conflict, if a failed condition is the only cause.
-fn refused(error: StoreError) -> std::result::Result<Option<Item>, StoreError> {
+/// Returns the item in conflict. Returns the error if a failed condition is not the only cause.
+fn conflicting_item(error: StoreError) -> std::result::Result<Option<Item>, StoreError> {
     match error {
         StoreError::ConditionalCheckFailed { item } => Ok(item.map(|item| *item)),
         StoreError::TransactionCanceled { reasons } => {
-            let is_lost = |code| code == CancellationCode::ConditionalCheckFailed;
+            let is_failed = |code| code == CancellationCode::ConditionalCheckFailed;
             let has_fault = reasons.iter().any(|reason| {
                 let is_none = reason.code == CancellationCode::None;
-                !(is_lost(reason.code) || is_none || reason.code.is_retryable())
+                !(is_failed(reason.code) || is_none || reason.code.is_retryable())
             });
-            if has_fault || !reasons.iter().any(|reason| is_lost(reason.code)) {
+            if has_fault || !reasons.iter().any(|reason| is_failed(reason.code)) {
                 return Err(StoreError::TransactionCanceled { reasons });
             }
-            let lost = reasons.into_iter().filter(|reason| is_lost(reason.code));
-            Ok(lost.filter_map(|reason| reason.item).find(is_tip))
+            let failed = reasons.into_iter().filter(|reason| is_failed(reason.code));
+            Ok(failed.filter_map(|reason| reason.item).find(is_tip))
         }
         error => Err(error),
     }

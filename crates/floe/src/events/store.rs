@@ -11,12 +11,12 @@ use floe_store::{Item, Value};
 
 use super::cache::StateCache;
 use super::changes::{Change, Guard};
-use super::compile::{Sync, Synced};
+use super::compile::{AppendOutcome, StreamAppend};
 use super::event::EventData;
 use super::keys::StreamName;
 use super::limits::ANY_ATTEMPTS_MAX;
 use super::options::EventStoreOptions;
-use super::position::Position;
+use super::position::StreamPosition;
 use super::reads::{self, Source};
 use super::stored::{Batch, INDEX, STREAM, StoredEvent, TIP_INDEX};
 use crate::db::Db;
@@ -137,8 +137,8 @@ impl EventStore {
             Expected::New | Expected::Exact(0) => None,
             Expected::Any | Expected::Exact(_) => self.tip(stream, true).await?,
         };
-        let position = tip.as_ref().map(Position::of_tip);
-        let check = |position: Option<&Position>| check_version(stream, expected, position);
+        let position = tip.as_ref().map(StreamPosition::of_tip);
+        let check = |position: Option<&StreamPosition>| check_version(stream, expected, position);
         let (_, after) = self.append_to(stream, position, &change, check).await?;
         Ok(after.version)
     }
@@ -148,21 +148,23 @@ impl EventStore {
     pub(super) async fn append_to(
         &self,
         stream: &StreamName,
-        mut position: Option<Position>,
+        mut position: Option<StreamPosition>,
         change: &Change,
-        check: impl Fn(Option<&Position>) -> Result<()>,
-    ) -> Result<(u64, Position)> {
+        check: impl Fn(Option<&StreamPosition>) -> Result<()>,
+    ) -> Result<(u64, StreamPosition)> {
         let mut attempts = 0;
         loop {
             check(position.as_ref())?;
-            match self.sync(stream, position.as_ref(), change).await? {
-                Synced::Written(after) => {
+            match self.send_append(stream, position.as_ref(), change).await? {
+                AppendOutcome::Written(after) => {
                     let before = position.map_or(0, |position| position.version);
                     return Ok((before, after));
                 }
-                Synced::Conflict(tip) => position = tip.as_deref().map(Position::of_tip),
+                AppendOutcome::Conflict(tip) => {
+                    position = tip.as_deref().map(StreamPosition::of_tip);
+                }
             }
-            self.lost_race(stream, &mut attempts, ANY_ATTEMPTS_MAX)
+            self.wait_after_conflict(stream, &mut attempts, ANY_ATTEMPTS_MAX)
                 .await?;
         }
     }
@@ -211,20 +213,21 @@ impl EventStore {
     }
 
     /// Sends an append to a stream at a position.
-    pub(crate) async fn sync(
+    pub(crate) async fn send_append(
         &self,
         stream: &StreamName,
-        position: Option<&Position>,
+        position: Option<&StreamPosition>,
         change: &Change,
-    ) -> Result<Synced> {
+    ) -> Result<AppendOutcome> {
         let etag = self.db.env().ordered_uuid();
         let options = &self.options;
-        let sync = Sync::new(&options.table, stream, position, change, &options.tip, etag)?;
-        let synced = sync.send(&self.db, stream, Budget::for_write()).await?;
-        if matches!(synced, Synced::Written(_)) {
+        let append =
+            StreamAppend::new(&options.table, stream, position, change, &options.tip, etag)?;
+        let outcome = append.send(&self.db, stream, Budget::for_write()).await?;
+        if matches!(outcome, AppendOutcome::Written(_)) {
             telemetry::appended(&options.table, stream, change.events.len());
         }
-        Ok(synced)
+        Ok(outcome)
     }
 
     /// Counts a conflict, and waits before the next attempt.
@@ -232,7 +235,7 @@ impl EventStore {
     /// # Errors
     ///
     /// [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) if there is no further attempt.
-    pub(crate) async fn lost_race(
+    pub(crate) async fn wait_after_conflict(
         &self,
         stream: &StreamName,
         attempts: &mut u32,
@@ -280,7 +283,7 @@ impl fmt::Debug for EventStore {
 fn check_version(
     stream: &StreamName,
     expected: Expected,
-    position: Option<&Position>,
+    position: Option<&StreamPosition>,
 ) -> Result<()> {
     let actual = position.map_or(0, |position| position.version);
     let wanted = match expected {
@@ -290,10 +293,10 @@ fn check_version(
         Expected::Exact(version) if version == actual => return Ok(()),
         Expected::Exact(version) => version,
     };
-    Err(elsewhere(stream, wanted, actual))
+    Err(version_conflict(stream, wanted, actual))
 }
 
-pub(super) fn elsewhere(stream: &StreamName, expected: u64, actual: u64) -> Error {
+pub(super) fn version_conflict(stream: &StreamName, expected: u64, actual: u64) -> Error {
     let message = format!(
         "the stream is at another version: stream={stream} expected={expected} actual={actual}"
     );

@@ -1,38 +1,38 @@
-//! What is stored: the items of an events table, attribute by attribute. No other file knows these letters.
+//! The stored format: the items of an events table, attribute by attribute. Only this module knows the attribute names.
 //!
-//! A stream is one or more items under the same `p`. All but the last are calved batches, which never change. The last
-//! is the Tip: every event enters the stream through it.
+//! A stream is one or more items with the same `p`. All but the last are calves, which never change. The last is the
+//! Tip, through which every event enters the stream.
 //!
-//! | attribute | type | on | what it is |
+//! | attribute | type | items | meaning |
 //! |---|---|---|---|
-//! | `p` | S | both | the name of the stream: the partition key |
-//! | `i` | N | both | the sort key: 2147483647 on the Tip, the index of its first event on a batch |
-//! | `n` | N | both | the index of the next event; on the Tip that is the version of the stream |
-//! | `e` | L | both | the events, each a map |
-//! | `c` | L | both | the types of the events, by position |
-//! | `u` | L | both | the unfolds, each a map; none on a batch |
-//! | `a` | N | Tip | how many events the last write has appended |
-//! | `b` | N | Tip | what the events in calved batches weigh |
-//! | `etag` | S | Tip | another one with each write |
+//! | `p` | S | all | the name of the stream: the partition key |
+//! | `i` | N | all | the sort key: 2147483647 for the Tip, the index of the first event for a calf |
+//! | `n` | N | all | the index of the next event; for the Tip, the version of the stream |
+//! | `e` | L | all | the events, each a map |
+//! | `c` | L | all | the types of the events, in the same order |
+//! | `u` | L | all | the unfolds, each a map; empty for a calf |
+//! | `a` | N | Tip | the number of events that the last write appended |
+//! | `b` | N | Tip | the estimated size of the events in calves |
+//! | `etag` | S | Tip | a new value for each write |
 //!
-//! | in an event | in an unfold | type | what it is |
+//! | in an event | in an unfold | type | meaning |
 //! |---|---|---|---|
-//! | | `i` | N | the version of the stream that it was made of |
+//! | | `i` | N | the version of the stream from which it was created |
 //! | | `c` | S | its type |
 //! | `t` | `t` | S | when it was written, as ISO 8601 |
-//! | `d`, `D` | `d`, `D` | B, N | what it says, and how that is encoded; absent where there is nothing |
-//! | `m`, `M` | `m`, `M` | B, N | what is told besides, and how that is encoded |
-//! | `x` | | S | what it belongs to: its correlation |
-//! | `y` | | S | what brought it about: its causation |
+//! | `d`, `D` | `d`, `D` | B, N | the body and its encoding; absent if empty |
+//! | `m`, `M` | `m`, `M` | B, N | the metadata and its encoding; absent if empty |
+//! | `x` | | S | the correlation id |
+//! | `y` | | S | the causation id |
 //!
-//! Equinox writes the same items in two dialects, and both are read. Its F# library leaves out empty lists and the
+//! Equinox writes the same items in two dialects, and both can be read. Its F# library omits empty lists and the
 //! encoding 0; its JavaScript library writes them, and cannot read an item without `u`. So `u` is always written.
 //!
-//! An event that moves from the Tip into a batch is moved as it is, whoever has written it. What was read stays in its item
-//! until somebody looks at it.
+//! Events are moved from the Tip into a calf unchanged, regardless of the program that wrote them. Events that were read
+//! stay packed in their item until they are accessed.
 
-mod added;
 mod event;
+mod event_list;
 mod events;
 
 use floe_store::item::ValueRef;
@@ -42,7 +42,7 @@ use super::event::Recorded;
 use super::keys::StreamName;
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) use event::{EventView, StoredEvent, StoredUnfold, Weight};
+pub(crate) use event::{EventView, Size, StoredEvent, StoredUnfold};
 pub(crate) use events::{Events, lists_of};
 
 /// `i` of the Tip.
@@ -52,7 +52,7 @@ pub(crate) const STREAM: Name = Name::new_static("p");
 pub(crate) const INDEX: Name = Name::new_static("i");
 pub(crate) const NEXT: Name = Name::new_static("n");
 pub(crate) const EVENTS: Name = Name::new_static("e");
-pub(crate) const CASES: Name = Name::new_static("c");
+pub(crate) const EVENT_TYPES: Name = Name::new_static("c");
 pub(crate) const UNFOLDS: Name = Name::new_static("u");
 pub(crate) const APPENDED: Name = Name::new_static("a");
 pub(crate) const CALVED_BYTES: Name = Name::new_static("b");
@@ -73,13 +73,13 @@ pub(crate) fn key(stream: &StreamName, index: u64) -> Item {
         .with(STREAM, Value::S(stream.text().clone()))
 }
 
-/// One item of a stream.
+/// An item of a stream: a calf or the Tip.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) stream: StreamName,
     /// Its sort key.
     pub(crate) index: u64,
-    /// The index of the event after its last.
+    /// The index after its last event.
     pub(crate) next: u64,
     pub(crate) events: Events,
     pub(crate) unfolds: Vec<StoredUnfold>,
@@ -89,7 +89,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// A batch of these events, which never changes.
+    /// A calf with these events.
     pub(crate) const fn calf(stream: StreamName, index: u64, next: u64, events: Events) -> Self {
         Self {
             stream,
@@ -112,56 +112,56 @@ impl Batch {
         self.next - self.events.len() as u64
     }
 
-    /// Its events from this index on, with their places, the oldest first.
+    /// Returns its events from this index, with their indexes, oldest first.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when one of them is none.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if an element of the lists is not an event.
     pub(crate) fn since(&self, index: u64) -> Result<Vec<(u64, EventView<'_>)>> {
         let start = index.clamp(self.base(), self.next);
-        let place = usize::try_from(start - self.base()).unwrap_or(usize::MAX);
-        let events = self.events.since(place);
-        let events = events.map_err(|error| self.misplaced(&error, start))?;
+        let offset = usize::try_from(start - self.base()).unwrap_or(usize::MAX);
+        let events = self.events.since(offset);
+        let events = events.map_err(|error| self.with_location(&error, start))?;
         Ok((start..).zip(events).collect())
     }
 
-    /// What was appended at this place of it.
+    /// Decodes the event at this index.
     ///
     /// # Errors
     ///
-    /// As for [`EventView::recorded`], with the place.
+    /// As for [`EventView::recorded`], with stream and index.
     pub(crate) fn recorded(&self, index: u64, event: &EventView<'_>) -> Result<Recorded> {
         event
             .recorded(index)
-            .map_err(|error| self.misplaced(&error, index))
+            .map_err(|error| self.with_location(&error, index))
     }
 
-    /// What was kept beside its events.
+    /// Decodes one of its unfolds.
     ///
     /// # Errors
     ///
-    /// As for [`StoredUnfold::recorded`], with the place.
+    /// As for [`StoredUnfold::recorded`], with stream and index.
     pub(crate) fn recorded_unfold(&self, unfold: &StoredUnfold) -> Result<Recorded> {
         unfold
             .recorded()
-            .map_err(|error| self.misplaced(&error, self.next))
+            .map_err(|error| self.with_location(&error, self.next))
     }
 
-    fn misplaced(&self, error: &Error, index: u64) -> Error {
+    fn with_location(&self, error: &Error, index: u64) -> Error {
         let stream = &self.stream;
         let message = format!("{error} stream={stream} index={index}");
         Error::new(error.kind(), message)
     }
 
-    /// The item of this batch.
+    /// Converts the batch to an item.
     pub(crate) fn into_item(self) -> Item {
-        let (cases, events) = self.events.lists();
+        let (types, events) = self.events.lists();
         let mut item = Item::with_capacity(9);
         if self.is_tip() {
             item.insert(APPENDED, Number::from(self.appended));
             item.insert(CALVED_BYTES, Number::from(self.calved_bytes));
         }
-        item.insert(CASES, cases);
+        item.insert(EVENT_TYPES, types);
         item.insert(EVENTS, events);
         if let Some(etag) = self.etag {
             item.insert(ETAG, Value::S(etag));
@@ -173,11 +173,11 @@ impl Batch {
         item
     }
 
-    /// The batch of this item, in whichever dialect.
+    /// Parses an item of either dialect.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when it is not as described above.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if it does not have the format above.
     pub(crate) fn of_item(item: Item) -> Result<Self> {
         match Fields::of(&item).read() {
             Ok((batch, count)) => Ok(Self {
@@ -185,25 +185,25 @@ impl Batch {
                 ..batch
             }),
             Err(error) => {
-                let part = |name: &Name| match item.get(name) {
+                let text = |name: &Name| match item.get(name) {
                     Some(value) => format!("{value:?}"),
                     None => "none".to_owned(),
                 };
-                let place = format!("stream={} i={}", part(&STREAM), part(&INDEX));
-                Err(invalid(&format!("{error} {place}")))
+                let location = format!("stream={} i={}", text(&STREAM), text(&INDEX));
+                Err(invalid(&format!("{error} {location}")))
             }
         }
     }
 }
 
-/// What there is in an item.
+/// The attributes of an item.
 #[derive(Default)]
 struct Fields<'i> {
     stream: Option<ValueRef<'i>>,
     index: Option<ValueRef<'i>>,
     next: Option<ValueRef<'i>>,
     events: Option<ValueRef<'i>>,
-    cases: Option<ValueRef<'i>>,
+    types: Option<ValueRef<'i>>,
     unfolds: Option<ValueRef<'i>>,
     appended: Option<ValueRef<'i>>,
     calved_bytes: Option<ValueRef<'i>>,
@@ -219,7 +219,7 @@ impl<'i> Fields<'i> {
                 "i" => &mut fields.index,
                 "n" => &mut fields.next,
                 "e" => &mut fields.events,
-                "c" => &mut fields.cases,
+                "c" => &mut fields.types,
                 "u" => &mut fields.unfolds,
                 "a" => &mut fields.appended,
                 "b" => &mut fields.calved_bytes,
@@ -231,17 +231,22 @@ impl<'i> Fields<'i> {
         fields
     }
 
-    /// The batch without its events, and how many it has.
+    /// Returns the batch without its events, and their number.
     fn read(&self) -> Result<(Batch, usize)> {
-        // A list may be missing where it is empty.
+        // Some writers omit empty lists.
         let count = |name: &Name, list| {
             let elements = optional(name, list, ValueRef::elements)?;
             Ok::<_, Error>(elements.map_or(0, |elements| elements.len()))
         };
-        let (cases, events) = (count(&CASES, self.cases)?, count(&EVENTS, self.events)?);
-        if cases != events {
-            let counts = format!("types={cases} events={events}");
-            return Err(invalid(&format!("not as many types as events: {counts}")));
+        let (types, events) = (
+            count(&EVENT_TYPES, self.types)?,
+            count(&EVENTS, self.events)?,
+        );
+        if types != events {
+            let counts = format!("types={types} events={events}");
+            return Err(invalid(&format!(
+                "the numbers of event types and events differ: {counts}"
+            )));
         }
         let unfolds = optional(&UNFOLDS, self.unfolds, ValueRef::elements)?;
         let unfolds: Result<_> = unfolds
@@ -258,7 +263,7 @@ impl<'i> Fields<'i> {
         if base.is_none_or(|base| index != TIP_INDEX && index != base) {
             let counts = format!("n={next} events={events}");
             return Err(invalid(&format!(
-                "the indexes do not fit the number of events: {counts}"
+                "the indexes do not match the number of events: {counts}"
             )));
         }
         let batch = Batch {
@@ -287,7 +292,7 @@ fn whole_number(value: ValueRef<'_>) -> Option<u64> {
     value.as_n().and_then(|number| number.to_u64())
 }
 
-/// A value that may be missing, or null, which is the same.
+/// Reads an optional value. Null counts as absent.
 fn optional<'i, T>(
     name: &str,
     value: Option<ValueRef<'i>>,
@@ -300,7 +305,7 @@ fn optional<'i, T>(
         Some(read) => Ok(Some(read)),
         None if value.value_type() == ValueType::Null => Ok(None),
         None => Err(invalid(&format!(
-            "an attribute is of another type: attribute={name}"
+            "an attribute has another type: attribute={name}"
         ))),
     }
 }

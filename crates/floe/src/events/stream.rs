@@ -1,4 +1,4 @@
-//! A stream of a decider: loaded, decided upon, appended to, and decided again if somebody else was faster.
+//! A stream of a decider: loads the state, decides, appends the events, and decides again after a conflict.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tracing::{Instrument, Span};
 use super::Access;
 use super::cache::{Cached, Caching, StateCache};
 use super::changes::{Change, Guard};
-use super::compile::Synced;
+use super::compile::AppendOutcome;
 use super::decider::{Decider, Decision};
 use super::event::Recorded;
 use super::keys::StreamName;
-use super::position::Position;
-use super::reads::{self, Loaded, Sift};
+use super::position::StreamPosition;
+use super::reads::{self, EventDecoder, Loaded};
 use super::store::EventStore;
 use super::stored::{Batch, StoredEvent, StoredUnfold};
 use super::typed::{Metadata, Unknown, of_data, to_data};
@@ -27,29 +27,29 @@ use crate::events::telemetry;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Load {
-    /// What is kept is brought up to date; what another process has just appended may be missing, which an append
-    /// notices.
+    /// Refreshes a cached state with an eventually consistent read. Recent events of other processes may be missing; an
+    /// append detects that.
     #[default]
     Require,
-    /// As `Require`, and every append that was answered before is seen.
+    /// Like `Require`, with a strongly consistent read: includes every append that completed before.
     RequireLeader,
-    /// What is kept will do, however old.
+    /// Accepts a cached state of any age.
     AnyCached,
-    /// What is kept will do, if it was up to date so long ago.
+    /// Accepts a cached state that was current this long ago.
     AllowStale(Duration),
-    /// The stream is taken for empty, without a look: an append notices if it is not.
+    /// Assumes an empty stream without reading; an append detects if it is not.
     AssumeEmpty,
 }
 
 impl Db {
-    /// A stream of this decider in the table `events`.
+    /// Returns a stream of this decider in the table `events`.
     pub fn stream<D: Decider>(&self, id: &D::Id) -> Stream<D> {
         self.events().stream(id)
     }
 }
 
 impl EventStore {
-    /// A stream of this decider.
+    /// Returns a stream of this decider.
     pub fn stream<D: Decider>(&self, id: &D::Id) -> Stream<D> {
         Stream {
             name: StreamName::new(D::CATEGORY, id),
@@ -60,9 +60,9 @@ impl EventStore {
         }
     }
 
-    /// The same store, which keeps states in memory: as long as told, and of so many bytes at most.
+    /// Enables a cache of states, of at most this many bytes.
     ///
-    /// Keep it and its copies: another one begins with nothing.
+    /// Copies of the store share the cache, so keep the store: another call creates an empty cache.
     #[must_use]
     pub fn cached(mut self, caching: Caching, bytes_max: usize) -> Self {
         self.cache = Some(Arc::new(StateCache::new(caching, bytes_max)));
@@ -87,15 +87,15 @@ impl<D: Decider> fmt::Debug for Stream<D> {
     }
 }
 
-/// A state, and where the stream stood. Cheap to clone.
+/// A loaded state with the position of the stream. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Loading<S> {
+pub(crate) struct LoadedState<S> {
     pub(crate) state: Arc<S>,
-    pub(crate) position: Option<Position>,
+    pub(crate) position: Option<StreamPosition>,
 }
 
-impl<S> Loading<S> {
-    fn new(state: S, position: Option<Position>) -> Self {
+impl<S> LoadedState<S> {
+    fn new(state: S, position: Option<StreamPosition>) -> Self {
         Self {
             state: Arc::new(state),
             position,
@@ -114,44 +114,45 @@ where
     D::Event: Clone,
 {
     setters! {
-        /// Asks for a state as fresh as this.
+        /// How fresh the state must be. Default: `Require`.
         pub const fn load(load: Load) => load = load;
 
-        /// Tells this with all events that are appended.
+        /// Metadata for all appended events. Default: none.
         pub fn metadata(metadata: Metadata) => metadata = metadata;
 
-        /// Finds the state in another way than the decider says.
+        /// The access strategy. Default: that of the decider.
         pub fn access(access: Access<D>) => access = access;
     }
 
-    /// Looks at the state.
+    /// Loads the state and passes it to a function.
     ///
     /// # Errors
     ///
-    /// As for [`transact`](Self::transact), without those of appending.
-    pub async fn query<T>(&self, look: impl FnOnce(&D::State) -> T) -> Result<T> {
-        self.query_versioned(|state, _| look(state)).await
+    /// As for [`transact`](Self::transact), except those of appending.
+    pub async fn query<T>(&self, read: impl FnOnce(&D::State) -> T) -> Result<T> {
+        self.query_versioned(|state, _| read(state)).await
     }
 
-    /// Looks at the state and the version that it is of.
+    /// Loads the state and passes it with its version to a function.
     ///
     /// # Errors
     ///
     /// As for [`query`](Self::query).
-    pub async fn query_versioned<T>(&self, look: impl FnOnce(&D::State, u64) -> T) -> Result<T> {
+    pub async fn query_versioned<T>(&self, read: impl FnOnce(&D::State, u64) -> T) -> Result<T> {
         let loaded = self.load_state().await?;
-        Ok(look(&loaded.state, loaded.version()))
+        Ok(read(&loaded.state, loaded.version()))
     }
 
-    /// Decides upon the state, and appends what was decided. If somebody else has appended meanwhile, it is decided again
-    /// upon the new state.
+    /// Decides on the state and appends the decided events. Decides again on the new state after a conflict with another
+    /// writer.
     ///
     /// # Errors
     ///
-    /// What the decision returns; [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) when others were always faster;
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) and [`MissingEvents`](ErrorKind::MissingEvents) when the stream cannot
-    /// be read; [`TooLarge`](ErrorKind::TooLarge) when the events and the snapshot do not fit into an item;
-    /// [`Store`](ErrorKind::Store) when the store cannot answer.
+    /// The error of the decision; [`MaxResyncsExhausted`](ErrorKind::MaxResyncsExhausted) after too many conflicts;
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) and [`MissingEvents`](ErrorKind::MissingEvents) if the stream cannot
+    /// be read; [`TooLarge`](ErrorKind::TooLarge) if the events and the snapshot do not fit into an item;
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) if the store stays unavailable; [`Store`](ErrorKind::Store) if the
+    /// store fails.
     pub async fn transact<X, E>(
         &self,
         decide: impl Fn(&D::State) -> Result<X, E>,
@@ -164,7 +165,7 @@ where
         Ok(output)
     }
 
-    /// As [`transact`](Self::transact), and tells the version that the stream has then.
+    /// Like [`transact`](Self::transact). Also returns the version of the stream afterwards.
     ///
     /// # Errors
     ///
@@ -205,23 +206,25 @@ where
             let change = self.change(events, &state, loaded.version())?;
             match self
                 .store
-                .sync(name, loaded.position.as_ref(), &change)
+                .send_append(name, loaded.position.as_ref(), &change)
                 .await?
             {
-                Synced::Written(position) => {
+                AppendOutcome::Written(position) => {
                     let version = position.version;
-                    self.keep(name, Loading::new(state, Some(position)));
+                    self.cache_state(name, LoadedState::new(state, Some(position)));
                     return Ok((output, version));
                 }
-                Synced::Conflict(tip) => {
+                AppendOutcome::Conflict(tip) => {
                     let attempts_max = self.store.options().attempts_max;
-                    let lost = self.store.lost_race(name, &mut attempts, attempts_max);
-                    let lost = lost.await;
+                    let waited = self
+                        .store
+                        .wait_after_conflict(name, &mut attempts, attempts_max)
+                        .await;
                     span.record("floe.stream.resyncs", attempts);
-                    lost?;
+                    waited?;
                     let tip = tip.map(|tip| *tip);
                     loaded = Box::pin(self.refresh(name, loaded, tip)).await?;
-                    self.keep(name, loaded.clone());
+                    self.cache_state(name, loaded.clone());
                 }
             }
         }
@@ -235,7 +238,7 @@ where
         self.name.as_ref().map_err(Clone::clone)
     }
 
-    /// What is written for a decision.
+    /// Compiles decided events into an append.
     pub(crate) fn change(
         &self,
         events: Vec<D::Event>,
@@ -266,68 +269,72 @@ where
         })
     }
 
-    /// The state, as fresh as it was asked for.
-    pub(crate) async fn load_state(&self) -> Result<Loading<D::State>> {
+    /// Loads the state, as fresh as requested.
+    pub(crate) async fn load_state(&self) -> Result<LoadedState<D::State>> {
         let name = self.name()?;
         let span = telemetry::load(&self.store.options().table, name);
-        let loaded = match span.in_scope(|| self.at_hand(name)) {
+        let loaded = match span.in_scope(|| self.without_read(name)) {
             Some(loaded) => Ok(loaded),
-            // All ways to the store make a large future, which is not carried along where it is not needed.
+            // The future of a read is large, so it is allocated only when it is needed.
             None => {
-                Box::pin(self.load_named(name))
+                Box::pin(self.load_or_refresh(name))
                     .instrument(span.clone())
                     .await
             }
         };
-        telemetry::noted(&span, loaded)
+        telemetry::record_result(&span, loaded)
     }
 
-    /// The state, if nothing need be read for it.
-    fn at_hand(&self, name: &StreamName) -> Option<Loading<D::State>> {
+    /// Returns the state, if that requires no read.
+    fn without_read(&self, name: &StreamName) -> Option<LoadedState<D::State>> {
         match self.load {
             Load::AssumeEmpty => Some(empty::<D>()),
             Load::AnyCached | Load::AllowStale(_) => {
                 let now = self.store.now();
-                let kept = self.store.cache.as_ref()?.get::<D, D::State>(name, now)?;
-                self.will_do(&kept, now).then(|| kept.into())
+                let cached = self.store.cache.as_ref()?;
+                let cached = cached.get::<D, D::State>(name, now)?;
+                self.is_fresh_enough(&cached, now).then(|| cached.into())
             }
             Load::Require | Load::RequireLeader => None,
         }
     }
 
-    /// Whether a state that is kept is as fresh as it was asked for.
-    fn will_do(&self, kept: &Cached<D::State>, now: Timestamp) -> bool {
+    /// Whether a cached state can be used without a read.
+    fn is_fresh_enough(&self, cached: &Cached<D::State>, now: Timestamp) -> bool {
         match self.load {
             Load::AnyCached => true,
-            Load::AllowStale(age) => now.since(kept.refreshed) <= age,
+            Load::AllowStale(age) => now.since(cached.refreshed) <= age,
             Load::Require | Load::RequireLeader | Load::AssumeEmpty => false,
         }
     }
 
-    async fn load_named(&self, name: &StreamName) -> Result<Loading<D::State>> {
+    async fn load_or_refresh(&self, name: &StreamName) -> Result<LoadedState<D::State>> {
         let load_all = || self.load_all(name, None, self.load == Load::RequireLeader);
         let Some(cache) = &self.store.cache else {
             return load_all().await;
         };
         let now = self.store.now();
-        // One at a time: who waited finds what the other has loaded.
-        let turn = cache.turn::<D>(name);
-        let _turn = turn.lock.lock().await;
-        let kept = cache.get::<D, D::State>(name, self.store.now());
-        // What the other has loaded may have been read before this was asked for, which the leader's word may not.
-        let is_fresh = |kept: &Cached<D::State>| {
-            self.will_do(kept, now) || self.load != Load::RequireLeader && kept.number > turn.number
+        // One caller loads at a time; the callers that waited use its result.
+        let load_lock = cache.load_lock::<D>(name);
+        let _guard = load_lock.lock.lock().await;
+        let cached = cache.get::<D, D::State>(name, self.store.now());
+        // That result may have been read before this call began, which `RequireLeader` does not accept.
+        let is_fresh = |cached: &Cached<D::State>| {
+            let was_loaded_meanwhile = cached.number > load_lock.number;
+            self.is_fresh_enough(cached, now)
+                || self.load != Load::RequireLeader && was_loaded_meanwhile
         };
-        let loaded = match kept {
-            Some(kept) if is_fresh(&kept) => return Ok(kept.into()),
-            Some(kept) => self.refresh(name, kept.into(), None).await?,
+        let loaded = match cached {
+            Some(cached) if is_fresh(&cached) => return Ok(cached.into()),
+            Some(cached) => self.refresh(name, cached.into(), None).await?,
             None => load_all().await?,
         };
-        self.keep(name, loaded.clone());
+        self.cache_state(name, loaded.clone());
         Ok(loaded)
     }
 
-    fn keep(&self, name: &StreamName, loaded: Loading<D::State>) {
+    /// Stores a loaded state in the cache, if there is one.
+    fn cache_state(&self, name: &StreamName, loaded: LoadedState<D::State>) {
         let Some(cache) = &self.store.cache else {
             return;
         };
@@ -339,13 +346,13 @@ where
         }
     }
 
-    /// Brings a state up to date.
+    /// Brings a known state up to date.
     async fn refresh(
         &self,
         name: &StreamName,
-        known: Loading<D::State>,
+        known: LoadedState<D::State>,
         tip: Option<Batch>,
-    ) -> Result<Loading<D::State>> {
+    ) -> Result<LoadedState<D::State>> {
         let tip = match tip {
             Some(tip) => tip,
             None => match self.tip_since(name, &known).await? {
@@ -359,12 +366,12 @@ where
         if tip.etag == position.etag && tip.next == position.version {
             return Ok(known);
         }
-        let is_another = tip.next < position.version;
-        if is_another && let Some(cache) = &self.store.cache {
+        let is_recreated = tip.next < position.version;
+        if is_recreated && let Some(cache) = &self.store.cache {
             cache.forget::<D>(name);
         }
-        // Where the state is in the unfolds, or what is known is not a part of what is there, nothing known counts.
-        if self.access.guard() == Guard::Etag || is_another {
+        // The known state is no prefix of a recreated stream, and unfolds may change without events.
+        if self.access.guard() == Guard::Etag || is_recreated {
             return self.load_all(name, Some(tip), true).await;
         }
         let loaded = self.fetch(name, Some(tip), true, position.version).await?;
@@ -374,15 +381,15 @@ where
             Arc::unwrap_or_clone(known.state)
         };
         let state = D::fold(state, &loaded.events);
-        Ok(Loading::new(state, loaded.position))
+        Ok(LoadedState::new(state, loaded.position))
     }
 
-    /// The Tip. Where a read that may be behind shows less than is known, as after an append of one's own, the leader is
-    /// asked.
+    /// Reads the Tip. If an eventually consistent read returns an older Tip than the known one, for example after an own
+    /// append, reads again with strong consistency.
     async fn tip_since(
         &self,
         name: &StreamName,
-        known: &Loading<D::State>,
+        known: &LoadedState<D::State>,
     ) -> Result<Option<Batch>> {
         let consistent = self.load != Load::Require;
         let tip = self.store.tip(name, consistent).await?;
@@ -401,18 +408,18 @@ where
         name: &StreamName,
         tip: Option<Batch>,
         consistent: bool,
-    ) -> Result<Loading<D::State>> {
-        // Nobody can tell what was never there from what has not come yet.
+    ) -> Result<LoadedState<D::State>> {
+        // An eventually consistent read cannot distinguish pruned events from events that are not visible yet.
         let consistent = consistent || self.store.options().ignore_missing;
         let loaded = match self.fetch_all(name, tip, consistent).await {
-            // A read that may be behind can show a Tip without the batch that was calved from it.
+            // An eventually consistent read may return a Tip without the calf split off from it.
             Err(error) if !consistent && error.kind() == ErrorKind::MissingEvents => {
                 self.fetch_all(name, None, true).await?
             }
             loaded => loaded?,
         };
         let state = D::fold(D::initial(), &loaded.events);
-        Ok(Loading::new(state, loaded.position))
+        Ok(LoadedState::new(state, loaded.position))
     }
 
     async fn fetch_all(
@@ -438,14 +445,14 @@ where
         since: u64,
     ) -> Result<Loaded<D::Event>> {
         let source = self.store.source(name, consistent);
-        let unfolds = self.access.looks_at_unfolds();
+        let unfolds = self.access.reads_unfolds();
         reads::load(source, tip, since, unfolds, self).await
     }
 }
 
-impl<D: Decider> Sift<D::Event> for Stream<D> {
+impl<D: Decider> EventDecoder<D::Event> for Stream<D> {
     fn decode(&self, event: Recorded) -> Result<Option<D::Event>> {
-        // An unfold of a type that is not known is one of another version of the program: the events are there.
+        // Unfolds of unknown types belong to other program versions; the events contain the same information.
         let unknown = if event.is_unfold {
             Unknown::Skip
         } else {
@@ -463,11 +470,11 @@ impl<D: Decider> Sift<D::Event> for Stream<D> {
     }
 }
 
-fn empty<D: Decider>() -> Loading<D::State> {
-    Loading::new(D::initial(), None)
+fn empty<D: Decider>() -> LoadedState<D::State> {
+    LoadedState::new(D::initial(), None)
 }
 
-impl<S> From<Cached<S>> for Loading<S> {
+impl<S> From<Cached<S>> for LoadedState<S> {
     fn from(cached: Cached<S>) -> Self {
         Self {
             state: cached.state,

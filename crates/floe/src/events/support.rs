@@ -1,8 +1,8 @@
-//! What derived code calls to write and read the bodies of events. It is public for that alone and changes without
+//! Functions that derived code calls to encode and decode the bodies of events. Public only for that; may change without
 //! notice.
 //!
 //! A body is written field by field into one buffer, and read in one pass: each field of a variant is a [`Slot`], and
-//! the slots of a variant are nested pairs, `(Slot, (Slot, ()))`. So nobody has to derive serde's traits for an enum.
+//! the slots of a variant are nested pairs, `(Slot, (Slot, ()))`. So an enum does not need to derive serde's traits.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The body of an event that is one value.
+/// Encodes a body that is a single value.
 pub fn write_whole<T: Serialize + ?Sized>(event_type: &str, value: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| unwritable(event_type, None, &error))
+    serde_json::to_vec(value).map_err(|error| encode_error(event_type, None, &error))
 }
 
-/// Room for the body of most events, so that it does not move while it is written.
+/// Initial capacity of the buffer: enough for most bodies.
 const BODY_BYTES: usize = 256;
 
-/// The body of an event that has fields.
+/// Encodes a body with fields.
 #[derive(Debug)]
 pub struct Writer {
     event_type: &'static str,
@@ -31,14 +31,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An object without fields.
+    /// Starts an object.
     pub fn new(event_type: &'static str) -> Self {
         let mut json = Vec::with_capacity(BODY_BYTES);
         json.push(b'{');
         Self { event_type, json }
     }
 
-    /// Adds a field.
+    /// Writes a field.
     pub fn field<T: Serialize + ?Sized>(mut self, name: &str, value: &T) -> Result<Self> {
         if self.json.len() > 1 {
             self.json.push(b',');
@@ -51,17 +51,17 @@ impl Writer {
 
     fn write<T: Serialize + ?Sized>(&mut self, field: &str, value: &T) -> Result<()> {
         serde_json::to_writer(&mut self.json, value)
-            .map_err(|error| unwritable(self.event_type, Some(field), &error))
+            .map_err(|error| encode_error(self.event_type, Some(field), &error))
     }
 
-    /// The body.
+    /// Completes the object, and returns the body.
     pub fn finish(mut self) -> Vec<u8> {
         self.json.push(b'}');
         self.json
     }
 }
 
-/// A body that was stored, on its way to the version that the program knows.
+/// A stored body, which is upcast step by step to the current version.
 #[derive(Debug)]
 pub struct Body<'b> {
     event_type: &'b str,
@@ -76,7 +76,7 @@ enum Content<'b> {
 }
 
 impl<'b> Body<'b> {
-    /// A body that was stored in this version.
+    /// A body stored in this version.
     pub fn new(event_type: &'b str, version: u32, data: &'b [u8]) -> Self {
         Self {
             event_type,
@@ -85,7 +85,7 @@ impl<'b> Body<'b> {
         }
     }
 
-    /// Makes the next version of a body that is of this one; leaves others as they are.
+    /// Upcasts a body of this version to the next one. Returns bodies of other versions unchanged.
     pub fn upcast<E: fmt::Display>(
         self,
         version: u32,
@@ -97,13 +97,13 @@ impl<'b> Body<'b> {
         let json = match self.content {
             Content::Stored([]) => Json::Null,
             Content::Stored(data) => serde_json::from_slice(data)
-                .map_err(|error| unreadable(self.event_type, None, &error))?,
+                .map_err(|error| decode_error(self.event_type, None, &error))?,
             Content::Upcast(json) => json,
         };
         let upcast = upcaster(json).map_err(|error| {
             let event_type = self.event_type;
             invalid(format!(
-                "the body of an event cannot be upcast: {error}: type={event_type} version={version}"
+                "cannot upcast the body of an event: {error}: type={event_type} version={version}"
             ))
         })?;
         Ok(Self {
@@ -113,19 +113,19 @@ impl<'b> Body<'b> {
         })
     }
 
-    /// The one value that the body is.
+    /// Decodes a body that is a single value.
     pub fn whole<T: DeserializeOwned>(self) -> Result<T> {
         let value = match self.content {
             Content::Stored(data) => serde_json::from_slice(data),
             Content::Upcast(json) => serde_json::from_value(json),
         };
-        value.map_err(|error| unreadable(self.event_type, None, &error))
+        value.map_err(|error| decode_error(self.event_type, None, &error))
     }
 
-    /// Fills the slots with the fields of the body. A body that says nothing has none.
+    /// Decodes the fields of the body into slots. An empty body has no fields.
     pub fn fields<F: Fields>(self, fields: &mut F) -> Result<()> {
         let mut field = None;
-        let reader = Reader {
+        let visitor = FieldsVisitor {
             fields,
             field: &mut field,
         };
@@ -133,35 +133,35 @@ impl<'b> Body<'b> {
             Content::Stored([]) => Ok(()),
             Content::Stored(data) => {
                 let mut json = serde_json::Deserializer::from_slice(data);
-                json.deserialize_any(reader).and_then(|()| json.end())
+                json.deserialize_any(visitor).and_then(|()| json.end())
             }
-            Content::Upcast(json) => json.deserialize_any(reader),
+            Content::Upcast(json) => json.deserialize_any(visitor),
         };
-        read.map_err(|error| unreadable(self.event_type, field, &error))
+        read.map_err(|error| decode_error(self.event_type, field, &error))
     }
 }
 
-/// The place of a field until the body is read.
+/// The value of a field while the body is read.
 #[derive(Debug)]
 pub struct Slot<T> {
     name: &'static str,
     value: Option<T>,
 }
 
-/// The slot of a field that was not met yet.
+/// Creates the slot of a field that was not read yet.
 pub const fn slot<T: DeserializeOwned>(name: &'static str) -> Slot<T> {
     Slot { name, value: None }
 }
 
 impl<T: DeserializeOwned> Slot<T> {
-    /// The value, or what the field is without one: `None` for an `Option`, an error for others.
+    /// Returns the value. A missing field is `None` for an `Option`, otherwise an error.
     pub fn required(self, event_type: &str) -> Result<T> {
         let missing = || T::deserialize(Missing(self.name));
         let value = self.value.map_or_else(missing, Ok);
-        value.map_err(|error| unreadable(event_type, Some(self.name), &error))
+        value.map_err(|error| decode_error(event_type, Some(self.name), &error))
     }
 
-    /// The value, or the default.
+    /// Returns the value, or the default for a missing field.
     pub fn or_else(self, default: impl FnOnce() -> T) -> T {
         self.value.unwrap_or_else(default)
     }
@@ -169,10 +169,10 @@ impl<T: DeserializeOwned> Slot<T> {
 
 /// The slots of a variant.
 pub trait Fields {
-    /// The name of the slot for a field, and how many slots stand before it.
+    /// Returns the position and the name of the slot for a field.
     fn find(&self, name: &str) -> Option<(usize, &'static str)>;
 
-    /// Reads the value of a field into the slot that so many stand before.
+    /// Reads the value of a field into the slot at this position.
     fn read<'de, A: MapAccess<'de>>(&mut self, at: usize, map: &mut A) -> Result<(), A::Error>;
 }
 
@@ -206,13 +206,13 @@ impl<T: DeserializeOwned, R: Fields> Fields for (Slot<T>, R) {
     }
 }
 
-/// Reads an object into slots, and remembers at which field it is.
-struct Reader<'f, F> {
+/// Reads an object into slots. Records the current field for error messages.
+struct FieldsVisitor<'f, F> {
     fields: &'f mut F,
     field: &'f mut Option<&'static str>,
 }
 
-impl<'de, F: Fields> Visitor<'de> for Reader<'_, F> {
+impl<'de, F: Fields> Visitor<'de> for FieldsVisitor<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -224,7 +224,7 @@ impl<'de, F: Fields> Visitor<'de> for Reader<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(found) = map.next_key_seed(Name(&*self.fields))? {
+        while let Some(found) = map.next_key_seed(FieldName(&*self.fields))? {
             if let Some((at, name)) = found {
                 *self.field = Some(name);
                 self.fields.read(at, &mut map)?;
@@ -237,10 +237,10 @@ impl<'de, F: Fields> Visitor<'de> for Reader<'_, F> {
     }
 }
 
-/// Finds the slot that a key of an object names.
-struct Name<'f, F>(&'f F);
+/// Finds the slot for a key of an object.
+struct FieldName<'f, F>(&'f F);
 
-impl<'de, F: Fields> DeserializeSeed<'de> for Name<'_, F> {
+impl<'de, F: Fields> DeserializeSeed<'de> for FieldName<'_, F> {
     type Value = Option<(usize, &'static str)>;
 
     fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Self::Value, D::Error> {
@@ -248,7 +248,7 @@ impl<'de, F: Fields> DeserializeSeed<'de> for Name<'_, F> {
     }
 }
 
-impl<'de, F: Fields> Visitor<'de> for Name<'_, F> {
+impl<'de, F: Fields> Visitor<'de> for FieldName<'_, F> {
     type Value = Option<(usize, &'static str)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,7 +260,7 @@ impl<'de, F: Fields> Visitor<'de> for Name<'_, F> {
     }
 }
 
-/// The value of a field that is not there: none, where that is a value.
+/// The value of a missing field: `None` for an `Option`, an error for other types.
 struct Missing(&'static str);
 
 impl<'de> Deserializer<'de> for Missing {
@@ -280,18 +280,23 @@ impl<'de> Deserializer<'de> for Missing {
     }
 }
 
-fn unwritable(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
-    failed("written", event_type, field, error)
+fn encode_error(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
+    codec_error("encode", event_type, field, error)
 }
 
-fn unreadable(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
-    failed("read", event_type, field, error)
+fn decode_error(event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
+    codec_error("decode", event_type, field, error)
 }
 
-fn failed(what: &str, event_type: &str, field: Option<&str>, error: &serde_json::Error) -> Error {
+fn codec_error(
+    what: &str,
+    event_type: &str,
+    field: Option<&str>,
+    error: &serde_json::Error,
+) -> Error {
     let field = field.map_or_else(String::new, |field| format!(" field={field}"));
     invalid(format!(
-        "the body of an event cannot be {what}: {error}: type={event_type}{field}"
+        "cannot {what} the body of an event: {error}: type={event_type}{field}"
     ))
 }
 

@@ -20,17 +20,17 @@ macro_rules! stream_span {
     };
 }
 
-/// Around a decision, from the load to the append.
+/// Creates the span of a decision, from the load to the append.
 pub(crate) fn decide(table: &str, stream: &StreamName) -> Span {
     stream_span!("decide", table, stream, floe.stream.resyncs = Empty)
 }
 
-/// Around a load of a state.
+/// Creates the span of a load of a state.
 pub(crate) fn load(table: &str, stream: &StreamName) -> Span {
     stream_span!("load", table, stream)
 }
 
-/// Around an append that is sent until its outcome is known.
+/// Creates the span of an append that is sent until its outcome is known.
 pub(crate) fn append(table: &str, stream: &StreamName, events: usize, calves: bool) -> Span {
     stream_span!(
         "append",
@@ -42,17 +42,17 @@ pub(crate) fn append(table: &str, stream: &StreamName, events: usize, calves: bo
     )
 }
 
-/// Around a prune.
+/// Creates the span of a prune.
 pub(crate) fn prune(table: &str, stream: &StreamName) -> Span {
     stream_span!("prune", table, stream, floe.stream.deleted = Empty)
 }
 
-/// Events are in their stream.
+/// Counts appended events.
 pub(crate) fn appended(table: &str, stream: &StreamName, events: usize) {
     metrics::appended(table, stream.category(), events as u64);
 }
 
-/// Somebody else has appended to the stream.
+/// Records that another writer appended to the stream.
 pub(crate) fn conflict(table: &str, stream: &StreamName) {
     tracing::event!(
         target: "floe::events",
@@ -64,8 +64,8 @@ pub(crate) fn conflict(table: &str, stream: &StreamName) {
     metrics::conflict(Some(table), Some(stream.category()), None);
 }
 
-/// The answer to an append was lost, and the stream has told what became of it.
-pub(crate) fn settled(table: &str, stream: &StreamName, is_applied: bool) {
+/// Records the outcome of an append whose response was lost, found by reading the stream.
+pub(crate) fn reconciled(table: &str, stream: &StreamName, is_applied: bool) {
     tracing::event!(
         target: "floe::events",
         tracing::Level::DEBUG,
@@ -76,13 +76,13 @@ pub(crate) fn settled(table: &str, stream: &StreamName, is_applied: bool) {
     );
 }
 
-/// Notes an error in the span, and hands on what it was given.
-pub(crate) fn noted<T>(span: &Span, result: Result<T>) -> Result<T> {
-    result.inspect_err(|error| note(span, error))
+/// Records an error in the span. Returns the result unchanged.
+pub(crate) fn record_result<T>(span: &Span, result: Result<T>) -> Result<T> {
+    result.inspect_err(|error| record_error(span, error))
 }
 
-/// Notes an error in the span.
-pub(crate) fn note(span: &Span, error: &Error) {
+/// Records an error in the span.
+pub(crate) fn record_error(span: &Span, error: &Error) {
     if !span.is_disabled() {
         span.record("error.type", tracing::field::debug(error.kind()));
     }

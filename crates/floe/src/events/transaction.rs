@@ -1,4 +1,4 @@
-//! Streams in a transaction: loaded, decided upon, and appended to in the same commit as everything else.
+//! Streams in transactions: appends become part of the same commit as all other changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::tx::Tx;
 use crate::tx::session::Session;
 
 impl Tx {
-    /// Loads a stream of the table `events`. That nobody else appends to it meanwhile is checked when the transaction
-    /// commits; what is appended to it is written in the same commit as everything else.
+    /// Loads a stream of the table `events`. The commit checks that no other writer has appended to it since, and contains
+    /// the events appended to it here.
     ///
     /// # Errors
     ///
-    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) when the transaction has loaded the stream before, and as for
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has already loaded the stream, and as for
     /// [`Stream::query`].
     pub async fn stream<D: Decider>(&self, id: &D::Id) -> Result<StreamRow<'_, D>>
     where
@@ -24,7 +24,7 @@ impl Tx {
         self.stream_in(&self.db().events(), id).await
     }
 
-    /// As [`stream`](Self::stream), in another store of the same database.
+    /// Like [`stream`](Self::stream), in another store of the same database.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Tx {
         };
         let session = self.session();
         let slot = session.with(|streams: &mut StreamChanges| streams.enter(entry))??;
-        let _forgets = Forgets(session, slot);
+        let _forget = ForgetOnDrop(session, slot);
         let loaded = stream
             .load_state()
             .await
@@ -69,10 +69,10 @@ impl Tx {
     }
 }
 
-/// Forgets a stream whose loading failed or was given up.
-struct Forgets<'s>(&'s Session, usize);
+/// Removes a stream whose load failed or was cancelled, so that it can be loaded again.
+struct ForgetOnDrop<'s>(&'s Session, usize);
 
-impl Drop for Forgets<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
         let Self(session, slot) = self;
         session.settle(|streams: &mut StreamChanges| streams.forget(*slot));
@@ -103,22 +103,22 @@ impl<D: Decider> StreamRow<'_, D>
 where
     D::Event: Clone,
 {
-    /// The state, with all that was appended here.
+    /// The state, including the events appended here.
     pub const fn state(&self) -> &D::State {
         &self.state
     }
 
-    /// How many events the stream had when it was loaded.
+    /// The version of the stream when it was loaded.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// Appends events, when the transaction commits.
+    /// Appends events in the commit of the transaction.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when an event has no form that can be stored,
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the transaction has ended.
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if an event cannot be encoded,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the transaction has ended.
     pub fn append(&mut self, events: impl IntoIterator<Item = D::Event>) -> Result<()> {
         let before = self.events.len();
         self.events.extend(events);

@@ -1,15 +1,15 @@
-//! Events as a program knows them: the variants of an enum, each with the name of its type.
+//! Events as types of a program: the variants of an enum, each with the name of its event type.
 //!
-//! [`Event`] is derived. What is stored is told apart by the name of the type, so an enum may grow: programs that do
-//! not know a type skip it or refuse it, as [`Unknown`] says. Events before anybody knows what they mean are in
+//! [`Event`] is derived. Stored events are distinguished by the name of their type, so an enum may grow: programs that
+//! do not know a type skip it or reject it, as [`Unknown`] determines. For events independent of their types see
 //! [`event`](super::event).
 
 use super::event::EventData;
 use crate::error::{Error, ErrorKind, Result};
 
-/// What happened in the streams of a category: an enum with a variant for each type of event.
+/// The events of a category of streams: an enum with a variant for each event type.
 ///
-/// `#[derive(Event)]` implements it; the attributes are told [there](macro@crate::Event).
+/// `#[derive(Event)]` implements it; its attributes are documented [there](macro@crate::Event).
 ///
 /// ```
 /// use floe::Event;
@@ -33,7 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// # }
 /// ```
 ///
-/// Enums change while the events stay. Names, defaults and upcasters make old events readable as the new ones:
+/// Enums change, but stored events do not. Aliases, defaults and upcasters decode old events as new ones:
 ///
 /// ```
 /// use floe::Event;
@@ -55,7 +55,7 @@ use crate::error::{Error, ErrorKind, Result};
 ///     Done,
 /// }
 ///
-/// /// The first version had no quantity: it was always one.
+/// /// Version 1 had no quantity, which was always one.
 /// fn with_quantity(mut body: Json) -> Result<Json, String> {
 ///     let fields = body.as_object_mut().ok_or("not an object")?;
 ///     fields.insert("quantity".to_owned(), 1.into());
@@ -76,36 +76,36 @@ use crate::error::{Error, ErrorKind, Result};
     note = "derive it: `#[derive(floe::Event)]`"
 )]
 pub trait Event: Sized + Send + Sync + 'static {
-    /// The name of its type, as it is stored.
+    /// Returns the stored name of its type.
     fn event_type(&self) -> &'static str;
 
-    /// What it says, as JSON; empty for a type that says nothing but its name.
+    /// Encodes the body as JSON; empty for a type without content.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when a part of it has no form in JSON.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if a field cannot be represented in JSON.
     fn encode(&self) -> Result<Vec<u8>>;
 
-    /// The event of a stored type and body; `None` if the type is not one of this enum.
+    /// Decodes an event from its stored type and body; `None` if the enum has no such type.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](ErrorKind::InvalidEvent) when the body is not one of that type. The message tells where.
+    /// [`InvalidEvent`](ErrorKind::InvalidEvent) if the body does not match the type. The message contains the field.
     fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>>;
 }
 
-/// What becomes of stored events of a type that the program does not know.
+/// The handling of stored events of unknown types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Unknown {
-    /// They are passed over, as if they were not there.
+    /// Skips them.
     #[default]
     Skip,
-    /// They are an error, [`InvalidEvent`](ErrorKind::InvalidEvent).
+    /// Returns the error [`InvalidEvent`](ErrorKind::InvalidEvent).
     Refuse,
 }
 
-/// What is told of events besides what they say, for all that are appended together.
+/// Metadata of events besides their bodies, for all events of an append.
 ///
 /// ```
 /// use floe::events::Metadata;
@@ -116,34 +116,34 @@ pub enum Unknown {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Metadata {
-    /// What is told besides, mostly as JSON.
+    /// The metadata, usually JSON.
     pub meta: Vec<u8>,
-    /// What they belong to: the same for all that one request brought about.
+    /// The correlation id, shared by all consequences of one request.
     pub correlation_id: Option<String>,
-    /// What brought them about.
+    /// The causation id: the cause of the events.
     pub causation_id: Option<String>,
 }
 
 impl Metadata {
-    /// Nothing besides.
+    /// Creates empty metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// Tells something besides.
+        /// Sets the metadata.
         pub fn meta(meta: impl Into<Vec<u8>>) => meta = meta.into();
 
-        /// Says what they belong to.
+        /// Sets the correlation id.
         pub fn correlation(id: impl Into<String>) => correlation_id = Some(id.into());
 
-        /// Says what brought them about.
+        /// Sets the causation id.
         pub fn causation(id: impl Into<String>) => causation_id = Some(id.into());
     }
 }
 
-/// The event as it is appended.
+/// Encodes an event with its metadata.
 pub(crate) fn to_data<E: Event>(event: &E, metadata: &Metadata) -> Result<EventData> {
     Ok(EventData {
         event_type: event.event_type().to_owned(),
@@ -154,12 +154,12 @@ pub(crate) fn to_data<E: Event>(event: &E, metadata: &Metadata) -> Result<EventD
     })
 }
 
-/// The event that was appended; `None` if it is one to skip.
+/// Decodes a stored event; `None` to skip it.
 pub(crate) fn of_data<E: Event>(stored: &EventData, unknown: Unknown) -> Result<Option<E>> {
     let event = E::decode(&stored.event_type, &stored.data)?;
     if event.is_none() && unknown == Unknown::Refuse {
         let message = format!(
-            "the program does not know this type of event: type={}",
+            "the program does not know this event type: type={}",
             stored.event_type
         );
         return Err(Error::new(ErrorKind::InvalidEvent, message));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_appended_with_what_is_told_besides() {
+    fn events_are_appended_with_metadata() {
         let metadata = Metadata::new()
             .meta("m")
             .correlation("request-7")
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn types_that_are_not_known_are_skipped_or_refused() {
+    fn unknown_types_are_skipped_or_rejected() {
         let read = |event_type: &str, unknown| {
             of_data::<Ping>(&EventData::new(event_type, ""), unknown).map_err(|e| e.to_string())
         };
         assert_eq!(read("Ping", Unknown::Refuse), Ok(Some(Ping)));
         assert_eq!(read("Pong", Unknown::default()), Ok(None));
-        let error = "the program does not know this type of event: type=Pong";
+        let error = "the program does not know this event type: type=Pong";
         assert_eq!(read("Pong", Unknown::Refuse), Err(error.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Events as the derive makes them: names, bodies, versions, and what is told of bodies that cannot be read.
+//! The derive of events: types, bodies, versions, and errors of invalid bodies.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -43,7 +43,7 @@ enum CartEvent {
     },
 }
 
-/// What a macro cannot see through.
+/// An alias of `Option`, which the macro cannot recognise.
 type Maybe = Option<bool>;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ fn added() -> CartEvent {
     }
 }
 
-/// Checks the name and the body, and that the event is read from them.
+/// Checks the type and the body of an event, and that they decode to the event.
 #[track_caller]
 fn check<E: Event + Clone + PartialEq + Debug>(event: &E, event_type: &str, body: &str) {
     assert_eq!(event.event_type(), event_type);
@@ -74,23 +74,23 @@ fn check<E: Event + Clone + PartialEq + Debug>(event: &E, event_type: &str, body
     check_read(event_type, body, event);
 }
 
-/// Checks that this event is read.
+/// Checks that the body decodes to this event.
 #[track_caller]
 fn check_read<E: Event + Clone + PartialEq + Debug>(event_type: &str, body: &str, event: &E) {
     let read = E::decode(event_type, body.as_bytes());
     assert_eq!(read, Ok(Some(event.clone())));
 }
 
-/// Checks that the body is refused with this message.
+/// Checks that the body is rejected with this message.
 #[track_caller]
-fn check_refused<E: Event + Debug>(event_type: &str, body: &str, message: &str) {
+fn check_rejected<E: Event + Debug>(event_type: &str, body: &str, message: &str) {
     let error = E::decode(event_type, body.as_bytes()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     assert_eq!(error.to_string(), message);
 }
 
 #[test]
-fn a_variant_is_a_type_and_its_fields_are_the_body() {
+fn variant_is_encoded_as_type_and_fields_as_body() {
     check(
         &added(),
         "ItemAdded",
@@ -115,14 +115,14 @@ fn a_variant_is_a_type_and_its_fields_are_the_body() {
 }
 
 #[test]
-fn names_are_any_text() {
+fn names_can_be_any_text() {
     check(&CartEvent::Größe { größe: 1 }, "Größe", r#"{"größe":1}"#);
     check(
         &CartEvent::Cart { count: 1 },
         "カート \"x\"\n",
         r#"{"\"数\"":1}"#,
     );
-    // Escaped by another writer.
+    // Another writer may escape characters.
     check_read(
         "Größe",
         r#"{"gr\u00f6\u00dfe":1}"#,
@@ -131,7 +131,7 @@ fn names_are_any_text() {
 }
 
 #[test]
-fn further_names_are_read_and_not_written() {
+fn aliases_are_decoded_and_not_encoded() {
     let address = CartEvent::Addressed(Address {
         street: "Main".to_owned(),
         lines: vec!["2nd".to_owned()],
@@ -143,7 +143,7 @@ fn further_names_are_read_and_not_written() {
 }
 
 #[test]
-fn types_that_are_not_there_are_nobodys() {
+fn unknown_types_decode_to_none() {
     for name in [
         "Addressed",
         "itemAdded",
@@ -157,7 +157,7 @@ fn types_that_are_not_there_are_nobodys() {
 }
 
 #[test]
-fn what_a_body_lacks_is_none_or_the_default() {
+fn missing_fields_are_none_or_the_default() {
     let event = CartEvent::ItemAdded {
         sku: "tea".to_owned(),
         quantity: 2,
@@ -171,7 +171,7 @@ fn what_a_body_lacks_is_none_or_the_default() {
 }
 
 #[test]
-fn what_a_variant_lacks_is_ignored() {
+fn unknown_fields_are_ignored() {
     let body = r#" {"new": [{"a": {"größe": 7}}], "größe": 1, "x": null, "y": "z"} "#;
     check_read("Größe", body, &CartEvent::Größe { größe: 1 });
     check_read("CheckedOut", r#"{"by":"ann"}"#, &CartEvent::CheckedOut);
@@ -180,8 +180,8 @@ fn what_a_variant_lacks_is_ignored() {
 }
 
 #[derive(Clone, Debug, PartialEq, Event)]
-enum Grown {
-    /// It had no body once.
+enum Extended {
+    /// Had no body originally.
     Closed {
         by: Option<String>,
         #[event(default)]
@@ -190,19 +190,19 @@ enum Grown {
 }
 
 #[test]
-fn a_body_that_says_nothing_has_no_fields() {
+fn empty_body_has_no_fields() {
     for body in ["", "{}", "null"] {
-        check_read("Closed", body, &Grown::Closed { by: None, at: 0 });
+        check_read("Closed", body, &Extended::Closed { by: None, at: 0 });
     }
-    check_refused::<CartEvent>(
+    check_rejected::<CartEvent>(
         "Größe",
         "",
-        "the body of an event cannot be read: missing field `größe`: type=Größe field=größe",
+        "cannot decode the body of an event: missing field `größe`: type=Größe field=größe",
     );
 }
 
 #[test]
-fn bodies_that_cannot_be_read_are_told_with_the_place() {
+fn errors_of_invalid_bodies_contain_the_field_and_position() {
     let cases = [
         (
             r#"{"sku":"tea"}"#,
@@ -244,27 +244,27 @@ fn bodies_that_cannot_be_read_are_told_with_the_place() {
         ("\u{1}", "expected value at line 1 column 1: type=ItemAdded"),
     ];
     for (body, message) in cases {
-        let message = format!("the body of an event cannot be read: {message}");
-        check_refused::<CartEvent>("ItemAdded", body, &message);
+        let message = format!("cannot decode the body of an event: {message}");
+        check_rejected::<CartEvent>("ItemAdded", body, &message);
     }
     let error = CartEvent::decode("Größe", b"{\"gr\xff\":1}").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the body of an event cannot be read: invalid unicode code point at line 1 column 5: type=Größe"
+        "cannot decode the body of an event: invalid unicode code point at line 1 column 5: type=Größe"
     );
 }
 
 #[test]
-fn the_one_value_of_a_variant_is_read_as_its_type_says() {
-    check_refused::<CartEvent>(
+fn single_value_is_decoded_by_its_type() {
+    check_rejected::<CartEvent>(
         "Address",
         r#"{"lines":[]}"#,
-        "the body of an event cannot be read: missing field `street` at line 1 column 12: type=Address",
+        "cannot decode the body of an event: missing field `street` at line 1 column 12: type=Address",
     );
-    check_refused::<CartEvent>(
+    check_rejected::<CartEvent>(
         "addressed",
         "",
-        "the body of an event cannot be read: EOF while parsing a value at line 1 column 0: type=addressed",
+        "cannot decode the body of an event: EOF while parsing a value at line 1 column 0: type=addressed",
     );
 }
 
@@ -278,7 +278,7 @@ enum Unwritable {
 }
 
 #[test]
-fn events_that_have_no_form_in_json_are_refused() {
+fn events_without_json_representation_are_rejected() {
     let by_pair = BTreeMap::from([((1, 2), 3)]);
     let error = |event: Unwritable| {
         let error = event.encode().unwrap_err();
@@ -287,11 +287,11 @@ fn events_that_have_no_form_in_json_are_refused() {
     };
     assert_eq!(
         error(Unwritable::Whole(by_pair.clone())),
-        "the body of an event cannot be written: key must be a string: type=Whole"
+        "cannot encode the body of an event: key must be a string: type=Whole"
     );
     assert_eq!(
         error(Unwritable::Fields { ok: 1, by_pair }),
-        "the body of an event cannot be written: key must be a string: type=Fields field=by_pair"
+        "cannot encode the body of an event: key must be a string: type=Fields field=by_pair"
     );
 }
 
@@ -304,11 +304,11 @@ enum Versioned {
     #[event(version = 1)]
     Plain { a: u8 },
     #[event(name = "Plain.v2")]
-    #[deprecated(note = "it is not made any more, and still read")]
-    PlainToo(u8),
+    #[deprecated(note = "no longer appended, but still decoded")]
+    PlainSecond(u8),
 }
 
-/// Version 1 was the name alone.
+/// Version 1 was only the name.
 fn named(body: Json) -> Result<Json, String> {
     match body {
         Json::Null => Err("there is no name".to_owned()),
@@ -319,7 +319,7 @@ fn named(body: Json) -> Result<Json, String> {
 mod upcasters {
     use super::{Error, Event, Json, Versioned, json};
 
-    /// Version 2 had both names in one field. Any error that can be printed will do.
+    /// Version 2 had both names in one field. An upcaster may return any error that implements `Display`.
     pub(super) fn split(mut body: Json) -> Result<Json, Error> {
         let name = body.get_mut("name").map(Json::take).unwrap_or_default();
         let Some((first, last)) = name.as_str().and_then(|name| name.split_once(' ')) else {
@@ -330,19 +330,19 @@ mod upcasters {
 }
 
 #[test]
-fn versions_are_stored_under_names_of_their_own() {
+fn versions_have_separate_type_names() {
     let renamed = Versioned::Renamed {
         first: "Ada".to_owned(),
         last: "Byron".to_owned(),
     };
     check(&renamed, "Renamed.v3", r#"{"first":"Ada","last":"Byron"}"#);
     check(&Versioned::Plain { a: 1 }, "Plain", r#"{"a":1}"#);
-    #[expect(deprecated, reason = "it is tested that it can be read")]
-    check(&Versioned::PlainToo(7), "Plain.v2", "7");
+    #[expect(deprecated, reason = "it must still be decoded")]
+    check(&Versioned::PlainSecond(7), "Plain.v2", "7");
 }
 
 #[test]
-fn old_versions_are_upcast_one_after_the_other() {
+fn old_versions_are_upcast_step_by_step() {
     let renamed = Versioned::Renamed {
         first: "Ada".to_owned(),
         last: "Byron".to_owned(),
@@ -353,7 +353,7 @@ fn old_versions_are_upcast_one_after_the_other() {
         check_read(&second, r#"{"name":"Ada Byron"}"#, &renamed);
         let third = format!("{name}.v3");
         check_read(&third, r#"{"first":"Ada","last":"Byron"}"#, &renamed);
-        // Newer than the program.
+        // A version newer than the program.
         assert_eq!(Versioned::decode(&format!("{name}.v4"), b"{}"), Ok(None));
     }
     let measured = Versioned::Measured(BTreeMap::from([("celsius".to_owned(), 20.5)]));
@@ -362,32 +362,32 @@ fn old_versions_are_upcast_one_after_the_other() {
 }
 
 #[test]
-fn upcasters_refuse_with_words_of_their_own() {
-    check_refused::<Versioned>(
+fn errors_of_upcasters_are_part_of_the_message() {
+    check_rejected::<Versioned>(
         "Named",
         "",
-        "the body of an event cannot be upcast: there is no name: type=Named version=1",
+        "cannot upcast the body of an event: there is no name: type=Named version=1",
     );
     let inner = Versioned::decode("Plain", b"[").unwrap_err();
-    check_refused::<Versioned>(
+    check_rejected::<Versioned>(
         "Renamed",
         r#""Ada""#,
-        &format!("the body of an event cannot be upcast: {inner}: type=Renamed version=2"),
+        &format!("cannot upcast the body of an event: {inner}: type=Renamed version=2"),
     );
-    check_refused::<Versioned>(
+    check_rejected::<Versioned>(
         "Renamed",
         "{",
-        "the body of an event cannot be read: EOF while parsing an object at line 1 column 1: type=Renamed",
+        "cannot decode the body of an event: EOF while parsing an object at line 1 column 1: type=Renamed",
     );
-    check_refused::<Versioned>(
+    check_rejected::<Versioned>(
         "Measured",
         r#""warm""#,
-        "the body of an event cannot be read: invalid type: string \"warm\", expected f64: type=Measured",
+        "cannot decode the body of an event: invalid type: string \"warm\", expected f64: type=Measured",
     );
 }
 
-/// The path of the crate can be told, and names of the user do not meet those of the generated code.
-mod elsewhere {
+/// A renamed crate, and names that could collide with those in the generated code.
+mod renamed_crate {
     pub(super) use floe as data;
 
     #[derive(Clone, Debug, PartialEq, data::Event)]
@@ -406,8 +406,8 @@ mod elsewhere {
 }
 
 #[test]
-fn names_of_the_program_do_not_matter() {
-    use elsewhere::Odd;
+fn names_of_variants_and_fields_do_not_collide_with_generated_code() {
+    use renamed_crate::Odd;
     let ok = Odd::Ok {
         event_type: 1,
         data: 2,

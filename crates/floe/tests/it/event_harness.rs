@@ -1,4 +1,4 @@
-//! Deciders tested without a store: what holds passes, and what does not is shown so that one sees why.
+//! The harness for deciders: met expectations pass, and failures show given events, decision and expectation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -55,7 +55,7 @@ fn added(sku: &str, quantity: u32) -> CartEvent {
     }
 }
 
-/// Adds so many one by one, and tells how many there are then.
+/// Adds items one by one. Returns their number afterwards.
 fn add(state: &CartState, sku: &str, times: u32) -> Result<(u32, Vec<CartEvent>), CartError> {
     if state.is_closed {
         return Err(CartError::Closed);
@@ -71,16 +71,16 @@ fn check_out(state: &CartState) -> Option<CartEvent> {
     (!state.is_closed).then_some(CartEvent::CheckedOut)
 }
 
-/// What a test that fails prints.
+/// The panic message of a failing test.
 fn failure<T>(test: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(test)) else {
-        return "it passes".to_owned();
+        return "the test passes".to_owned();
     };
     *panic.downcast::<String>().unwrap()
 }
 
 #[test]
-fn what_holds_passes() {
+fn met_expectations_pass() {
     Harness::<Cart>::new()
         .given([added("tea", 2)])
         .given(vec![added("jam", 3)])
@@ -101,7 +101,7 @@ fn what_holds_passes() {
 }
 
 #[test]
-fn decisions_that_refuse_nothing_need_no_result() {
+fn infallible_decisions_need_no_result() {
     Harness::<Cart>::new()
         .when_infallible(check_out)
         .then([CartEvent::CheckedOut]);
@@ -116,7 +116,7 @@ fn decisions_that_refuse_nothing_need_no_result() {
 }
 
 #[test]
-fn other_events_are_shown_beside_those_expected() {
+fn unexpected_events_are_shown_next_to_the_expected_ones() {
     let test = || {
         Harness::<Cart>::new()
             .given([added("jam", 3)])
@@ -146,7 +146,7 @@ then
 }
 
 #[test]
-fn an_error_in_place_of_events_is_shown() {
+fn error_instead_of_events_is_shown() {
     let test = || {
         Harness::<Cart>::new()
             .given([CartEvent::CheckedOut])
@@ -165,7 +165,7 @@ then
 ! ItemAdded { sku: "tea", quantity: 1 } | -
 "#
     );
-    // No events and an error are not the same.
+    // An error does not satisfy an expectation of no events.
     let test = || {
         Harness::<Cart>::new()
             .given([CartEvent::CheckedOut])
@@ -176,7 +176,7 @@ then
 }
 
 #[test]
-fn other_results_and_errors_are_shown() {
+fn unexpected_results_and_errors_are_shown() {
     let decided = || Harness::<Cart>::new().when(|state| add(state, "tea", 1));
     assert_eq!(
         failure(|| decided().then_result(2)),
@@ -185,36 +185,37 @@ fn other_results_and_errors_are_shown() {
     );
     assert_eq!(
         failure(|| decided().then_err(CartError::Closed)),
-        "another error than expected\ngiven\n  no events\nwhen\n  result 1\n  \
+        "unexpected error\ngiven\n  no events\nwhen\n  result 1\n  \
          ItemAdded { sku: \"tea\", quantity: 1 }\nthen\n  expected error Closed\n"
     );
-    let refused = || Harness::<Cart>::new().when(|state| add(state, "tea", 10));
+    let rejected = || Harness::<Cart>::new().when(|state| add(state, "tea", 10));
     assert_eq!(
-        failure(|| refused().then_error(|error| *error == CartError::Closed)),
-        "another error than expected\ngiven\n  no events\nwhen\n  error Full { items: 10 }\nthen\n  \
-         expected an error for which the check is true\n"
+        failure(|| rejected().then_error(|error| *error == CartError::Closed)),
+        "unexpected error\ngiven\n  no events\nwhen\n  error Full { items: 10 }\nthen\n  \
+         expected an error that satisfies the check\n"
     );
 }
 
 #[test]
-fn an_event_that_does_not_come_back_is_found() {
-    // JSON has no number for it.
+fn event_with_a_broken_round_trip_is_rejected() {
+    // JSON cannot represent infinity.
     let given = || Harness::<Cart>::new().given([CartEvent::Weighed(f64::INFINITY)]);
     assert_eq!(
         failure(given),
-        "an event changes when it is encoded and decoded\nencoded\n  Weighed(inf)\ndecoded\n  error the body of an event cannot \
-         be read: invalid type: null, expected f64 at line 1 column 4: type=Weighed\n"
+        "an event changes when it is encoded and decoded\nencoded\n  Weighed(inf)\ndecoded\n  error cannot decode \
+         the body of an event: invalid type: null, expected f64 at line 1 column 4: type=Weighed\n"
     );
     let decided =
         || Harness::<Cart>::new().when_infallible(|_| [CartEvent::Weighed(f64::NEG_INFINITY)]);
     assert!(
-        failure(decided)
-            .starts_with("an event changes when it is encoded and decoded\nencoded\n  Weighed(-inf)")
+        failure(decided).starts_with(
+            "an event changes when it is encoded and decoded\nencoded\n  Weighed(-inf)"
+        )
     );
 }
 
 #[test]
-fn ids_are_of_any_type_that_names_a_stream() {
+fn stream_ids_can_have_several_parts() {
     fn name<D: Decider>(id: &D::Id) -> String {
         StreamName::new(D::CATEGORY, id).unwrap().to_string()
     }

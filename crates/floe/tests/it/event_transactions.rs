@@ -1,4 +1,4 @@
-//! Streams in transactions, beside models and the outbox: one commit, or none.
+//! Streams in transactions with models and the outbox: all changes are one commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,8 +18,8 @@ use floe_testkit::time::TestEnv;
 enum Moved {
     In(u32),
     Out(u32),
-    /// What there was, as a snapshot.
-    Had(u32),
+    /// The stock: a snapshot.
+    Total(u32),
 }
 
 impl Event for Moved {
@@ -27,12 +27,12 @@ impl Event for Moved {
         match self {
             Self::In(_) => "In",
             Self::Out(_) => "Out",
-            Self::Had(_) => "Had",
+            Self::Total(_) => "Total",
         }
     }
 
     fn encode(&self) -> floe::Result<Vec<u8>> {
-        let (Self::In(amount) | Self::Out(amount) | Self::Had(amount)) = self;
+        let (Self::In(amount) | Self::Out(amount) | Self::Total(amount)) = self;
         Ok(amount.to_string().into_bytes())
     }
 
@@ -41,7 +41,7 @@ impl Event for Moved {
         Ok(match event_type {
             "In" => Some(Self::In(amount)),
             "Out" => Some(Self::Out(amount)),
-            "Had" => Some(Self::Had(amount)),
+            "Total" => Some(Self::Total(amount)),
             _ => None,
         })
     }
@@ -63,14 +63,14 @@ impl Decider for Stock {
         match event {
             Moved::In(amount) => state + amount,
             Moved::Out(amount) => state - amount,
-            Moved::Had(amount) => *amount,
+            Moved::Total(amount) => *amount,
         }
     }
 
     fn access() -> Access<Self> {
         Access::Snapshot {
-            is_origin: |event| matches!(event, Moved::Had(_)),
-            to_snapshot: |state| Moved::Had(*state),
+            is_origin: |event| matches!(event, Moved::Total(_)),
+            to_snapshot: |state| Moved::Total(*state),
         }
     }
 }
@@ -83,7 +83,7 @@ struct Order {
     amount: u32,
 }
 
-/// A database with all tables, and what is asked of its engine.
+/// A database with all tables, and its recorded requests.
 async fn world(capabilities: Capabilities) -> (Db, Arc<RecordingEngine>) {
     let engine = Arc::new(
         RecordingEngine::new(Arc::new(LocalEngine::memory().unwrap())).claiming(capabilities),
@@ -117,7 +117,7 @@ async fn fill(db: &Db, amount: u32) {
     filled.await.unwrap();
 }
 
-async fn left(db: &Db) -> u32 {
+async fn stock_of(db: &Db) -> u32 {
     db.stream::<Stock>("tea")
         .query(|state| *state)
         .await
@@ -125,7 +125,7 @@ async fn left(db: &Db) -> u32 {
 }
 
 #[tokio::test]
-async fn a_stream_a_model_and_a_message_are_one_commit() {
+async fn stream_model_and_message_are_one_commit() {
     for capabilities in [Capabilities::all(), Capabilities::dynamodb()] {
         let (db, engine) = world(capabilities).await;
         fill(&db, 10).await;
@@ -140,7 +140,7 @@ async fn a_stream_a_model_and_a_message_are_one_commit() {
             requests[1].starts_with("TransactWriteItems"),
             "{requests:#?}"
         );
-        assert_eq!(left(&db).await, 7);
+        assert_eq!(stock_of(&db).await, 7);
         let ordered = db.transact(async |tx| {
             Ok::<_, Error>(tx.get::<Order>("o-1").await?.map(|order| *order.amount))
         });
@@ -149,13 +149,13 @@ async fn a_stream_a_model_and_a_message_are_one_commit() {
 }
 
 #[tokio::test]
-async fn nothing_is_appended_if_the_body_fails() {
+async fn failed_transaction_appends_nothing() {
     let (db, _) = world(Capabilities::all()).await;
     fill(&db, 2).await;
-    let refused = db.transact(async |tx| order(tx, "o-1", 3).await).await;
-    assert!(refused.unwrap_err().to_string().contains("sold out"));
-    assert_eq!(left(&db).await, 2);
-    // The order exists already, so the append is not made either.
+    let rejected = db.transact(async |tx| order(tx, "o-1", 3).await).await;
+    assert!(rejected.unwrap_err().to_string().contains("sold out"));
+    assert_eq!(stock_of(&db).await, 2);
+    // The order already exists, so the append is not applied either.
     db.transact(async |tx| order(tx, "o-1", 1).await)
         .await
         .unwrap();
@@ -164,11 +164,11 @@ async fn nothing_is_appended_if_the_body_fails() {
         .await
         .unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(left(&db).await, 1);
+    assert_eq!(stock_of(&db).await, 1);
 }
 
 #[tokio::test]
-async fn a_stream_alone_is_one_plain_write() {
+async fn append_to_one_stream_is_a_plain_write() {
     let (db, engine) = world(Capabilities::dynamodb()).await;
     let fill = async |tx: &Tx| {
         let mut stock = tx.stream::<Stock>("tea").await?;
@@ -190,7 +190,7 @@ async fn a_stream_alone_is_one_plain_write() {
     );
 }
 
-/// One order of so many bytes.
+/// An order of this size.
 fn large_order(id: usize, bytes: usize) -> Order {
     Order {
         id: id.to_string(),
@@ -210,21 +210,21 @@ async fn limits_of_a_transaction_count_models_streams_and_messages_together() {
             }
             tx.outbox("ordered", &"y".repeat(message))
         });
-        let refused = sent.await.unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::TooLarge, "{refused}");
+        let error = sent.await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
         let writes = engine.take().into_iter();
         let writes = writes.filter(|it| !it.starts_with("GetItem"));
         assert_eq!(writes.count(), 0, "nothing was sent");
-        refused.to_string()
+        error.to_string()
     };
     let items = sized(99, 1, 1).await;
     assert!(items.contains("items=101 max=100"), "{items}");
-    // Each part alone is below 4 MB.
+    // Each part is below 4 MB.
     let bytes = sized(11, 350_000, 390_000).await;
     assert!(bytes.contains("the transaction is too large"), "{bytes}");
 }
 
-/// A timer whose pauses pass at once on the clock of the test.
+/// A timer that advances the test clock instead of waiting.
 struct FastTimer(TestEnv);
 
 impl Timer for FastTimer {
@@ -234,7 +234,7 @@ impl Timer for FastTimer {
     }
 }
 
-/// A database on an engine as DynamoDB is, whose puts fail as given, with the clock of the test and what is asked of it.
+/// A database on an engine with the capabilities of DynamoDB whose puts fail, with its test clock and its requests.
 async fn failing_puts(faults: Faults) -> (Db, TestEnv, Arc<RecordingEngine>) {
     let test = TestEnv::seeded(7);
     let options = Options::new().env(test.env.clone()).background(false);
@@ -283,14 +283,14 @@ async fn deadline_bounds_a_transaction_of_one_append() {
         let failed = run.await.unwrap_err();
         assert_eq!(failed.kind(), expected, "{failed}");
         // The longest pause may begin just before the deadline.
-        let most = deadline + Duration::from_millis(550);
-        assert!(test.elapsed() <= most, "{:?}", test.elapsed());
+        let elapsed_max = deadline + Duration::from_millis(550);
+        assert!(test.elapsed() <= elapsed_max, "{:?}", test.elapsed());
         assert!(puts(&engine) > 1);
     }
 }
 
 #[tokio::test]
-async fn the_body_runs_again_when_somebody_else_appends() {
+async fn body_runs_again_after_a_concurrent_append() {
     let (db, _) = world(Capabilities::all()).await;
     fill(&db, 10).await;
     let runs = AtomicU32::new(0);
@@ -300,18 +300,18 @@ async fn the_body_runs_again_when_somebody_else_appends() {
             let mut stock = tx.stream::<Stock>("tea").await?;
             if runs.fetch_add(1, Ordering::Relaxed) == 0 {
                 let name = StreamName::new("Stock", "tea")?;
-                tx_free_append(&db, &name).await;
+                append_from_another_process(&db, &name).await;
             }
             let all = *stock.state();
             stock.append([Moved::Out(all)])
         })
         .await
         .unwrap();
-    assert_eq!((runs.into_inner(), left(&db).await), (2, 0));
+    assert_eq!((runs.into_inner(), stock_of(&db).await), (2, 0));
 }
 
-/// Appends as another process would.
-async fn tx_free_append(db: &Db, name: &StreamName) {
+/// Appends outside of the transaction.
+async fn append_from_another_process(db: &Db, name: &StreamName) {
     let more = EventData::new("In", "5");
     db.events()
         .append(name, Expected::Any, [more])
@@ -320,7 +320,7 @@ async fn tx_free_append(db: &Db, name: &StreamName) {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_only_looked_at_is_checked_beside_what_is_written() {
+async fn stream_that_was_only_read_is_checked_by_the_commit() {
     let (db, _) = world(Capabilities::all()).await;
     fill(&db, 10).await;
     let runs = AtomicU32::new(0);
@@ -329,7 +329,7 @@ async fn a_stream_that_was_only_looked_at_is_checked_beside_what_is_written() {
         .run(async |tx| {
             let stock = tx.stream::<Stock>("tea").await?;
             if runs.fetch_add(1, Ordering::Relaxed) == 0 {
-                tx_free_append(&db, &StreamName::new("Stock", "tea")?).await;
+                append_from_another_process(&db, &StreamName::new("Stock", "tea")?).await;
             }
             let amount = *stock.state();
             tx.create(Order {
@@ -348,7 +348,7 @@ async fn a_stream_that_was_only_looked_at_is_checked_beside_what_is_written() {
 }
 
 #[tokio::test]
-async fn two_streams_move_together_and_calve() {
+async fn two_streams_are_appended_to_atomically_and_calve() {
     let (db, _) = world(Capabilities::all()).await;
     let store = db.event_store(EventStoreOptions::default().tip_events_max(2));
     for _ in 0..5 {
@@ -380,7 +380,7 @@ async fn two_streams_move_together_and_calve() {
 }
 
 #[tokio::test]
-async fn misuse_is_told() {
+async fn misuse_is_rejected() {
     let (db, _) = world(Capabilities::all()).await;
     let twice = db.transact(async |tx| {
         let _first = tx.stream::<Stock>("tea").await?;
@@ -402,22 +402,22 @@ async fn misuse_is_told() {
         error.to_string(),
         "a read-only transaction cannot append: stream=Stock-tea"
     );
-    assert_eq!(left(&db).await, 0);
+    assert_eq!(stock_of(&db).await, 0);
 }
 
 #[tokio::test]
-async fn a_missing_table_is_told_with_what_to_do() {
+async fn missing_table_error_contains_the_remedy() {
     let db = Db::memory().unwrap();
     let store = db.event_store(EventStoreOptions::new("nowhere"));
-    let look = async |tx: &Tx| tx.stream_in::<Stock>(&store, "tea").await.map(drop);
-    let error = db.transact(look).await.unwrap_err();
+    let load = async |tx: &Tx| tx.stream_in::<Stock>(&store, "tea").await.map(drop);
+    let error = db.transact(load).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Table);
     let message = "the events table does not exist: call EventStore::ensure_table: table=nowhere";
     assert_eq!(error.to_string(), message);
 }
 
 #[tokio::test]
-async fn transactions_of_several_tasks_lose_nothing() {
+async fn concurrent_transactions_lose_no_appends() {
     let (db, _) = world(Capabilities::all()).await;
     fill(&db, 1000).await;
     let tasks = (0..8).map(|task| {
@@ -440,7 +440,7 @@ async fn transactions_of_several_tasks_lose_nothing() {
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    assert_eq!(left(&db).await, 920);
+    assert_eq!(stock_of(&db).await, 920);
     let orders = db.scan::<Order>().all().await.unwrap();
     assert_eq!(orders.len(), 80);
 }

@@ -1,4 +1,4 @@
-//! Archiving: nothing is deleted that is not in the archive, whatever comes between.
+//! Archiving: nothing is deleted that is not in the archive, even if archiving is interrupted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ async fn world(capabilities: Capabilities) -> Arc<World> {
     Arc::new(world)
 }
 
-/// The archive as a store of its own.
+/// The archive as a separate store.
 fn archive(world: &World) -> EventStore {
     let options = EventStoreOptions::new("archive");
     world.other.db().event_store(options)
@@ -36,13 +36,13 @@ fn indexes(events: &[Recorded]) -> Vec<u64> {
     events.iter().map(|read| read.index).collect()
 }
 
-/// Everything is in the archive or in the stream, and what is left in the stream has no gap. The batches of the archive
-/// may overlap, so they are looked at one by one.
-async fn check_complete(world: &World, version: u64, place: &str) {
-    let left = read(&world.other).await;
-    let mut found: BTreeSet<_> = indexes(&left).into_iter().collect();
-    for read in left {
-        assert_eq!(read.event, event(read.index), "{place}");
+/// Checks that all events are in the archive or in the stream, which has no gap. Batches of the archive may overlap, so
+/// they are checked one by one.
+async fn check_complete(world: &World, version: u64, context: &str) {
+    let remaining = read(&world.other).await;
+    let mut found: BTreeSet<_> = indexes(&remaining).into_iter().collect();
+    for read in remaining {
+        assert_eq!(read.event, event(read.index), "{context}");
     }
     for item in items_of(&*world.engine, "archive", &stream()).await {
         let number = |name: &str| item.get(name).and_then(Value::as_n).unwrap().to_u64();
@@ -59,20 +59,20 @@ async fn check_complete(world: &World, version: u64, place: &str) {
             })
             .collect();
         let expected: Vec<_> = range.clone().map(|index| event(index).data).collect();
-        assert_eq!(bodies, expected, "{place}");
+        assert_eq!(bodies, expected, "{context}");
         found.extend(range);
     }
-    assert_eq!(found, (0..version).collect(), "{place}");
+    assert_eq!(found, (0..version).collect(), "{context}");
     assert_eq!(world.other.version(&stream()).await.unwrap(), version);
 }
 
 #[tokio::test]
-async fn what_is_pruned_is_in_the_archive() {
+async fn pruned_events_are_in_the_archive() {
     for before in 0..=VERSION + 1 {
         let world = world(Capabilities::all()).await;
         let pruned = world.store.archive(&stream(), before).await.unwrap();
         let archived = read(&archive(&world)).await;
-        let left = read(&world.other).await;
+        let remaining = read(&world.other).await;
         let lowest = match before {
             0..9 => before / 3 * 3,
             _ => before.min(VERSION),
@@ -80,43 +80,51 @@ async fn what_is_pruned_is_in_the_archive() {
         assert_eq!((pruned.deleted, pruned.lowest), (lowest, lowest));
         assert_eq!(pruned.deferred, before.min(VERSION) - lowest);
         assert_eq!(indexes(&archived), (0..lowest).collect::<Vec<_>>());
-        assert_eq!(indexes(&left), (lowest..VERSION).collect::<Vec<_>>());
+        assert_eq!(indexes(&remaining), (lowest..VERSION).collect::<Vec<_>>());
         check_complete(&world, VERSION, &format!("before={before}")).await;
     }
 }
 
-/// An archiving ends before or after any of its writes. Then the stream grows, and it is done again.
+/// Archiving is cancelled before or after each of its writes. Then the stream grows, and archiving is repeated.
 #[tokio::test]
-async fn an_archiving_may_end_anywhere_and_be_done_again() {
+async fn interrupted_archiving_can_be_repeated() {
     for side in [Side::Before, Side::After] {
         for at in 0..8 {
             for appended in 0..4 {
-                for again in [4, 9, 10, 11, 13] {
-                    let place = format!("{side:?} at={at} appended={appended} again={again}");
+                for repeated_before in [4, 9, 10, 11, 13] {
+                    let context = format!(
+                        "{side:?} at={at} appended={appended} repeated_before={repeated_before}"
+                    );
                     let world = world(Capabilities::all()).await;
-                    let mut doors: Vec<_> = (0..=at)
+                    let mut held: Vec<_> = (0..=at)
                         .map(|n| {
                             let side = if n < at { Side::Before } else { side };
                             world.gate.hold("write_item", side)
                         })
                         .collect();
-                    let mut last = doors.pop().unwrap();
-                    let there = world.clone();
+                    let mut last = held.pop().unwrap();
+                    let world_of_task = world.clone();
                     let task =
-                        tokio::spawn(async move { there.store.archive(&stream(), 10).await });
-                    for mut door in doors {
-                        door.arrived().await;
-                        door.open();
+                        tokio::spawn(
+                            async move { world_of_task.store.archive(&stream(), 10).await },
+                        );
+                    for mut write in held {
+                        write.arrived().await;
+                        write.open();
                     }
                     last.arrived().await;
                     task.abort();
                     assert!(task.await.unwrap_err().is_cancelled());
-                    check_complete(&world, VERSION, &place).await;
+                    check_complete(&world, VERSION, &context).await;
 
                     let version = VERSION + appended;
                     world.append(&stream(), VERSION..version).await;
-                    world.store.archive(&stream(), again).await.unwrap();
-                    check_complete(&world, version, &place).await;
+                    world
+                        .store
+                        .archive(&stream(), repeated_before)
+                        .await
+                        .unwrap();
+                    check_complete(&world, version, &context).await;
                 }
             }
         }
@@ -124,7 +132,7 @@ async fn an_archiving_may_end_anywhere_and_be_done_again() {
 }
 
 #[tokio::test]
-async fn answers_that_are_lost_do_no_harm() {
+async fn archiving_tolerates_lost_responses() {
     for kind in [FaultKind::LostBefore, FaultKind::LostAfter] {
         let world = world(Capabilities::dynamodb()).await;
         for _ in 0..8 {
@@ -139,21 +147,21 @@ async fn answers_that_are_lost_do_no_harm() {
 }
 
 #[tokio::test]
-async fn an_archive_of_other_events_is_left_alone() {
+async fn archive_with_other_events_is_not_changed() {
     let world = world(Capabilities::all()).await;
     let stream = stream();
-    // Two appends, of which the second moves the first into a batch.
-    let elsewhere = archive(&world);
+    // The second append calves the first one.
+    let archive_store = archive(&world);
     for version in 0..2 {
         let large = [EventData::new("Other", vec![b'x'; 20 << 10])];
-        let append = elsewhere.append(&stream, Expected::Exact(version), large);
+        let append = archive_store.append(&stream, Expected::Exact(version), large);
         append.await.unwrap();
     }
-    let stood = world.items(&stream).await;
+    let before = world.items(&stream).await;
     let error = world.store.archive(&stream, 10).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     assert!(error.to_string().contains("archive=archive"), "{error}");
-    assert_eq!(world.items(&stream).await, stood);
+    assert_eq!(world.items(&stream).await, before);
 
     let without = World::new(Capabilities::all()).await;
     let error = without.store.archive(&stream, 10).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Appends that come at the same time: what is stored, what is told to whom, and what is sent for it.
+//! Coalesced appends: stored events, results of the callers, and requests.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -18,18 +18,18 @@ use streams::{World, stream};
 
 const LINGER: Duration = Duration::from_millis(5);
 
-/// A Tip of these streams is calved by its weight alone.
+/// A world whose Tips are calved by size only.
 async fn world(capabilities: Capabilities) -> Arc<World> {
     Arc::new(World::with(capabilities, EventStoreOptions::default()).await)
 }
 
-/// Events that nobody else appends.
+/// Events with unique bodies.
 fn events(name: &str, count: usize) -> Vec<EventData> {
     let event = |n| EventData::new("Noted", format!("{name}/{n}"));
     (0..count).map(event).collect()
 }
 
-/// A call on its way, and what it appends.
+/// A running call and its events.
 struct Call {
     events: Vec<EventData>,
     task: JoinHandle<Result<Range<u64>>>,
@@ -41,30 +41,30 @@ fn call(appender: &Appender, events: Vec<EventData>) -> Call {
     Call { events, task }
 }
 
-/// Calls at the same time, of one event each.
+/// Starts concurrent calls with one event each.
 fn calls(appender: &Appender, names: Range<usize>) -> Vec<Call> {
     names
         .map(|name| call(appender, events(&name.to_string(), 1)))
         .collect()
 }
 
-/// All that is in the stream, which must have no gap.
+/// The events of the stream, which must have no gap.
 async fn stored(world: &World) -> Vec<EventData> {
     let read = world.other.read(&stream()).collect().await.unwrap();
     assert!(read.iter().map(|read| read.index).eq(0..read.len() as u64));
     read.into_iter().map(|read| read.event).collect()
 }
 
-/// Holds what was told to the callers against what is stored: everything once, and where it was told.
+/// Checks that every event is stored once, at the index returned to its caller. `others` is the number of other events.
 async fn check(world: &World, calls: Vec<Call>, others: usize) {
     let stored = stored(world).await;
     let mut count = others;
     for call in calls {
         let range = call.task.await.unwrap().unwrap();
-        let there: Vec<_> = (range.start..range.end)
+        let found: Vec<_> = (range.start..range.end)
             .map(|index| stored.get(index as usize).cloned().unwrap())
             .collect();
-        assert_eq!(there, call.events);
+        assert_eq!(found, call.events);
         count += call.events.len();
     }
     let mut bodies: Vec<_> = stored.iter().map(|event| &event.data).collect();
@@ -79,14 +79,14 @@ async fn finished(calls: &[Call]) {
     }
 }
 
-/// The names of the requests since the last time.
+/// The operations of the requests since the last call.
 fn sent(world: &World) -> Vec<String> {
     let operation = |line: String| line.split(' ').next().unwrap().to_owned();
     world.recording.take().into_iter().map(operation).collect()
 }
 
 #[tokio::test]
-async fn appends_at_the_same_time_are_one_request() {
+async fn concurrent_appends_are_one_request() {
     let world = world(Capabilities::all()).await;
     let appender = Appender::new(world.store.clone(), LINGER);
     let mut all = calls(&appender, 0..64);
@@ -94,8 +94,8 @@ async fn appends_at_the_same_time_are_one_request() {
     assert_eq!(sent(&world), ["GetItem", "PutItem"]);
     all.extend(calls(&appender, 64..128));
     finished(&all).await;
-    assert_eq!(sent(&world), ["UpdateItem"], "nothing is read again");
-    // They are told in the order in which they came.
+    assert_eq!(sent(&world), ["UpdateItem"], "the position is remembered");
+    // Events are appended in the order of the calls.
     let one = call(&appender, events("one", 1));
     let two = call(&appender, events("two", 3));
     all.extend([one, two]);
@@ -106,36 +106,36 @@ async fn appends_at_the_same_time_are_one_request() {
     check(&world, all, 0).await;
 }
 
-/// A timer whose waits end when the test says so.
+/// A timer whose pauses are ended by the test.
 #[derive(Default)]
-struct Bell {
-    asked: Mutex<Vec<Duration>>,
-    rung: Notify,
+struct ManualTimer {
+    pauses: Mutex<Vec<Duration>>,
+    ended: Notify,
 }
 
-impl Timer for Bell {
+impl Timer for ManualTimer {
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
-        self.asked.lock().unwrap().push(duration);
-        Box::pin(self.rung.notified())
+        self.pauses.lock().unwrap().push(duration);
+        Box::pin(self.ended.notified())
     }
 }
 
 #[tokio::test]
-async fn others_are_waited_for() {
+async fn leader_lingers_for_further_appends() {
     let world = world(Capabilities::all()).await;
-    let bell = Arc::new(Bell::default());
-    let db = Db::with_parts(world.recording.clone(), Env::system(), bell.clone());
+    let timer = Arc::new(ManualTimer::default());
+    let db = Db::with_parts(world.recording.clone(), Env::system(), timer.clone());
     let appender = Appender::new(db.events(), LINGER);
     let mut all = Vec::new();
     for round in 1..=3 {
         let first = call(&appender, events(&format!("{round}-first"), 1));
-        while bell.asked.lock().unwrap().len() < round {
+        while timer.pauses.lock().unwrap().len() < round {
             tokio::task::yield_now().await;
         }
         let second = call(&appender, events(&format!("{round}-second"), 1));
         tokio::task::yield_now().await;
-        assert_eq!(sent(&world), [""; 0], "the first waits");
-        bell.rung.notify_one();
+        assert_eq!(sent(&world), [""; 0], "the leader lingers");
+        timer.ended.notify_one();
         all.extend([first, second]);
         finished(&all).await;
         let expected: &[_] = match round {
@@ -144,7 +144,7 @@ async fn others_are_waited_for() {
         };
         assert_eq!(sent(&world), expected);
     }
-    assert_eq!(*bell.asked.lock().unwrap(), [LINGER; 3]);
+    assert_eq!(*timer.pauses.lock().unwrap(), [LINGER; 3]);
     check(&world, all, 0).await;
 }
 
@@ -174,17 +174,20 @@ async fn many_tasks_append_to_one_stream() {
             all.extend(task.await.unwrap());
         }
         let requests = sent(&world).len();
-        let most = match linger {
+        let requests_max = match linger {
             Duration::ZERO => TASKS * APPENDS + 1,
             _ => TASKS * APPENDS / 4,
         };
-        assert!(requests <= most, "linger={linger:?} requests={requests}");
+        assert!(
+            requests <= requests_max,
+            "linger={linger:?} requests={requests}"
+        );
         check(&world, all, 0).await;
     }
 }
 
 #[tokio::test]
-async fn a_request_takes_what_fits() {
+async fn request_contains_the_appends_that_fit() {
     let world = world(Capabilities::all()).await;
     let appender = Appender::new(world.store.clone(), LINGER);
     let large = |name: &str, bytes: usize| vec![EventData::new(name, vec![b'x'; bytes])];
@@ -194,17 +197,17 @@ async fn a_request_takes_what_fits() {
     finished(&all).await;
     assert_eq!(sent(&world), ["GetItem", "PutItem", "TransactWriteItems"]);
 
-    // One that is too large is told so, and nobody else.
-    let fits = call(&appender, events("before", 1));
-    let refused = call(&appender, large("large", 500 << 10));
-    let too = call(&appender, events("after", 1));
-    let error = refused.task.await.unwrap().unwrap_err();
+    // An oversized append fails alone.
+    let first = call(&appender, events("before", 1));
+    let oversized = call(&appender, large("large", 500 << 10));
+    let last = call(&appender, events("after", 1));
+    let error = oversized.task.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
-    for call in [fits, too] {
+    for call in [first, last] {
         call.task.await.unwrap().unwrap();
     }
 
-    // As many as there may be fit into an item, however little they say.
+    // The maximum number of events fits into an item, even with small bodies.
     let many = |n: usize| call(&appender, vec![EventData::new("N", n.to_string()); 64]);
     let all: Vec<_> = (0..65).map(many).collect();
     world.recording.take();
@@ -215,22 +218,22 @@ async fn a_request_takes_what_fits() {
 }
 
 #[tokio::test]
-async fn what_no_item_can_hold_is_refused_alone() {
+async fn oversized_append_fails_alone() {
     let world = Arc::new(world(Capabilities::all()).await);
     let appender = Appender::new(world.store.clone(), LINGER);
     let sized = |kilobytes: usize| vec![EventData::new("Sized", vec![b'x'; kilobytes << 10])];
-    let [first, refused, last] = [200, 450, 200].map(|size| call(&appender, sized(size)));
-    let error = refused.task.await.unwrap().unwrap_err();
+    let [first, oversized, last] = [200, 450, 200].map(|size| call(&appender, sized(size)));
+    let error = oversized.task.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     assert_eq!(first.task.await.unwrap().unwrap(), 0..1);
     assert_eq!(last.task.await.unwrap().unwrap(), 1..2);
 }
 
 #[tokio::test]
-async fn an_error_is_told_to_all_whom_it_concerns() {
+async fn error_is_returned_to_all_callers_of_the_request() {
     let world = world(Capabilities::all()).await;
-    let elsewhere = EventStoreOptions::new("nowhere");
-    let appender = Appender::new(world.store.db().event_store(elsewhere), LINGER);
+    let options = EventStoreOptions::new("nowhere");
+    let appender = Appender::new(world.store.db().event_store(options), LINGER);
     for call in calls(&appender, 0..8) {
         let error = call.task.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table);
@@ -246,66 +249,66 @@ async fn an_error_is_told_to_all_whom_it_concerns() {
     check(&world, all, 0).await;
 }
 
-/// The first of several callers goes away while its request is held, before or after the engine has seen it.
+/// Callers are cancelled while their request is held, before or after the engine applies it.
 #[tokio::test]
-async fn whoever_has_the_turn_may_go_away() {
-    for (operation, stood) in [
+async fn leader_can_be_cancelled() {
+    for (operation, existing) in [
         ("get_item", 0),
         ("write_item", 0),
         ("transact_write_items", 3),
     ] {
         for side in [Side::Before, Side::After] {
-            for gone in 1..=8 {
+            for cancelled in 1..=8 {
                 let world = Arc::new(World::new(Capabilities::all()).await);
                 let appender = Appender::new(world.store.clone(), LINGER);
-                world.append(&stream(), 0..stood).await;
+                world.append(&stream(), 0..existing).await;
                 let mut held = world.gate.hold(operation, side);
                 let mut all = calls(&appender, 0..8);
                 held.arrived().await;
-                // In the request are the events of all, whether they wait for it or not.
-                let rest = all.split_off(gone);
+                // The request contains the events of all callers, cancelled or not.
+                let rest = all.split_off(cancelled);
                 for call in &all {
                     call.task.abort();
                     while !call.task.is_finished() {
                         tokio::task::yield_now().await;
                     }
                 }
-                let gave_up = rest.is_empty();
+                let all_cancelled = rest.is_empty();
                 let late = calls(&appender, 8..10);
-                if !gave_up {
+                if !all_cancelled {
                     held.open();
                 }
                 let rest: Vec<_> = rest.into_iter().chain(late).collect();
                 finished(&rest).await;
-                let place = format!("{operation} {side:?} gone={gone}");
+                let context = format!("{operation} {side:?} cancelled={cancelled}");
                 let applied = match (operation, side) {
-                    // Their request was not begun.
-                    ("get_item", _) if gave_up => 0,
-                    (_, Side::Before) if gave_up => 0,
-                    _ => gone,
+                    // The append was not sent.
+                    ("get_item", _) if all_cancelled => 0,
+                    (_, Side::Before) if all_cancelled => 0,
+                    _ => cancelled,
                 };
                 assert_eq!(
                     stored(&world).await.len(),
-                    stood as usize + applied + rest.len(),
-                    "{place}"
+                    existing as usize + applied + rest.len(),
+                    "{context}"
                 );
-                check(&world, rest, stood as usize + applied).await;
+                check(&world, rest, existing as usize + applied).await;
             }
         }
     }
 }
 
 #[tokio::test]
-async fn who_goes_away_before_the_turn_appends_nothing() {
+async fn call_cancelled_in_the_queue_appends_nothing() {
     let world = world(Capabilities::all()).await;
     let appender = Appender::new(world.store.clone(), LINGER);
     let mut held = world.gate.hold("write_item", Side::Before);
     let first = call(&appender, events("first", 1));
     held.arrived().await;
-    let [gone, stays] = ["gone", "stays"].map(|name| call(&appender, events(name, 2)));
+    let [cancelled, stays] = ["cancelled", "stays"].map(|name| call(&appender, events(name, 2)));
     tokio::task::yield_now().await;
-    gone.task.abort();
-    while !gone.task.is_finished() {
+    cancelled.task.abort();
+    while !cancelled.task.is_finished() {
         tokio::task::yield_now().await;
     }
     held.open();
@@ -316,41 +319,41 @@ async fn who_goes_away_before_the_turn_appends_nothing() {
 }
 
 #[tokio::test]
-async fn another_process_is_noticed_without_a_read() {
+async fn append_of_another_process_is_detected_without_a_read() {
     let world = world(Capabilities::all()).await;
     let appender = Appender::new(world.store.clone(), LINGER);
     let mut all = calls(&appender, 0..8);
     finished(&all).await;
     sent(&world);
     for n in 0..3 {
-        let theirs = events(&format!("theirs-{n}"), 2);
+        let foreign = events(&format!("foreign-{n}"), 2);
         let stream = stream();
-        let append = world.other.append(&stream, Expected::Any, theirs);
+        let append = world.other.append(&stream, Expected::Any, foreign);
         append.await.unwrap();
     }
-    let ours = calls(&appender, 8..16);
-    finished(&ours).await;
+    let own = calls(&appender, 8..16);
+    finished(&own).await;
     assert_eq!(sent(&world), ["UpdateItem", "UpdateItem"]);
-    all.extend(ours);
+    all.extend(own);
     check(&world, all, 6).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_append_to_one_stream() {
     let world = Arc::new(World::new(Capabilities::all()).await);
-    let ours = Appender::new(world.store.clone(), LINGER);
-    let theirs = Appender::new(world.other.clone(), Duration::ZERO);
+    let own = Appender::new(world.store.clone(), LINGER);
+    let other = Appender::new(world.other.clone(), Duration::ZERO);
     let mut all = Vec::new();
     for n in 0..20 {
-        all.extend(calls(&ours, n * 16..n * 16 + 8));
-        all.extend(calls(&theirs, n * 16 + 8..n * 16 + 16));
+        all.extend(calls(&own, n * 16..n * 16 + 8));
+        all.extend(calls(&other, n * 16 + 8..n * 16 + 16));
         finished(&all).await;
     }
     check(&world, all, 0).await;
 }
 
 #[tokio::test]
-async fn a_stream_that_was_pruned_is_noticed() {
+async fn prune_of_another_process_is_detected() {
     let number = |item: &Item, name: &str| item.get(name).and_then(Value::as_n).unwrap().to_u64();
     for before in 1..=5 {
         let world = Arc::new(World::new(Capabilities::all()).await);
@@ -364,23 +367,23 @@ async fn a_stream_that_was_pruned_is_noticed() {
             let event = events(&n.to_string(), 1);
             assert_eq!(appender.append(&stream(), event).await, Ok(n..n + 1));
         }
-        // What is gone is not brought back with a batch, and not weighed.
+        // Pruned events do not return in a calf, and are not counted in its size.
         let read = world.other.read(&stream()).collect().await.unwrap();
         let indexes: Vec<_> = read.iter().map(|read| read.index).collect();
         assert_eq!(indexes, (pruned.lowest..9).collect::<Vec<_>>());
         let items = world.items(&stream()).await;
         let (tip, batches) = items.split_last().unwrap();
-        let weight = |item: &Item| {
+        let size = |item: &Item| {
             let events = number(item, "n").unwrap() - number(item, "i").unwrap();
             events * ("Noted".len() + "0/0".len() + 40) as u64
         };
-        let calved: u64 = batches.iter().map(weight).sum();
+        let calved: u64 = batches.iter().map(size).sum();
         assert_eq!(number(tip, "b"), Some(calved), "before={before}");
     }
 }
 
 #[tokio::test]
-async fn answers_that_are_lost_do_no_harm() {
+async fn coalescing_tolerates_lost_responses() {
     for kind in [FaultKind::LostBefore, FaultKind::LostAfter] {
         let world = world(Capabilities::dynamodb()).await;
         let appender = Appender::new(world.store.clone(), LINGER);
@@ -395,18 +398,18 @@ async fn answers_that_are_lost_do_no_harm() {
 }
 
 #[tokio::test]
-async fn a_third_of_all_answers_are_lost_beside_another_process() {
+async fn two_processes_tolerate_many_lost_responses() {
     for seed in 0..10 {
         let world = Arc::new(World::new(Capabilities::dynamodb()).await);
         let faults = Faults::seeded(seed).lost_before(0.15).lost_after(0.15);
         let writes = [Operation::WriteItem, Operation::TransactWriteItems];
         world.faults.set_faults(faults.only_on(writes));
-        let ours = Appender::new(world.store.clone(), LINGER);
-        let theirs = Appender::new(world.other.clone(), LINGER);
+        let own = Appender::new(world.store.clone(), LINGER);
+        let other = Appender::new(world.other.clone(), LINGER);
         let mut all = Vec::new();
         for n in 0..10 {
-            all.extend(calls(&ours, n * 12..n * 12 + 8));
-            all.extend(calls(&theirs, n * 12 + 8..n * 12 + 12));
+            all.extend(calls(&own, n * 12..n * 12 + 8));
+            all.extend(calls(&other, n * 12 + 8..n * 12 + 12));
             finished(&all).await;
         }
         assert!(!world.faults.faults().is_empty());
@@ -415,7 +418,7 @@ async fn a_third_of_all_answers_are_lost_beside_another_process() {
 }
 
 #[tokio::test]
-async fn streams_that_nobody_appends_to_are_forgotten() {
+async fn idle_streams_are_forgotten() {
     let world = world(Capabilities::all()).await;
     let appender = Appender::new(world.store.clone(), Duration::ZERO);
     let append = async |n: usize, bytes: usize| {
@@ -424,7 +427,7 @@ async fn streams_that_nobody_appends_to_are_forgotten() {
         appender.append(&stream, vec![event]).await.unwrap();
         sent(&world)
     };
-    // So many are remembered, and the one that was used longest ago is not.
+    // 1024 idle streams are remembered; the longest idle one is forgotten.
     for n in 0..1025 {
         assert_eq!(append(n, 1).await, ["GetItem", "PutItem"]);
     }
@@ -434,7 +437,7 @@ async fn streams_that_nobody_appends_to_are_forgotten() {
     assert_eq!(append(0, 1).await, ["GetItem", "UpdateItem"]);
     assert_eq!(append(1, 1).await, ["UpdateItem"]);
     assert_eq!(append(3, 1).await, ["GetItem", "UpdateItem"]);
-    // So much is remembered, of 300 KiB each.
+    // The remembered Tips of 300 KiB are limited in bytes.
     for n in 2000..2060 {
         append(n, 300 << 10).await;
     }

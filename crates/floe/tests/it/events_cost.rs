@@ -16,7 +16,7 @@ use floe_testkit::meter::{MeteredEngine, Spent};
 
 const DOCUMENT: &str = include_str!("../../../../docs/events-cost.md");
 
-/// What an event says, and a snapshot too.
+/// Size of the bodies of events and snapshots.
 const BODY_BYTES: usize = 200;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -71,15 +71,15 @@ impl Decider for Ledger {
     }
 }
 
-/// How events are kept.
+/// How events are stored.
 #[derive(Clone, Copy)]
-enum Kept {
+enum Layout {
     Stream,
     StreamWithSnapshot,
     ItemPerEvent,
 }
 
-impl Kept {
+impl Layout {
     const ALL: [Self; 3] = [Self::Stream, Self::StreamWithSnapshot, Self::ItemPerEvent];
 
     const fn name(self) -> &'static str {
@@ -101,7 +101,7 @@ impl Kept {
     }
 }
 
-/// What it cost to append and to load.
+/// The cost of appends and of a load.
 struct Cost {
     append: Spent,
     /// The units of each append.
@@ -109,14 +109,14 @@ struct Cost {
     load: Spent,
 }
 
-/// Appends so many events, so many at a time, by a writer that knows the state; then loads them.
-async fn measure(kept: Kept, events: u64, at_a_time: u64, tip_bytes_max: usize) -> Cost {
+/// Appends events, `at_a_time` in each append, by a writer with a cached state; then loads them.
+async fn measure(layout: Layout, events: u64, at_a_time: u64, tip_bytes_max: usize) -> Cost {
     let engine = Arc::new(MeteredEngine::new(Arc::new(LocalEngine::memory().unwrap())));
-    let way = Way::new(kept, engine.clone(), tip_bytes_max).await;
+    let storage = Storage::new(layout, engine.clone(), tip_bytes_max).await;
     engine.take();
     let (mut append, mut writes) = (Spent::default(), Vec::new());
     for start in (0..events).step_by(usize::try_from(at_a_time).unwrap()) {
-        way.append(start, at_a_time).await;
+        storage.append(start, at_a_time).await;
         let spent = engine.take();
         append.requests += spent.requests;
         append.read += spent.read;
@@ -125,7 +125,7 @@ async fn measure(kept: Kept, events: u64, at_a_time: u64, tip_bytes_max: usize) 
     }
     assert_eq!(append.requests, events.div_ceil(at_a_time));
     assert_eq!(append.read, Units::ZERO);
-    assert_eq!(way.load().await, events);
+    assert_eq!(storage.load().await, events);
     let load = engine.take();
     Cost {
         append,
@@ -134,14 +134,15 @@ async fn measure(kept: Kept, events: u64, at_a_time: u64, tip_bytes_max: usize) 
     }
 }
 
-enum Way {
-    Streams(EventStore, Kept),
+/// The stored events of a layout.
+enum Storage {
+    Streams(EventStore, Layout),
     Items(Arc<MeteredEngine>),
 }
 
-impl Way {
-    async fn new(kept: Kept, engine: Arc<MeteredEngine>, tip_bytes_max: usize) -> Self {
-        if matches!(kept, Kept::ItemPerEvent) {
+impl Storage {
+    async fn new(layout: Layout, engine: Arc<MeteredEngine>, tip_bytes_max: usize) -> Self {
+        if matches!(layout, Layout::ItemPerEvent) {
             let table = TableDef::builder("items", "p", KeyKind::S).sort_key("i", KeyKind::N);
             let create = CreateTable::from(table.build().unwrap());
             engine.create_table(create).await.unwrap();
@@ -153,17 +154,20 @@ impl Way {
         let store = Db::with_engine(engine).event_store(EventStoreOptions::default().tip(limits));
         store.ensure_table().await.unwrap();
         let caching = Caching::Sliding(Duration::from_secs(3600));
-        Self::Streams(store.cached(caching, 1 << 20), kept)
+        Self::Streams(store.cached(caching, 1 << 20), layout)
     }
 
     async fn append(&self, start: u64, count: u64) {
         match self {
-            Self::Streams(store, kept) => {
+            Self::Streams(store, layout) => {
                 let load = match start {
                     0 => Load::AssumeEmpty,
                     _ => Load::AnyCached,
                 };
-                let stream = store.stream::<Ledger>("7").access(kept.access()).load(load);
+                let stream = store
+                    .stream::<Ledger>("7")
+                    .access(layout.access())
+                    .load(load);
                 let entries = || vec![Entry::Booked; usize::try_from(count).unwrap()];
                 let appended = stream.transact(|_| Ok::<_, Error>(entries()));
                 appended.await.unwrap();
@@ -172,12 +176,12 @@ impl Way {
         }
     }
 
-    /// How many events are found by somebody who knows nothing.
+    /// Loads the stream without a cache. Returns the number of events.
     async fn load(&self) -> u64 {
         match self {
-            Self::Streams(store, kept) => {
+            Self::Streams(store, layout) => {
                 let fresh = store.db().event_store(store.options().clone());
-                let stream = fresh.stream::<Ledger>("7").access(kept.access());
+                let stream = fresh.stream::<Ledger>("7").access(layout.access());
                 stream.query(|entries| *entries).await.unwrap()
             }
             Self::Items(engine) => load_items(engine).await,
@@ -185,7 +189,7 @@ impl Way {
     }
 }
 
-/// One put, or a transaction of several, each if there is no such event yet.
+/// Writes one event with a put, or several in a transaction, each only if it does not exist.
 async fn append_items(engine: &MeteredEngine, start: u64, count: u64) {
     let mut puts: Vec<_> = (start..start + count).map(put_item).collect();
     match puts.len() {
@@ -227,23 +231,24 @@ async fn load_items(engine: &MeteredEngine) -> u64 {
     }
 }
 
-/// Compares the rows of the table under a heading with those that were measured.
+/// Compares the rows of the table under a heading with the measured ones.
 fn check(heading: &str, measured: &[String]) {
     let section = DOCUMENT
         .split("\n## ")
         .find(|part| part.starts_with(heading));
-    let section = section.unwrap_or_else(|| panic!("docs/events-cost.md has no part: {heading}"));
+    let section =
+        section.unwrap_or_else(|| panic!("docs/events-cost.md has no section: {heading}"));
     let rows = section.lines().filter(|line| line.starts_with('|'));
-    let told: Vec<_> = rows.skip(2).collect();
+    let documented: Vec<_> = rows.skip(2).collect();
     let all = measured.join("\n");
     assert_eq!(
-        told, measured,
+        documented, measured,
         "the table under \"{heading}\" should be:\n{all}\n"
     );
 }
 
 #[tokio::test]
-async fn the_table_of_appends_and_loads_is_what_is_charged() {
+async fn documented_cost_of_appends_and_loads_is_measured() {
     let mut rows = Vec::new();
     for (events, at_a_time) in [
         (1, 1),
@@ -254,11 +259,11 @@ async fn the_table_of_appends_and_loads_is_what_is_charged() {
         (1000, 1),
         (1000, 10),
     ] {
-        for kept in Kept::ALL {
-            let cost = measure(kept, events, at_a_time, 32 << 10).await;
+        for layout in Layout::ALL {
+            let cost = measure(layout, events, at_a_time, 32 << 10).await;
             rows.push(format!(
                 "| {events} | {at_a_time} | {} | {} | {} | {} | {} |",
-                kept.name(),
+                layout.name(),
                 cost.append.requests,
                 cost.append.write,
                 cost.load.requests,
@@ -270,11 +275,11 @@ async fn the_table_of_appends_and_loads_is_what_is_charged() {
 }
 
 #[tokio::test]
-async fn the_table_of_tip_limits_is_what_is_charged() {
+async fn documented_cost_by_tip_limit_is_measured() {
     let mut rows = Vec::new();
     for kib in [1, 2, 4, 8, 16, 32] {
-        let stream = measure(Kept::Stream, 1000, 1, kib << 10).await;
-        let snapshot = measure(Kept::StreamWithSnapshot, 1000, 1, kib << 10).await;
+        let stream = measure(Layout::Stream, 1000, 1, kib << 10).await;
+        let snapshot = measure(Layout::StreamWithSnapshot, 1000, 1, kib << 10).await;
         rows.push(format!(
             "| {kib} | {:.1} | {} | {} | {} | {} | {} |",
             stream.append.write.as_f64() / 1000.0,
@@ -289,8 +294,8 @@ async fn the_table_of_tip_limits_is_what_is_charged() {
 }
 
 #[tokio::test]
-async fn the_table_of_a_tip_that_fills_is_what_is_charged() {
-    let cost = measure(Kept::Stream, 150, 1, 32 << 10).await;
+async fn documented_cost_of_a_filling_tip_is_measured() {
+    let cost = measure(Layout::Stream, 150, 1, 32 << 10).await;
     let rows: Vec<_> = [1, 2, 5, 10, 20, 40, 80, 133, 134, 135]
         .map(|append| format!("| {append} | {} |", cost.writes[append - 1]))
         .into();

@@ -3,7 +3,7 @@
 use floe_store::Error as StoreError;
 use tracing::Instrument;
 
-use super::{Position, Sync};
+use super::{StreamAppend, StreamPosition};
 use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::keys::StreamName;
@@ -15,14 +15,14 @@ use crate::request::{Budget, repeat};
 
 /// The outcome of an append.
 #[derive(Debug)]
-pub(crate) enum Synced {
+pub(crate) enum AppendOutcome {
     /// It was applied.
-    Written(Position),
+    Written(StreamPosition),
     /// Another writer changed the stream. Contains the current Tip; `None` if there is none.
     Conflict(Option<Box<Batch>>),
 }
 
-impl Sync<'_> {
+impl StreamAppend<'_> {
     /// Sends the append until its outcome is known.
     ///
     /// # Errors
@@ -31,7 +31,12 @@ impl Sync<'_> {
     /// needs transactions that the engine does not have, [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) if the store
     /// stays unavailable, if only unfolds were written and another writer has written since, or if the stream was
     /// pruned since.
-    pub(crate) async fn send(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
+    pub(crate) async fn send(
+        self,
+        db: &Db,
+        stream: &StreamName,
+        budget: Budget,
+    ) -> Result<AppendOutcome> {
         if self.calves && !db.engine().capabilities().transactions {
             let message =
                 format!("the engine has no transactions, which calving needs: stream={stream}");
@@ -39,52 +44,57 @@ impl Sync<'_> {
         }
         let (table, events) = (self.table, self.change.events.len());
         let span = telemetry::append(table, stream, events, self.calves);
-        let synced = self
-            .send_on(db, stream, budget)
+        let result = self
+            .send_and_reconcile(db, stream, budget)
             .instrument(span.clone())
             .await;
-        let outcome = match &synced {
-            Ok(Synced::Written(_)) => "written",
-            Ok(Synced::Conflict(_)) => {
+        let outcome = match &result {
+            Ok(AppendOutcome::Written(_)) => "written",
+            Ok(AppendOutcome::Conflict(_)) => {
                 telemetry::conflict(table, stream);
                 "conflict"
             }
             Err(error) => {
-                telemetry::note(&span, error);
+                telemetry::record_error(&span, error);
                 "failed"
             }
         };
         span.record("floe.stream.outcome", outcome);
-        synced
+        result
     }
 
-    async fn send_on(self, db: &Db, stream: &StreamName, budget: Budget) -> Result<Synced> {
+    async fn send_and_reconcile(
+        self,
+        db: &Db,
+        stream: &StreamName,
+        budget: Budget,
+    ) -> Result<AppendOutcome> {
         let unknown = |error| unknown(stream, error);
         let sent = send(db, self.table, budget, || self.request(), unknown).await?;
         let Sent::Conflict { item, in_doubt } = sent else {
-            return Ok(Synced::Written(self.after));
+            return Ok(AppendOutcome::Written(self.after));
         };
         let tip = item.map(Batch::of_item).transpose()?;
         let table = self.table;
-        let settled = Box::pin(self.settle(db, stream, tip, in_doubt)).await;
-        if let (true, Ok(synced)) = (in_doubt, &settled) {
-            let is_applied = matches!(synced, Synced::Written(_));
-            telemetry::settled(table, stream, is_applied);
+        let reconciled = Box::pin(self.reconcile(db, stream, tip, in_doubt)).await;
+        if in_doubt && let Ok(outcome) = &reconciled {
+            let is_applied = matches!(outcome, AppendOutcome::Written(_));
+            telemetry::reconciled(table, stream, is_applied);
         }
-        settled.map_err(|error| match error.store_error().cloned() {
+        reconciled.map_err(|error| match error.store_error().cloned() {
             Some(source) if in_doubt => unknown(source),
             _ => error,
         })
     }
 
     /// Determines the outcome of an append after a conflict with the Tip.
-    async fn settle(
+    async fn reconcile(
         self,
         db: &Db,
         stream: &StreamName,
         tip: Option<Batch>,
         in_doubt: bool,
-    ) -> Result<Synced> {
+    ) -> Result<AppendOutcome> {
         // Reads use a new budget, so that reconciling does not fail for lack of attempts.
         let budget = Budget::for_write();
         let tip = match tip {
@@ -98,25 +108,25 @@ impl Sync<'_> {
             tip => tip,
         };
         let Some(tip) = tip else {
-            return Ok(Synced::Conflict(None));
+            return Ok(AppendOutcome::Conflict(None));
         };
         if tip.etag == self.after.etag {
-            return Ok(Synced::Written(self.after));
+            return Ok(AppendOutcome::Written(self.after));
         }
         if in_doubt {
-            let unknowable =
+            let undecidable =
                 |why: &str| unknown(stream, StoreError::OutcomeUnknown(why.to_owned()));
             if self.change.events.is_empty() {
-                return Err(unknowable("another writer has written since"));
+                return Err(undecidable("another writer has written since"));
             }
-            match repeat(db, budget, || Box::pin(self.stands_in(db, stream, &tip))).await? {
+            match repeat(db, budget, || Box::pin(self.is_applied(db, stream, &tip))).await? {
                 // Later appends of other writers do not affect the result of this one.
-                Some(true) => return Ok(Synced::Written(self.after)),
+                Some(true) => return Ok(AppendOutcome::Written(self.after)),
                 Some(false) => {}
-                None => return Err(unknowable("the stream was pruned since")),
+                None => return Err(undecidable("the stream was pruned since")),
             }
         }
-        Ok(Synced::Conflict(Some(Box::new(tip))))
+        Ok(AppendOutcome::Conflict(Some(Box::new(tip))))
     }
 
     /// The index of its first event.
@@ -125,7 +135,7 @@ impl Sync<'_> {
     }
 
     /// Whether the stream contains the same events at the expected indexes; `None` if events there were pruned.
-    async fn stands_in(&self, db: &Db, stream: &StreamName, tip: &Batch) -> Result<Option<bool>> {
+    async fn is_applied(&self, db: &Db, stream: &StreamName, tip: &Batch) -> Result<Option<bool>> {
         let (start, events) = (self.start(), &self.change.events);
         let end = start + events.len() as u64;
         // The last write belongs to another writer, so its events are not ours, even if they are equal.

@@ -4,7 +4,7 @@ use floe_store::Item;
 use floe_store::expr::{Condition, Path};
 use floe_store::op::{ConditionCheck, TransactWrite};
 
-use super::{Sync, Synced, condition};
+use super::{AppendOutcome, StreamAppend, condition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::changes::{StreamChanges, StreamEntry};
 use crate::events::stored::{STREAM, TIP_INDEX, key};
@@ -28,15 +28,15 @@ impl StreamEntry {
     /// # Errors
     ///
     /// [`TooLarge`](ErrorKind::TooLarge) if the Tip would not fit into an item.
-    fn sync(&self) -> Result<Option<Sync<'_>>> {
+    fn compiled(&self) -> Result<Option<StreamAppend<'_>>> {
         let (Some(change), Some(etag)) = (&self.change, &self.etag) else {
             return Ok(None);
         };
         let (table, name, position) = (&self.table, &self.name, self.position.as_ref());
-        Sync::new(table, name, position, change, &self.limits, etag.clone()).map(Some)
+        StreamAppend::new(table, name, position, change, &self.limits, etag.clone()).map(Some)
     }
 
-    fn lost_race(&self) -> Rejection {
+    fn conflict(&self) -> Rejection {
         let message = format!(
             "another writer appended to the stream: stream={}",
             self.name
@@ -71,8 +71,8 @@ impl Part for StreamEntry {
 
     /// The append, or a check that the stream is unchanged.
     fn writes(&self) -> Result<Vec<PartWrite>> {
-        if let Some(sync) = self.sync()? {
-            return Ok(sync.weighed_writes());
+        if let Some(append) = self.compiled()? {
+            return Ok(append.writes_with_sizes());
         }
         let condition = match &self.position {
             Some(position) => condition(position, self.guard),
@@ -83,7 +83,7 @@ impl Part for StreamEntry {
     }
 
     fn condition_failed(&self, _: usize, _: Option<&Item>) -> Rejection {
-        self.lost_race()
+        self.conflict()
     }
 
     fn record_conflict(&self, _attempt: u32) {
@@ -104,13 +104,15 @@ impl Part for StreamEntry {
         let stream: &Self = self;
         Some(Box::pin(async move {
             let final_ = |error| SinglePartFailure::from(Failure::Final(error));
-            let Some(sync) = stream.sync().map_err(final_)? else {
+            let Some(append) = stream.compiled().map_err(final_)? else {
                 return Ok(());
             };
-            match sync.send(alone.db, &stream.name, alone.budget).await {
-                Ok(Synced::Written(_)) => Ok(()),
+            match append.send(alone.db, &stream.name, alone.budget).await {
+                Ok(AppendOutcome::Written(_)) => Ok(()),
                 // The conflict was recorded as telemetry of the append.
-                Ok(Synced::Conflict(_)) => Err(SinglePartFailure::Rejected(stream.lost_race())),
+                Ok(AppendOutcome::Conflict(_)) => {
+                    Err(SinglePartFailure::Rejected(stream.conflict()))
+                }
                 Err(error) => Err(Failure::of(error).into()),
             }
         }))

@@ -46,9 +46,9 @@ fn packed(item: &Item) -> Item {
 }
 
 /// Returns the Tip after an append, and the calf, if any.
-fn applied(sync: &Sync<'_>, tip: Option<&Item>) -> (Item, Option<Item>) {
+fn applied(append: &StreamAppend<'_>, tip: Option<&Item>) -> (Item, Option<Item>) {
     let mut calf = None;
-    for write in sync.writes() {
+    for write in append.writes() {
         match write {
             TransactWrite::Put(put) if put.item.get(&INDEX) != Some(&TIP_INDEX.into()) => {
                 calf = Some(put.item);
@@ -71,20 +71,17 @@ fn run(seed: u64) {
         event_bytes_max: 500 + random.below(3000) as usize,
         ..TipLimits::default()
     };
-    let (mut tip, mut position): (Option<Item>, Option<Position>) = (None, None);
+    let (mut tip, mut position): (Option<Item>, Option<StreamPosition>) = (None, None);
     for write in 0..30 {
         let change = any_change(&random, position.as_ref().map_or(0, |p| p.version));
         let etag = Text::from(format!("etag-{write}"));
-        let sync = Sync::new("t", &stream, position.as_ref(), &change, &limits, etag).unwrap();
-        let (item, calf) = applied(&sync, tip.as_ref());
-        let after = sync.after;
-        let read = Position::of_tip(&Batch::of_item(packed(&item)).unwrap());
-        let weight = after.tip.weight().unwrap();
-        assert_eq!(
-            read.tip.weight().unwrap(),
-            weight,
-            "seed={seed} write={write}"
-        );
+        let append =
+            StreamAppend::new("t", &stream, position.as_ref(), &change, &limits, etag).unwrap();
+        let (item, calf) = applied(&append, tip.as_ref());
+        let after = append.after;
+        let read = StreamPosition::of_tip(&Batch::of_item(packed(&item)).unwrap());
+        let size = after.tip.size().unwrap();
+        assert_eq!(read.tip.size().unwrap(), size, "seed={seed} write={write}");
         assert_eq!(
             read.tip.lists(),
             after.tip.lists(),
@@ -92,9 +89,9 @@ fn run(seed: u64) {
         );
         assert_eq!((read.version, &read.etag), (after.version, &after.etag));
         assert_eq!(read.calved_bytes, after.calved_bytes);
-        let unfolds = change.unfolds.iter().map(StoredUnfold::weight).sum();
+        let unfolds = change.unfolds.iter().map(StoredUnfold::size).sum();
         let appended = change.events.len() as u64;
-        let bytes = tip_bytes(&stream, &after, appended, weight, unfolds);
+        let bytes = tip_bytes(&stream, &after, appended, size, unfolds);
         assert_eq!(bytes, item_size(&item), "seed={seed} write={write}");
         if let (Some(calf), Some(before)) = (calf, &position) {
             let calf = Batch::of_item(calf).unwrap();
@@ -119,16 +116,16 @@ fn computed_tip_equals_the_stored_one_and_its_size() {
 #[test]
 fn append_that_exceeds_an_item_is_rejected() {
     let stream = StreamName::new("Cart", "a").unwrap();
-    let sync = |bytes: usize| {
+    let tip_size = |bytes: usize| {
         let event = EventData::new("X", vec![0; bytes]);
         let event = StoredEvent::new(event, Timestamp::default(), Compression::None);
         let change = Change::of_events(vec![event]);
         let etag = Text::from("e");
-        let sync = Sync::new("t", &stream, None, &change, &TipLimits::default(), etag);
-        sync.map(|sync| item_size(&applied(&sync, None).0))
+        let append = StreamAppend::new("t", &stream, None, &change, &TipLimits::default(), etag);
+        append.map(|append| item_size(&applied(&append, None).0))
     };
-    let besides = sync(100).unwrap() - 100;
-    assert_eq!(sync(ITEM_BYTES_MAX - besides), Ok(ITEM_BYTES_MAX));
-    let error = sync(ITEM_BYTES_MAX - besides + 1).unwrap_err();
+    let overhead = tip_size(100).unwrap() - 100;
+    assert_eq!(tip_size(ITEM_BYTES_MAX - overhead), Ok(ITEM_BYTES_MAX));
+    let error = tip_size(ITEM_BYTES_MAX - overhead + 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }

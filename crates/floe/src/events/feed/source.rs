@@ -16,7 +16,7 @@ use floe_store::{Item, Name, Text, Value};
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::keys::StreamName;
-use crate::events::stored::{APPENDED, CASES, INDEX, NEXT, STREAM, TIP_INDEX};
+use crate::events::stored::{APPENDED, EVENT_TYPES, INDEX, NEXT, STREAM, TIP_INDEX};
 
 /// Returns the events that a change appended; `None` if it appended none that belong into the feed.
 ///
@@ -60,7 +60,10 @@ fn span_of_image(image: &Item) -> Result<Option<Span>, String> {
         return Ok(None);
     }
     let next = number(image, &NEXT)?.ok_or("no version")?;
-    let types = image.get(&CASES).and_then(Value::as_l).unwrap_or_default();
+    let types = image
+        .get(&EVENT_TYPES)
+        .and_then(Value::as_l)
+        .unwrap_or_default();
     let skipped = usize::try_from(appended)
         .ok()
         .and_then(|appended| types.len().checked_sub(appended));
@@ -70,7 +73,7 @@ fn span_of_image(image: &Item) -> Result<Option<Span>, String> {
     let types: Option<Vec<Text>> = types
         .iter()
         .skip(skipped)
-        .map(|case| case.as_s().map(Text::from))
+        .map(|event_type| event_type.as_s().map(Text::from))
         .collect();
     let types = types.ok_or("an event type is not text")?;
     let stream = StreamName::parse(name).map_err(|_| "the stream name has no category")?;
@@ -99,14 +102,14 @@ mod tests {
     use crate::events::EventData;
     use crate::events::changes::{Change, Guard};
     use crate::events::codec::Compression;
-    use crate::events::compile::Sync;
+    use crate::events::compile::StreamAppend;
     use crate::events::limits::TipLimits;
-    use crate::events::position::Position;
+    use crate::events::position::StreamPosition;
     use crate::events::stored::{Batch, StoredEvent};
 
     fn tip(stream: &str, types: &[&str], next: u64, appended: u64) -> Item {
-        let events = types.iter().map(|case| {
-            let event = EventData::new(*case, []);
+        let events = types.iter().map(|event_type| {
+            let event = EventData::new(*event_type, []);
             StoredEvent::new(event, Timestamp::default(), Compression::None)
         });
         let batch = Batch {
@@ -199,7 +202,7 @@ mod tests {
         check(tip("Cart-1", &["A", "B"], 1, 2), fewer);
         let nameless = tip("Cart-1", &["A"], 1, 1).with(STREAM, "Cart");
         check(nameless, "the stream name has no category");
-        let untyped = tip("Cart-1", &["A"], 1, 1).with(CASES, Value::L(vec![Value::Null]));
+        let untyped = tip("Cart-1", &["A"], 1, 1).with(EVENT_TYPES, Value::L(vec![Value::Null]));
         check(untyped, "an event type is not text");
         let uncounted = tip("Cart-1", &["A"], 1, 1).with(APPENDED, "1");
         check(uncounted, "a is not a whole number");
@@ -221,14 +224,15 @@ mod tests {
                 events_max: Some(1 + random.below(6) as usize),
                 ..TipLimits::default()
             };
-            let (mut position, mut types): (Option<Position>, Vec<String>) = (None, Vec::new());
+            let (mut position, mut types): (Option<StreamPosition>, Vec<String>) =
+                (None, Vec::new());
             let mut read: Vec<Text> = Vec::new();
             for write in 0..20 {
                 let new: Vec<String> = (0..random.below(5))
                     .map(|number| format!("t{write}-{number}"))
                     .collect();
-                let events = new.iter().map(|case| {
-                    let event = EventData::new(case.as_str(), []);
+                let events = new.iter().map(|event_type| {
+                    let event = EventData::new(event_type.as_str(), []);
                     StoredEvent::new(event, Timestamp::default(), Compression::None)
                 });
                 let change = Change {
@@ -237,8 +241,9 @@ mod tests {
                     guard: Guard::Version,
                 };
                 let etag = Text::from("e");
-                let sync = Sync::new("t", &stream, position.as_ref(), &change, &limits, etag);
-                let after = sync.unwrap().after;
+                let append =
+                    StreamAppend::new("t", &stream, position.as_ref(), &change, &limits, etag);
+                let after = append.unwrap().after;
                 let image = Batch {
                     stream: stream.clone(),
                     index: TIP_INDEX,

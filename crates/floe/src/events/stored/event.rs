@@ -1,4 +1,4 @@
-//! Events and unfolds as they stand in an item: made to be written, and read where they stand.
+//! Events and unfolds in their stored format: encoded for writing, and read in place.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -9,58 +9,58 @@ use floe_store::size::{CONTAINER_BYTES, ENTRY_BYTES, attribute_size};
 use floe_store::{Item, Number, Text, Timestamp, Value};
 
 use super::{
-    CASES, CAUSATION, CORRELATION, DATA, DATA_ENCODING, INDEX, META, META_ENCODING, TIME, invalid,
-    missing, optional, whole_number,
+    CAUSATION, CORRELATION, DATA, DATA_ENCODING, EVENT_TYPES, INDEX, META, META_ENCODING, TIME,
+    invalid, missing, optional, whole_number,
 };
 use crate::error::Result;
 use crate::events::codec::{self, Body, Compression, Encoding};
 use crate::events::event::{EventData, Recorded};
 
-/// What an event weighs besides its text and its bodies.
+/// Estimated size of an event besides its texts and bodies.
 const EVENT_BYTES: usize = 40;
-/// What an unfold weighs besides its text and its bodies.
+/// Estimated size of an unfold besides its texts and bodies.
 const UNFOLD_BYTES: usize = 50;
 
-/// What events or unfolds weigh.
+/// The size of events or unfolds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weight {
-    /// In the model that calving goes by.
-    pub(crate) model: usize,
-    /// In the lists of an item, as DynamoDB counts it.
+pub(crate) struct Size {
+    /// The estimate that limits of a Tip are compared with.
+    pub(crate) estimate: usize,
+    /// Their share of the item size, as DynamoDB computes it.
     pub(crate) item: usize,
 }
 
-impl Add for Weight {
+impl Add for Size {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
         Self {
-            model: self.model + other.model,
+            estimate: self.estimate + other.estimate,
             item: self.item + other.item,
         }
     }
 }
 
-impl Sum for Weight {
-    fn sum<I: Iterator<Item = Self>>(weights: I) -> Self {
-        weights.fold(Self::default(), Add::add)
+impl Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), Add::add)
     }
 }
 
-/// An event as it is stored. Cheap to clone: copies share what it says.
+/// An event in its stored format. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredEvent(Arc<Stored>);
+pub(crate) struct StoredEvent(Arc<EventContent>);
 
 #[derive(Debug)]
-struct Stored {
-    case: Text,
+struct EventContent {
+    event_type: Text,
     fields: Item,
-    weight: Weight,
+    size: Size,
 }
 
 impl PartialEq for StoredEvent {
     fn eq(&self, other: &Self) -> bool {
-        self.0.case == other.0.case && self.0.fields == other.0.fields
+        self.0.event_type == other.0.event_type && self.0.fields == other.0.fields
     }
 }
 
@@ -78,89 +78,88 @@ impl StoredEvent {
         Self::of(Text::from(event.event_type), fields)
     }
 
-    fn of(case: Text, fields: Item) -> Self {
-        let weight = Weight {
-            model: case.len() + EVENT_BYTES + fields.value_refs().map(modelled).sum::<usize>(),
-            item: 2 * ENTRY_BYTES + case.len() + map_bytes(&fields),
+    fn of(event_type: Text, fields: Item) -> Self {
+        let size = Size {
+            estimate: event_type.len()
+                + EVENT_BYTES
+                + fields.value_refs().map(estimated_bytes).sum::<usize>(),
+            item: 2 * ENTRY_BYTES + event_type.len() + map_bytes(&fields),
         };
-        Self(Arc::new(Stored {
-            case,
+        Self(Arc::new(EventContent {
+            event_type,
             fields,
-            weight,
+            size,
         }))
     }
 
-    /// What it weighs.
-    pub(crate) fn weight(&self) -> Weight {
-        self.0.weight
+    pub(crate) fn size(&self) -> Size {
+        self.0.size
     }
 
-    /// The name of its type.
-    pub(crate) fn case(&self) -> &Text {
-        &self.0.case
+    pub(crate) fn event_type(&self) -> &Text {
+        &self.0.event_type
     }
 
-    /// What stands of it in the list of events.
+    /// Its element of the list of events.
     pub(crate) fn fields(&self) -> &Item {
         &self.0.fields
     }
 
-    /// The event, to be read.
+    /// Returns a view for reading.
     pub(crate) fn view(&self) -> EventView<'_> {
         EventView {
-            case: self.case(),
+            event_type: self.event_type(),
             fields: self.0.fields.value_refs(),
         }
     }
 }
 
-/// An event where it stands.
+/// A borrowed event in its stored format.
 #[derive(Clone)]
 pub(crate) struct EventView<'i> {
-    case: &'i str,
+    event_type: &'i str,
     fields: Attributes<'i>,
 }
 
 impl<'i> EventView<'i> {
-    /// The event of this type and these fields.
+    /// Creates a view of an event from elements of both lists.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it has no type or no fields.
-    pub(super) fn of(case: ValueRef<'i>, fields: ValueRef<'i>) -> Result<Self> {
-        match (case.as_s(), fields.attributes()) {
-            (Some(case), Some(fields)) => Ok(Self { case, fields }),
-            _ => Err(invalid("an event is a map, and its type is text:")),
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if the type is not text or the event is not a map.
+    pub(super) fn of(event_type: ValueRef<'i>, fields: ValueRef<'i>) -> Result<Self> {
+        match (event_type.as_s(), fields.attributes()) {
+            (Some(event_type), Some(fields)) => Ok(Self { event_type, fields }),
+            _ => Err(invalid("an event must be a map, and its type text:")),
         }
     }
 
-    /// What it weighs.
-    pub(super) fn weight(&self) -> Weight {
-        let mut weight = Weight {
-            model: self.case.len() + EVENT_BYTES,
-            item: 2 * ENTRY_BYTES + self.case.len() + CONTAINER_BYTES,
+    pub(super) fn size(&self) -> Size {
+        let mut size = Size {
+            estimate: self.event_type.len() + EVENT_BYTES,
+            item: 2 * ENTRY_BYTES + self.event_type.len() + CONTAINER_BYTES,
         };
         for (name, value) in self.fields.clone() {
-            weight.model += modelled((name, value));
-            weight.item += ENTRY_BYTES + name.len() + value.size();
+            size.estimate += estimated_bytes((name, value));
+            size.item += ENTRY_BYTES + name.len() + value.size();
         }
-        weight
+        size
     }
 
-    /// The event, to be kept.
+    /// Copies the event.
     pub(crate) fn to_stored(&self) -> StoredEvent {
         let fields = self.fields.clone();
         let fields = fields
             .map(|(name, value)| (name, value.to_value()))
             .collect();
-        StoredEvent::of(Text::from(self.case), fields)
+        StoredEvent::of(Text::from(self.event_type), fields)
     }
 
-    /// What was appended, at this place.
+    /// Decodes the event.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it is not as described above.
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if it does not have the stored format.
     pub(crate) fn recorded(&self, index: u64) -> Result<Recorded> {
         let fields = Fields::of(self.fields.clone());
         let text = |name, id: Option<ValueRef<'_>>| {
@@ -168,9 +167,9 @@ impl<'i> EventView<'i> {
         };
         Ok(Recorded {
             index,
-            time: fields.moment()?,
+            time: fields.timestamp()?,
             event: EventData {
-                event_type: self.case.to_owned(),
+                event_type: self.event_type.to_owned(),
                 data: fields.data()?,
                 meta: fields.meta()?,
                 correlation_id: text(&CORRELATION, fields.correlation)?,
@@ -181,12 +180,12 @@ impl<'i> EventView<'i> {
     }
 }
 
-/// An unfold as it is stored.
+/// An unfold in its stored format.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredUnfold(Item);
 
 impl StoredUnfold {
-    /// An unfold of the stream at this version.
+    /// Encodes an unfold created from this version of the stream.
     pub(crate) fn new(
         unfold: EventData,
         version: u64,
@@ -195,50 +194,53 @@ impl StoredUnfold {
     ) -> Self {
         let mut fields = body_fields(time, unfold.data, unfold.meta, compression);
         fields.insert(INDEX, Number::from(version));
-        fields.insert(CASES, unfold.event_type);
+        fields.insert(EVENT_TYPES, unfold.event_type);
         Self(fields)
     }
 
-    /// The unfold where it stands.
+    /// Copies an element of the list of unfolds.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it has no fields.
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if it is not a map.
     pub(super) fn of(unfold: ValueRef<'_>) -> Result<Self> {
         match unfold.to_value() {
             Value::M(fields) => Ok(Self(fields)),
-            _ => Err(invalid("an unfold is a map:")),
+            _ => Err(invalid("an unfold must be a map:")),
         }
     }
 
-    /// What it weighs.
-    pub(crate) fn weight(&self) -> Weight {
-        let case = self.0.get(&CASES).and_then(Value::as_s).map_or(0, str::len);
-        Weight {
-            model: case + UNFOLD_BYTES + self.0.value_refs().map(modelled).sum::<usize>(),
+    pub(crate) fn size(&self) -> Size {
+        let event_type = self.0.get(&EVENT_TYPES).and_then(Value::as_s);
+        let type_bytes = event_type.map_or(0, str::len);
+        Size {
+            estimate: type_bytes
+                + UNFOLD_BYTES
+                + self.0.value_refs().map(estimated_bytes).sum::<usize>(),
             item: ENTRY_BYTES + map_bytes(&self.0),
         }
     }
 
-    /// What stands of it in the list of unfolds.
+    /// Its element of the list of unfolds.
     pub(crate) const fn fields(&self) -> &Item {
         &self.0
     }
 
-    /// What was kept.
+    /// Decodes the unfold.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when it is not as described above.
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if it does not have the stored format.
     pub(crate) fn recorded(&self) -> Result<Recorded> {
         let fields = Fields::of(self.0.value_refs());
-        let case = optional(&CASES, fields.case, ValueRef::as_s)?.ok_or_else(|| missing(&CASES))?;
+        let event_type = optional(&EVENT_TYPES, fields.event_type, ValueRef::as_s)?
+            .ok_or_else(|| missing(&EVENT_TYPES))?;
         let index = optional(&INDEX, fields.index, whole_number)?.ok_or_else(|| missing(&INDEX))?;
         Ok(Recorded {
             index,
-            time: fields.moment()?,
+            time: fields.timestamp()?,
             event: EventData {
-                event_type: case.to_owned(),
+                event_type: event_type.to_owned(),
                 data: fields.data()?,
                 meta: fields.meta()?,
                 ..EventData::default()
@@ -248,7 +250,7 @@ impl StoredUnfold {
     }
 }
 
-/// What there is in the map of an event or an unfold.
+/// The attributes of an event or an unfold. `data` and `meta` are bodies with their encodings.
 #[derive(Default)]
 struct Fields<'i> {
     time: Option<ValueRef<'i>>,
@@ -257,7 +259,7 @@ struct Fields<'i> {
     correlation: Option<ValueRef<'i>>,
     causation: Option<ValueRef<'i>>,
     index: Option<ValueRef<'i>>,
-    case: Option<ValueRef<'i>>,
+    event_type: Option<ValueRef<'i>>,
 }
 
 impl<'i> Fields<'i> {
@@ -273,7 +275,7 @@ impl<'i> Fields<'i> {
                 "x" => &mut fields.correlation,
                 "y" => &mut fields.causation,
                 "i" => &mut fields.index,
-                "c" => &mut fields.case,
+                "c" => &mut fields.event_type,
                 _ => continue,
             };
             *field = Some(value);
@@ -281,9 +283,10 @@ impl<'i> Fields<'i> {
         fields
     }
 
-    fn moment(&self) -> Result<Timestamp> {
+    fn timestamp(&self) -> Result<Timestamp> {
         let text = optional(&TIME, self.time, ValueRef::as_s)?.ok_or_else(|| missing(&TIME))?;
-        Timestamp::from_iso(text).ok_or_else(|| invalid(&format!("not a moment: t={text}")))
+        Timestamp::from_iso(text)
+            .ok_or_else(|| invalid(&format!("the time is not an ISO 8601 timestamp: t={text}")))
     }
 
     fn data(&self) -> Result<Vec<u8>> {
@@ -303,13 +306,16 @@ fn body(
         return Ok(Vec::new());
     };
     let number = optional(encoding_name, encoding, whole_number)?.unwrap_or_default();
-    let known = Encoding::of_number(number)
-        .ok_or_else(|| invalid(&format!("an encoding that nobody knows: encoding={number}")))?;
-    codec::decode(known, stored)
+    let encoding = Encoding::of_number(number).ok_or_else(|| {
+        invalid(&format!(
+            "the encoding of a body is unknown: encoding={number}"
+        ))
+    })?;
+    codec::decode(encoding, stored)
 }
 
-/// What a field weighs in the model that calving goes by.
-fn modelled((name, value): (&str, ValueRef<'_>)) -> usize {
+/// Estimated size of a field: only bodies and ids count.
+fn estimated_bytes((name, value): (&str, ValueRef<'_>)) -> usize {
     match name {
         "d" | "m" => value.as_b().map_or(0, <[u8]>::len),
         "x" | "y" => value.as_s().map_or(0, str::len),

@@ -1,4 +1,4 @@
-//! The events of an item.
+//! The events of an item, and events appended to them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,68 +6,71 @@ use floe_store::item::{Elements, ValueRef};
 use floe_store::size::item_size;
 use floe_store::{Item, Value};
 
-use super::added::Added;
-use super::event::{EventView, StoredEvent, Weight};
-use super::{CASES, EVENTS};
+use super::event::{EventView, Size, StoredEvent};
+use super::event_list::EventList;
+use super::{EVENT_TYPES, EVENTS};
 use crate::error::Result;
 
-/// The events of an item, in their order. Cheap to clone.
+/// Events in order. Cheap to clone.
 ///
-/// Those that were read stay in their item, as they are stored, until somebody looks at them: a state that is found in
-/// an unfold, an append to a Tip with room and a calving want none of what they say.
+/// Events that were read stay packed in their item until they are accessed. Loading a state from an unfold, appending to
+/// a Tip with room and calving do not access them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    read: Option<Arc<Read>>,
-    /// Those after them.
-    added: Added,
+    /// The events that were read.
+    packed: Option<Arc<PackedEvents>>,
+    /// The events after them.
+    added: EventList,
 }
 
-/// The item that events were read of.
+/// Events in the item that was read.
 #[derive(Debug)]
-struct Read {
+struct PackedEvents {
     item: Item,
     count: usize,
+    /// Approximate memory usage.
     bytes: usize,
-    weight: OnceLock<Weight>,
+    /// Their size, once it was computed.
+    size: OnceLock<Size>,
 }
 
-impl Read {
-    /// A list of the item, which may be missing where it is empty.
+impl PackedEvents {
+    /// Returns a list of the item; `None` if it is absent, as an empty list may be.
     fn list(&self, name: &str) -> Option<Elements<'_>> {
         let mut attributes = self.item.value_refs();
         let (_, list) = attributes.find(|(at, _)| *at == name)?;
         list.elements()
     }
 
-    /// The events from this place on.
-    fn since(&self, place: usize) -> impl Iterator<Item = Result<EventView<'_>>> {
-        let cases = self.list(&CASES).into_iter().flatten().skip(place);
-        let events = self.list(&EVENTS).into_iter().flatten().skip(place);
-        cases
+    /// Returns the events from an offset.
+    fn since(&self, offset: usize) -> impl Iterator<Item = Result<EventView<'_>>> {
+        let types = self.list(&EVENT_TYPES).into_iter().flatten().skip(offset);
+        let events = self.list(&EVENTS).into_iter().flatten().skip(offset);
+        types
             .zip(events)
-            .map(|(case, fields)| EventView::of(case, fields))
+            .map(|(event_type, fields)| EventView::of(event_type, fields))
     }
 
-    fn weight(&self) -> Result<Weight> {
-        if let Some(weight) = self.weight.get() {
-            return Ok(*weight);
+    fn size(&self) -> Result<Size> {
+        if let Some(size) = self.size.get() {
+            return Ok(*size);
         }
-        let weights = self.since(0).map(|event| Ok(event?.weight()));
-        let weight = weights.sum::<Result<Weight>>()?;
-        Ok(*self.weight.get_or_init(|| weight))
+        let sizes = self.since(0).map(|event| Ok(event?.size()));
+        let size = sizes.sum::<Result<Size>>()?;
+        Ok(*self.size.get_or_init(|| size))
     }
 }
 
 impl Events {
-    /// The events in the lists of an item, which are so many.
+    /// The events in the lists of an item, whose number is known.
     pub(super) fn of_item(item: Item, count: usize) -> Self {
         if count == 0 {
             return Self::default();
         }
         Self {
-            read: Some(Arc::new(Read {
+            packed: Some(Arc::new(PackedEvents {
                 bytes: item.packed_bytes().unwrap_or_else(|| item_size(&item)),
-                weight: OnceLock::new(),
+                size: OnceLock::new(),
                 item,
                 count,
             })),
@@ -75,93 +78,98 @@ impl Events {
         }
     }
 
-    /// How many there are.
+    /// The number of events.
     pub(crate) fn len(&self) -> usize {
-        self.read.as_ref().map_or(0, |read| read.count) + self.added.len()
+        self.packed.as_ref().map_or(0, |packed| packed.count) + self.added.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What they weigh.
+    /// The size of all events.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when one of them is none.
-    pub(crate) fn weight(&self) -> Result<Weight> {
-        let read = self
-            .read
-            .as_ref()
-            .map_or(Ok(Weight::default()), |read| read.weight());
-        Ok(read? + self.added.weight())
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if an element of the lists is not an event.
+    pub(crate) fn size(&self) -> Result<Size> {
+        let packed = match &self.packed {
+            Some(packed) => packed.size()?,
+            None => Size::default(),
+        };
+        Ok(packed + self.added.size())
     }
 
-    /// About how much memory they take.
+    /// Approximate memory usage.
     pub(crate) fn bytes(&self) -> usize {
-        self.read.as_ref().map_or(0, |read| read.bytes) + self.added.weight().model
+        self.packed.as_ref().map_or(0, |packed| packed.bytes) + self.added.size().estimate
     }
 
-    /// These events and others after them.
+    /// Returns these events followed by more events.
     #[must_use]
-    pub(crate) fn and(&self, others: &[StoredEvent]) -> Self {
-        let mut both = self.clone();
-        others
-            .iter()
-            .for_each(|event| both.added.push(event.clone()));
-        both
+    pub(crate) fn and(&self, more: &[StoredEvent]) -> Self {
+        let mut all = self.clone();
+        more.iter().for_each(|event| all.added.push(event.clone()));
+        all
     }
 
-    /// The events from this place on, the oldest first.
+    /// Returns the events from an offset, oldest first.
     ///
     /// # Errors
     ///
-    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) when one of them is none.
-    pub(crate) fn since(&self, place: usize) -> Result<Vec<EventView<'_>>> {
-        let read = self.read.as_ref();
-        let place_added = place.saturating_sub(read.map_or(0, |read| read.count));
-        let added = self.added.since(place_added).into_iter();
-        let read = read.into_iter().flat_map(|read| read.since(place));
-        read.chain(added.map(|event| Ok(event.view()))).collect()
+    /// [`InvalidEvent`](crate::ErrorKind::InvalidEvent) if an element of the lists is not an event.
+    pub(crate) fn since(&self, offset: usize) -> Result<Vec<EventView<'_>>> {
+        let packed = self.packed.as_ref();
+        let added_offset = offset.saturating_sub(packed.map_or(0, |packed| packed.count));
+        let added = self.added.since(added_offset).into_iter();
+        let packed = packed.into_iter().flat_map(|packed| packed.since(offset));
+        let added = added.map(|event| Ok(event.view()));
+        packed.chain(added).collect()
     }
 
-    /// The name of the type of the last one.
-    pub(crate) fn last_case(&self) -> Option<&str> {
-        match (self.added.last(), &self.read) {
-            (Some(last), _) => Some(last.case()),
-            (None, Some(read)) => read.list(&CASES)?.last().and_then(ValueRef::as_s),
+    /// The type of the last event.
+    pub(crate) fn last_event_type(&self) -> Option<&str> {
+        match (self.added.last(), &self.packed) {
+            (Some(last), _) => Some(last.event_type()),
+            (None, Some(packed)) => packed.list(&EVENT_TYPES)?.last().and_then(ValueRef::as_s),
             (None, None) => None,
         }
     }
 
-    /// The lists of types and of events, as they are stored.
+    /// The stored lists of event types and events.
     pub(crate) fn lists(&self) -> (Value, Value) {
-        let read = |name: &'static str| {
-            let lists = self.read.iter().filter_map(move |read| read.list(name));
+        let packed = |name: &'static str| {
+            let packed = self.packed.iter();
+            let lists = packed.filter_map(move |packed| packed.list(name));
             lists.flatten().map(ValueRef::to_value)
         };
-        let (cases, events) = lists_of(self.added.since(0).into_iter());
+        let (types, events) = lists_of(self.added.since(0).into_iter());
         let join = |name, added| match added {
-            Value::L(added) => Value::L(read(name).chain(added).collect()),
+            Value::L(added) => Value::L(packed(name).chain(added).collect()),
             other => other,
         };
-        (join("c", cases), join("e", events))
+        (join("c", types), join("e", events))
     }
 }
 
 impl FromIterator<StoredEvent> for Events {
     fn from_iter<I: IntoIterator<Item = StoredEvent>>(events: I) -> Self {
-        let mut added = Added::default();
+        let mut added = EventList::default();
         events.into_iter().for_each(|event| added.push(event));
-        Self { read: None, added }
+        Self {
+            packed: None,
+            added,
+        }
     }
 }
 
-/// The lists of types and of events.
+/// The stored lists of event types and events.
 pub(crate) fn lists_of<'e>(
     events: impl Iterator<Item = &'e StoredEvent> + Clone,
 ) -> (Value, Value) {
-    let cases = events.clone().map(|event| Value::S(event.case().clone()));
+    let types = events
+        .clone()
+        .map(|event| Value::S(event.event_type().clone()));
     let fields = events.map(|event| Value::M(event.fields().clone()));
-    (Value::L(cases.collect()), Value::L(fields.collect()))
+    (Value::L(types.collect()), Value::L(fields.collect()))
 }

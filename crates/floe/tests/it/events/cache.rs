@@ -1,4 +1,4 @@
-//! States that are kept: which requests they save, and how fresh they are.
+//! Cached states: the requests that they save, and their freshness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Lag, Operation};
 
 use super::gate::{Gate, Side};
 use super::no_time::NoTime;
-use super::support::{Way, World, append, name, note, noted, notes, stream, world};
+use super::support::{Strategy, World, append, name, note, noted, notes, stream, world};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -19,131 +19,146 @@ fn cached(world: &World) -> EventStore {
     world.store().cached(Caching::Sliding(MINUTE), 1 << 20)
 }
 
-/// The ways in which all notes are found.
-const WAYS: [Way; 5] = [
-    Way::Unoptimized,
-    Way::Snapshot,
-    Way::Multi,
-    Way::Rolling,
-    Way::Custom,
+/// The strategies that load all notes.
+const STRATEGIES: [Strategy; 5] = [
+    Strategy::Unoptimized,
+    Strategy::Snapshot,
+    Strategy::Multi,
+    Strategy::Rolling,
+    Strategy::Custom,
 ];
 
 const GET: &str = r#"GetItem events {"i": 2147483647, "p": "Notes-a"} eventual"#;
 
 #[tokio::test]
-async fn a_state_that_is_kept_is_brought_up_to_date_by_one_get() {
-    for way in WAYS {
+async fn cached_state_is_refreshed_with_one_get() {
+    for strategy in STRATEGIES {
         let world = world().await;
         let store = cached(&world);
-        let mine = stream(&store, "a", way);
-        note(&mine, 0).await.unwrap();
+        let own = stream(&store, "a", strategy);
+        note(&own, 0).await.unwrap();
         world.sent();
-        assert_eq!(notes(&mine).await, [0], "{way:?}");
-        assert_eq!(world.sent(), [GET], "nothing has changed: {way:?}");
-        note(&stream(&world.other.events(), "a", way), 1)
+        assert_eq!(notes(&own).await, [0], "{strategy:?}");
+        assert_eq!(world.sent(), [GET], "the stream is unchanged: {strategy:?}");
+        note(&stream(&world.other.events(), "a", strategy), 1)
             .await
             .unwrap();
-        assert_eq!(notes(&mine).await, [0, 1], "{way:?}");
-        assert_eq!(world.sent(), [GET], "{way:?}");
-        note(&mine, 2).await.unwrap();
-        assert_eq!(world.kinds(), ["GetItem", "UpdateItem"], "{way:?}");
-        assert_eq!(notes(&mine).await, [0, 1, 2], "{way:?}");
+        assert_eq!(notes(&own).await, [0, 1], "{strategy:?}");
+        assert_eq!(world.sent(), [GET], "{strategy:?}");
+        note(&own, 2).await.unwrap();
+        assert_eq!(
+            world.operations(),
+            ["GetItem", "UpdateItem"],
+            "{strategy:?}"
+        );
+        assert_eq!(notes(&own).await, [0, 1, 2], "{strategy:?}");
     }
 }
 
 #[tokio::test]
-async fn what_was_calved_since_is_read_from_where_the_state_stands() {
+async fn cached_state_is_refreshed_from_new_calves_only() {
     let world = world().await;
     let store = cached(&world);
-    let mine = stream(&store, "a", Way::Unoptimized);
+    let own = stream(&store, "a", Strategy::Unoptimized);
     append(&world.other.events(), "a", noted([0, 1])).await;
-    notes(&mine).await;
+    notes(&own).await;
     let calving = EventStoreOptions::default().tip_events_max(1);
     let other = world.other.event_store(calving);
     for one in [2, 3, 4] {
         append(&other, "a", noted([one])).await;
     }
     world.sent();
-    assert_eq!(notes(&mine).await, [0, 1, 2, 3, 4]);
+    assert_eq!(notes(&own).await, [0, 1, 2, 3, 4]);
     let query = r#"Query events p = "Notes-a" AND i < 4 backward limit 32"#;
     assert_eq!(world.sent(), [GET, query]);
 }
 
 #[tokio::test]
-async fn what_is_kept_will_do_as_far_as_it_is_told_to() {
+async fn load_option_decides_whether_cached_state_is_used() {
     let world = world().await;
     let store = cached(&world);
-    let mine = |load| stream(&store, "a", Way::Snapshot).load(load);
-    assert!(notes(&mine(Load::AnyCached)).await.is_empty());
-    assert_eq!(world.kinds(), ["GetItem"], "nothing was kept");
-    note(&mine(Load::Require), 0).await.unwrap();
+    let own = |load| stream(&store, "a", Strategy::Snapshot).load(load);
+    assert!(notes(&own(Load::AnyCached)).await.is_empty());
+    assert_eq!(world.operations(), ["GetItem"], "nothing was cached");
+    note(&own(Load::Require), 0).await.unwrap();
     append(&world.other.events(), "a", noted([1])).await;
     world.sent();
 
-    assert_eq!(notes(&mine(Load::AnyCached)).await, [0]);
+    assert_eq!(notes(&own(Load::AnyCached)).await, [0]);
     world.test.advance(Duration::from_secs(10));
-    let stale = |seconds| mine(Load::AllowStale(Duration::from_secs(seconds)));
+    let stale = |seconds| own(Load::AllowStale(Duration::from_secs(seconds)));
     assert_eq!(notes(&stale(10)).await, [0]);
-    assert!(notes(&mine(Load::AssumeEmpty)).await.is_empty());
+    assert!(notes(&own(Load::AssumeEmpty)).await.is_empty());
     assert!(world.sent().is_empty());
 
     assert_eq!(notes(&stale(9)).await, [0, 1]);
-    assert_eq!(world.kinds(), ["GetItem"]);
-    assert_eq!(notes(&stale(9)).await, [0, 1], "now it is fresh");
+    assert_eq!(world.operations(), ["GetItem"]);
+    assert_eq!(
+        notes(&stale(9)).await,
+        [0, 1],
+        "the state was just refreshed"
+    );
     assert!(world.sent().is_empty());
     append(&world.other.events(), "a", noted([2])).await;
-    assert_eq!(notes(&mine(Load::RequireLeader)).await, [0, 1, 2]);
+    assert_eq!(notes(&own(Load::RequireLeader)).await, [0, 1, 2]);
     assert_eq!(world.sent(), [GET.trim_end_matches(" eventual")]);
 }
 
 #[tokio::test]
-async fn without_a_cache_the_leader_is_asked_only_where_it_is_required() {
+async fn uncached_load_reads_consistently_only_for_require_leader() {
     let world = world().await;
-    for (load, way, request) in [
-        (Load::Require, Way::Snapshot, GET),
-        (Load::AnyCached, Way::Snapshot, GET),
+    for (load, strategy, request) in [
+        (Load::Require, Strategy::Snapshot, GET),
+        (Load::AnyCached, Strategy::Snapshot, GET),
         (
             Load::RequireLeader,
-            Way::Snapshot,
+            Strategy::Snapshot,
             GET.trim_end_matches(" eventual"),
         ),
         (
             Load::Require,
-            Way::Unoptimized,
+            Strategy::Unoptimized,
             r#"Query events p = "Notes-a" limit 32 eventual"#,
         ),
         (
             Load::RequireLeader,
-            Way::Unoptimized,
+            Strategy::Unoptimized,
             r#"Query events p = "Notes-a" limit 32"#,
         ),
     ] {
-        notes(&stream(&world.store(), "a", way).load(load)).await;
+        notes(&stream(&world.store(), "a", strategy).load(load)).await;
         assert_eq!(world.sent(), [request], "{load:?}");
     }
 }
 
 #[tokio::test]
-async fn a_stale_state_that_is_decided_upon_is_found_out_by_the_append() {
-    for way in WAYS {
+async fn append_detects_a_decision_on_a_stale_state() {
+    for strategy in STRATEGIES {
         let world = world().await;
         let store = cached(&world);
-        note(&stream(&store, "a", way), 0).await.unwrap();
-        note(&stream(&world.other.events(), "a", way), 1)
+        note(&stream(&store, "a", strategy), 0).await.unwrap();
+        note(&stream(&world.other.events(), "a", strategy), 1)
             .await
             .unwrap();
         world.sent();
-        let mine = stream(&store, "a", way).load(Load::AnyCached);
-        note(&mine, 2).await.unwrap();
-        assert_eq!(world.kinds(), ["UpdateItem", "UpdateItem"], "{way:?}");
-        assert_eq!(notes(&mine).await, [0, 1, 2], "{way:?}");
+        let own = stream(&store, "a", strategy).load(Load::AnyCached);
+        note(&own, 2).await.unwrap();
+        assert_eq!(
+            world.operations(),
+            ["UpdateItem", "UpdateItem"],
+            "{strategy:?}"
+        );
+        assert_eq!(notes(&own).await, [0, 1, 2], "{strategy:?}");
         assert!(world.sent().is_empty());
     }
 }
 
 #[tokio::test]
-async fn twenty_who_load_one_cold_stream_send_one_read() {
-    for (way, read) in [(Way::Snapshot, "get_item"), (Way::Unoptimized, "query")] {
+async fn concurrent_loads_of_an_uncached_stream_send_one_read() {
+    for (strategy, read) in [
+        (Strategy::Snapshot, "get_item"),
+        (Strategy::Unoptimized, "query"),
+    ] {
         let world = world().await;
         append(&world.store(), "a", noted([0, 1])).await;
         world.sent();
@@ -152,12 +167,12 @@ async fn twenty_who_load_one_cold_stream_send_one_read() {
         let store = db.events().cached(Caching::Sliding(MINUTE), 1 << 20);
         let mut held = gate.hold(read, Side::After);
         let tasks = (0..20).map(|_| {
-            let stream = stream(&store, "a", way);
+            let stream = stream(&store, "a", strategy);
             tokio::spawn(async move { notes(&stream).await })
         });
         let tasks: Vec<_> = tasks.collect();
         held.arrived().await;
-        // All have asked when all had their turn.
+        // Until every task has requested the state.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -165,18 +180,18 @@ async fn twenty_who_load_one_cold_stream_send_one_read() {
         for task in tasks {
             assert_eq!(task.await.unwrap(), [0, 1]);
         }
-        assert_eq!(world.sent().len(), 1, "{way:?}");
+        assert_eq!(world.sent().len(), 1, "{strategy:?}");
     }
 }
 
 #[tokio::test]
-async fn the_leader_is_asked_by_each_of_those_who_require_it() {
+async fn concurrent_loads_with_require_leader_read_separately() {
     let world = world().await;
     append(&world.store(), "a", noted([0])).await;
     world.sent();
     let store = cached(&world);
     let tasks = (0..3).map(|_| {
-        let stream = stream(&store, "a", Way::Snapshot).load(Load::RequireLeader);
+        let stream = stream(&store, "a", Strategy::Snapshot).load(Load::RequireLeader);
         tokio::spawn(async move { notes(&stream).await })
     });
     for task in tasks.collect::<Vec<_>>() {
@@ -186,33 +201,33 @@ async fn the_leader_is_asked_by_each_of_those_who_require_it() {
 }
 
 #[tokio::test]
-async fn a_window_slides_with_each_use_and_a_fixed_one_does_not() {
-    for (caching, is_kept) in [
+async fn sliding_window_is_extended_by_use_and_fixed_window_is_not() {
+    for (caching, stays_cached) in [
         (Caching::Sliding(MINUTE), true),
         (Caching::Fixed(MINUTE), false),
     ] {
         let world = world().await;
         let store = world.store().cached(caching, 1 << 20);
-        let mine = stream(&store, "a", Way::Snapshot).load(Load::AnyCached);
-        note(&mine, 0).await.unwrap();
+        let own = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
+        note(&own, 0).await.unwrap();
         world.sent();
         for _ in 0..3 {
             world.test.advance(Duration::from_secs(40));
-            notes(&mine).await;
+            notes(&own).await;
         }
-        assert_eq!(world.sent().is_empty(), is_kept, "{caching:?}");
+        assert_eq!(world.sent().is_empty(), stays_cached, "{caching:?}");
     }
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_not_kept() {
+async fn state_larger_than_the_cache_is_not_cached() {
     let world = world().await;
     let store = world.store().cached(Caching::Sliding(MINUTE), 100);
-    let mine = stream(&store, "a", Way::Snapshot).load(Load::AnyCached);
-    note(&mine, 0).await.unwrap();
+    let own = stream(&store, "a", Strategy::Snapshot).load(Load::AnyCached);
+    note(&own, 0).await.unwrap();
     world.sent();
-    assert_eq!(notes(&mine).await, [0]);
-    assert_eq!(world.kinds(), ["GetItem"]);
+    assert_eq!(notes(&own).await, [0]);
+    assert_eq!(world.operations(), ["GetItem"]);
 }
 
 async fn delete(world: &World) {
@@ -231,32 +246,32 @@ async fn delete(world: &World) {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_made_anew_is_loaded_anew() {
-    for is_seen_missing in [true, false] {
+async fn recreated_stream_is_loaded_completely() {
+    for is_read_while_deleted in [true, false] {
         let world = world().await;
         let store = cached(&world);
-        let mine = stream(&store, "a", Way::Unoptimized);
+        let own = stream(&store, "a", Strategy::Unoptimized);
         for one in 0..3 {
-            note(&mine, one).await.unwrap();
+            note(&own, one).await.unwrap();
         }
         delete(&world).await;
-        if is_seen_missing {
-            assert!(notes(&mine).await.is_empty());
+        if is_read_while_deleted {
+            assert!(notes(&own).await.is_empty());
         }
         append(&world.other.events(), "a", noted([7])).await;
-        assert_eq!(notes(&mine).await, [7]);
-        let kept = stream(&store, "a", Way::Unoptimized).load(Load::AnyCached);
+        assert_eq!(notes(&own).await, [7]);
+        let cached = stream(&store, "a", Strategy::Unoptimized).load(Load::AnyCached);
         assert_eq!(
-            notes(&kept).await,
+            notes(&cached).await,
             [7],
-            "what was kept of the other one is gone"
+            "the state of the deleted stream was evicted"
         );
-        assert_eq!(note(&kept, 8).await.unwrap(), 2);
+        assert_eq!(note(&cached, 8).await.unwrap(), 2);
     }
 }
 
-/// A store on an engine whose eventual reads may be behind.
-fn behind(world: &World, options: EventStoreOptions) -> (Arc<FaultEngine>, EventStore) {
+/// A store on an engine whose eventually consistent reads may be stale.
+fn stale_store(world: &World, options: EventStoreOptions) -> (Arc<FaultEngine>, EventStore) {
     let faults = Faults::seeded(1).stale_reads(0.0, Lag::Operations(1_000));
     let engine = Arc::new(FaultEngine::new(world.probe.clone(), faults));
     let db = Db::with_parts(engine.clone(), world.test.env.clone(), Arc::new(NoTime));
@@ -264,31 +279,31 @@ fn behind(world: &World, options: EventStoreOptions) -> (Arc<FaultEngine>, Event
 }
 
 #[tokio::test]
-async fn ones_own_appends_are_seen_even_by_reads_that_are_behind() {
+async fn own_appends_are_seen_despite_stale_reads() {
     let world = world().await;
-    let (engine, store) = behind(&world, EventStoreOptions::default());
+    let (engine, store) = stale_store(&world, EventStoreOptions::default());
     let store = store.cached(Caching::Sliding(MINUTE), 1 << 20);
-    let mine = stream(&store, "a", Way::Snapshot);
+    let own = stream(&store, "a", Strategy::Snapshot);
     for one in 0..3 {
-        note(&mine, one).await.unwrap();
+        note(&own, one).await.unwrap();
         engine
             .script(Operation::GetItem, FaultKind::StaleRead)
             .unwrap();
-        assert_eq!(notes(&mine).await, Vec::from_iter(0..=one));
+        assert_eq!(notes(&own).await, Vec::from_iter(0..=one));
     }
     let stale = engine.faults().len();
-    assert_eq!(stale, 3, "else the run would show nothing");
+    assert_eq!(stale, 3, "the test needs stale reads");
 }
 
-/// Loads a stream many times by reads that may be behind, and tells how often the engine was asked for an old answer.
-async fn load_behind(way: Way, options: EventStoreOptions) -> usize {
+/// Loads a stream many times with stale reads. Returns the number of stale reads.
+async fn load_stale(strategy: Strategy, options: EventStoreOptions) -> usize {
     let world = world().await;
-    let (engine, store) = behind(&world, options);
+    let (engine, store) = stale_store(&world, options);
     for one in 0..3 {
         append(&store, "a", noted([one])).await;
     }
     engine.set_faults(Faults::seeded(1).stale_reads(0.5, Lag::Operations(1_000)));
-    let seen = stream(&store, "a", way);
+    let seen = stream(&store, "a", strategy);
     for _ in 0..50 {
         let look = |state: &Vec<u32>, version| assert_eq!(state.len() as u64, version);
         seen.query_versioned(look).await.unwrap();
@@ -297,12 +312,12 @@ async fn load_behind(way: Way, options: EventStoreOptions) -> usize {
 }
 
 #[tokio::test]
-async fn a_batch_that_a_read_does_not_show_yet_is_not_missing() {
-    for way in [Way::Snapshot, Way::Unoptimized] {
-        let stale = load_behind(way, EventStoreOptions::default()).await;
-        assert!(stale > 10, "else the run would show nothing");
+async fn calf_hidden_from_a_stale_read_is_not_reported_missing() {
+    for strategy in [Strategy::Snapshot, Strategy::Unoptimized] {
+        let stale = load_stale(strategy, EventStoreOptions::default()).await;
+        assert!(stale > 10, "the test needs stale reads");
         let ignoring = EventStoreOptions::default().ignore_missing();
-        let stale = load_behind(way, ignoring).await;
-        assert_eq!(stale, 0, "who ignores what is missing asks the leader");
+        let stale = load_stale(strategy, ignoring).await;
+        assert_eq!(stale, 0, "ignore_missing uses consistent reads");
     }
 }

@@ -1,15 +1,15 @@
-//! What appending and loading cost: requests, and units of capacity.
+//! The cost of appends and loads: requests and capacity units.
 
 use std::time::Duration;
 
 use floe::events::{Caching, EventData, EventStore, Expected, Load};
 use floe_store::capacity::Units;
 
-use super::support::{Way, World, append, name, note, noted, notes, stream, world};
+use super::support::{Strategy, World, append, name, note, noted, notes, stream, world};
 
-/// What was sent since the last time, and what it cost: whole units of writing, half units of reading.
+/// Checks the requests since the last call and their cost, in half read units and whole write units.
 fn check(world: &World, requests: &[&str], read_halves: u64, write: u64) {
-    assert_eq!(world.kinds(), requests);
+    assert_eq!(world.operations(), requests);
     let cost = world.probe.take_cost();
     assert_eq!(
         cost,
@@ -18,18 +18,18 @@ fn check(world: &World, requests: &[&str], read_halves: u64, write: u64) {
     );
 }
 
-fn forget(world: &World) {
+fn reset(world: &World) {
     world.sent();
     world.probe.take_cost();
 }
 
-/// An event that says so many bytes.
-fn of_bytes(bytes: usize) -> EventData {
+/// An event with a body of this size.
+fn event_of_size(bytes: usize) -> EventData {
     EventData::new("Large", vec![b'x'; bytes])
 }
 
 #[tokio::test]
-async fn an_append_is_one_write_of_the_tip() {
+async fn append_is_one_write_of_the_tip() {
     let world = world().await;
     let store = world.store();
     let at = name("a");
@@ -41,11 +41,11 @@ async fn an_append_is_one_write_of_the_tip() {
         .unwrap();
     check(&world, &["GetItem", "UpdateItem"], 2, 1);
     store
-        .append(&at, Expected::Exact(2), [of_bytes(5_000)])
+        .append(&at, Expected::Exact(2), [event_of_size(5_000)])
         .await
         .unwrap();
     check(&world, &["GetItem", "UpdateItem"], 2, 6);
-    // Each append pays for the whole Tip, and for reading it.
+    // Each append writes and reads the whole Tip.
     store
         .append(&at, Expected::Exact(3), noted([2]))
         .await
@@ -54,35 +54,35 @@ async fn an_append_is_one_write_of_the_tip() {
 }
 
 #[tokio::test]
-async fn a_calve_is_one_transaction_and_then_appends_are_cheap_again() {
+async fn calving_is_one_transaction_and_makes_appends_cheap_again() {
     let world = world().await;
     let store = world.calving(1);
-    append(&store, "a", [of_bytes(5_000)]).await;
-    forget(&world);
+    append(&store, "a", [event_of_size(5_000)]).await;
+    reset(&world);
     append(&store, "a", noted([1])).await;
-    // The calf and the Tip as it was, 5 units each, and twice that for a transaction.
+    // The calf and the previous Tip, 5 units each, doubled in a transaction.
     check(&world, &["GetItem", "TransactWriteItems"], 4, 20);
     append(&world.store(), "a", noted([2])).await;
     check(&world, &["GetItem", "UpdateItem"], 2, 1);
 }
 
-/// A stream of so many batches of 5 KB, with a snapshot in the Tip or without.
-async fn batches(world: &World, count: u32, way: Way) -> EventStore {
+/// A stream of this many batches of 5 KB, with or without a snapshot in the Tip.
+async fn batches(world: &World, count: u32, strategy: Strategy) -> EventStore {
     let store = world.calving(1);
     for _ in 0..count {
-        append(&store, "a", [of_bytes(5_000)]).await;
+        append(&store, "a", [event_of_size(5_000)]).await;
     }
-    note(&stream(&store, "a", way), 1).await.unwrap();
-    forget(world);
+    note(&stream(&store, "a", strategy), 1).await.unwrap();
+    reset(world);
     store
 }
 
 #[tokio::test]
-async fn a_load_with_a_snapshot_is_one_get_however_long_the_stream() {
+async fn load_with_a_snapshot_is_one_get_for_any_length() {
     for count in [1, 10] {
         let world = world().await;
-        let store = batches(&world, count, Way::Snapshot).await;
-        let snapshot = stream(&store, "a", Way::Snapshot);
+        let store = batches(&world, count, Strategy::Snapshot).await;
+        let snapshot = stream(&store, "a", Strategy::Snapshot);
         notes(&snapshot).await;
         check(&world, &["GetItem"], 1, 0);
         notes(&snapshot.load(Load::RequireLeader)).await;
@@ -91,32 +91,32 @@ async fn a_load_with_a_snapshot_is_one_get_however_long_the_stream() {
 }
 
 #[tokio::test]
-async fn a_load_without_a_snapshot_reads_all_batches_once() {
+async fn load_without_a_snapshot_reads_each_batch_once() {
     let world = world().await;
-    let store = batches(&world, 10, Way::Unoptimized).await;
-    // 10 items of some 5.1 KB together take 13 whole units, and half of that for a read that may be behind.
-    notes(&stream(&store, "a", Way::Unoptimized)).await;
+    let store = batches(&world, 10, Strategy::Unoptimized).await;
+    // 10 items of 5.1 KB take 13 units, or half of that for an eventually consistent read.
+    notes(&stream(&store, "a", Strategy::Unoptimized)).await;
     check(&world, &["Query"], 13, 0);
-    notes(&stream(&store, "a", Way::Snapshot)).await;
+    notes(&stream(&store, "a", Strategy::Snapshot)).await;
     check(&world, &["GetItem", "Query"], 14, 0);
-    notes(&stream(&store, "a", Way::Unoptimized).load(Load::RequireLeader)).await;
+    notes(&stream(&store, "a", Strategy::Unoptimized).load(Load::RequireLeader)).await;
     check(&world, &["Query"], 26, 0);
 }
 
 #[tokio::test]
-async fn a_state_that_is_kept_costs_one_get_of_the_tip_and_a_decision_one_write_more() {
+async fn cached_state_costs_one_get_and_a_decision_one_write() {
     let world = world().await;
-    let store = batches(&world, 10, Way::Unoptimized).await;
+    let store = batches(&world, 10, Strategy::Unoptimized).await;
     let store = store.cached(Caching::Sliding(Duration::from_secs(60)), 1 << 20);
-    let all = stream(&store, "a", Way::Unoptimized);
+    let all = stream(&store, "a", Strategy::Unoptimized);
     notes(&all).await;
     check(&world, &["Query"], 13, 0);
     notes(&all).await;
     check(&world, &["GetItem"], 1, 0);
-    let any = stream(&store, "a", Way::Unoptimized).load(Load::AnyCached);
+    let any = stream(&store, "a", Strategy::Unoptimized).load(Load::AnyCached);
     notes(&any).await;
     check(&world, &[], 0, 0);
-    // What it wrote is known, so that it is not read.
+    // The position after an own write is known, so nothing is read.
     for _ in 0..2 {
         note(&any, 2).await.unwrap();
         check(&world, &["TransactWriteItems"], 0, 4);

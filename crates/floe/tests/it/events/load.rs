@@ -1,4 +1,4 @@
-//! How the state of a stream is found: by which requests, in which strategy, from which tables.
+//! Loading the state of a stream: requests, strategies and tables.
 
 use floe::events::{
     Decider, EventData, EventStore, EventStoreOptions, Expected, StreamName, Unknown,
@@ -7,12 +7,14 @@ use floe::{Error, ErrorKind};
 use floe_store::Item;
 use floe_store::op::DeleteItem;
 
-use super::support::{Note, Notes, Way, World, append, name, note, noted, notes, stream, world};
+use super::support::{
+    Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world,
+};
 
 const GET: &str = r#"GetItem events {"i": 2147483647, "p": "Notes-a"}"#;
 
-/// Notes 0 to 9: calves at 0, 3 and 6, and the last one in the Tip.
-async fn ten(world: &World) {
+/// Appends the notes 0 to 9: calves at 0, 3 and 6, and the last note in the Tip.
+async fn append_ten(world: &World) {
     let store = world.calving(3);
     for at in [0, 3, 6] {
         append(&store, "a", noted(at..at + 3)).await;
@@ -39,7 +41,7 @@ async fn remove(world: &World, index: u64) {
         .unwrap();
 }
 
-/// The requests for the batches before an index, so many times.
+/// This number of queries for the batches before an index.
 fn backward(index: u64, limit: usize, times: usize) -> Vec<String> {
     let query =
         format!(r#"Query events p = "Notes-a" AND i < {index} backward limit {limit} eventual"#);
@@ -47,21 +49,21 @@ fn backward(index: u64, limit: usize, times: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_stream_is_the_initial_state() {
+async fn missing_stream_has_the_initial_state() {
     let world = world().await;
-    for way in Way::ALL {
-        let stream = stream(&world.store(), "a", way);
+    for strategy in Strategy::ALL {
+        let stream = stream(&world.store(), "a", strategy);
         let seen = stream.query_versioned(|state, version| (state.clone(), version));
         assert_eq!(seen.await.unwrap(), (Vec::new(), 0));
-        assert_eq!(world.sent().len(), 1, "{way:?}");
+        assert_eq!(world.sent().len(), 1, "{strategy:?}");
     }
 }
 
 #[tokio::test]
-async fn unoptimized_is_loaded_by_query_alone() {
+async fn unoptimized_loads_by_query_only() {
     let world = world().await;
-    ten(&world).await;
-    let all = stream(&world.store(), "a", Way::Unoptimized);
+    append_ten(&world).await;
+    let all = stream(&world.store(), "a", Strategy::Unoptimized);
     assert_eq!(notes(&all).await, Vec::from_iter(0..10));
     assert_eq!(
         world.sent(),
@@ -70,48 +72,48 @@ async fn unoptimized_is_loaded_by_query_alone() {
 }
 
 #[tokio::test]
-async fn unoptimized_reads_no_page_behind_the_tip() {
+async fn unoptimized_reads_no_page_after_the_tip() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     for (items, requests) in [(1, 4), (2, 2), (3, 2), (4, 1), (5, 1)] {
-        let all = stream(&paged(&world, items), "a", Way::Unoptimized);
+        let all = stream(&paged(&world, items), "a", Strategy::Unoptimized);
         assert_eq!(notes(&all).await, Vec::from_iter(0..10));
         assert_eq!(world.sent().len(), requests, "page_items={items}");
     }
 }
 
 #[tokio::test]
-async fn an_origin_in_the_tip_takes_one_get() {
+async fn origin_in_the_tip_is_loaded_by_one_get() {
     let world = world().await;
-    for way in [
-        Way::Latest,
-        Way::Snapshot,
-        Way::Multi,
-        Way::Rolling,
-        Way::Custom,
+    for strategy in [
+        Strategy::Latest,
+        Strategy::Snapshot,
+        Strategy::Multi,
+        Strategy::Rolling,
+        Strategy::Custom,
     ] {
-        let id = format!("{way:?}");
-        let stream = stream(&world.calving(2), &id, way);
+        let id = format!("{strategy:?}");
+        let stream = stream(&world.calving(2), &id, strategy);
         for one in 0..5 {
             note(&stream, one).await.unwrap();
         }
         world.sent();
-        let expected = match way {
-            Way::Latest => vec![4],
+        let expected = match strategy {
+            Strategy::Latest => vec![4],
             _ => Vec::from_iter(0..5),
         };
-        assert_eq!(notes(&stream).await, expected, "{way:?}");
+        assert_eq!(notes(&stream).await, expected, "{strategy:?}");
         let get = format!(r#"GetItem events {{"i": 2147483647, "p": "Notes-{id}"}} eventual"#);
-        assert_eq!(world.sent(), [get], "{way:?}");
+        assert_eq!(world.sent(), [get], "{strategy:?}");
     }
 }
 
 #[tokio::test]
-async fn without_a_snapshot_batches_are_read_backwards_until_there_are_no_more() {
+async fn load_without_a_snapshot_reads_all_batches_backward() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     for (items, requests) in [(1, 3), (2, 2), (3, 1)] {
-        let snapshot = stream(&paged(&world, items), "a", Way::Snapshot);
+        let snapshot = stream(&paged(&world, items), "a", Strategy::Snapshot);
         assert_eq!(notes(&snapshot).await, Vec::from_iter(0..10));
         let mut expected = vec![format!("{GET} eventual")];
         expected.extend(backward(9, items, requests));
@@ -133,35 +135,35 @@ async fn batches_before_an_origin_are_not_read() {
     append(&store, "a", noted([4, 5])).await;
     append(&store, "a", noted([6])).await;
     world.sent();
-    let snapshot = stream(&paged(&world, 1), "a", Way::Snapshot);
+    let snapshot = stream(&paged(&world, 1), "a", Strategy::Snapshot);
     assert_eq!(notes(&snapshot).await, [4, 5, 6]);
     let mut expected = vec![format!("{GET} eventual")];
     expected.extend(backward(6, 1, 2));
     assert_eq!(
         world.sent(),
         expected,
-        "the batch at 0 is before the origin"
+        "the batch at 0 is before the origin and not read"
     );
 }
 
 #[tokio::test]
-async fn loading_takes_no_more_requests_than_are_allowed() {
+async fn load_respects_requests_max() {
     let world = world().await;
-    ten(&world).await;
-    for (way, needed) in [(Way::Snapshot, 3), (Way::Unoptimized, 4)] {
+    append_ten(&world).await;
+    for (strategy, needed) in [(Strategy::Snapshot, 3), (Strategy::Unoptimized, 4)] {
         for allowed in 0..6 {
             let options = EventStoreOptions::default()
                 .page_items(1)
                 .requests_max(allowed);
-            let stream = stream(&world.db.event_store(options), "a", way);
+            let stream = stream(&world.db.event_store(options), "a", strategy);
             match stream.query(Clone::clone).await {
                 Ok(found) => {
                     assert_eq!(found.len(), 10);
-                    assert!(allowed >= needed, "{way:?} allowed={allowed}");
+                    assert!(allowed >= needed, "{strategy:?} allowed={allowed}");
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::TooLarge);
-                    assert!(allowed < needed, "{way:?} allowed={allowed}");
+                    assert!(allowed < needed, "{strategy:?} allowed={allowed}");
                 }
             }
         }
@@ -169,9 +171,9 @@ async fn loading_takes_no_more_requests_than_are_allowed() {
 }
 
 #[tokio::test]
-async fn events_that_are_missing_are_looked_for_in_the_archive() {
+async fn missing_events_are_read_from_the_archive() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     let archived = EventStoreOptions::new("archive");
     world
         .other
@@ -190,9 +192,9 @@ async fn events_that_are_missing_are_looked_for_in_the_archive() {
     for index in [0, 3] {
         remove(&world, index).await;
     }
-    for way in [Way::Unoptimized, Way::Snapshot] {
-        let stream = stream(&world.db.event_store(options()), "a", way);
-        assert_eq!(notes(&stream).await, Vec::from_iter(0..10), "{way:?}");
+    for strategy in [Strategy::Unoptimized, Strategy::Snapshot] {
+        let stream = stream(&world.db.event_store(options()), "a", strategy);
+        assert_eq!(notes(&stream).await, Vec::from_iter(0..10), "{strategy:?}");
         let last = world.sent().pop().unwrap();
         assert!(
             last.starts_with(r#"Query archive p = "Notes-a" AND i < 6 backward"#),
@@ -204,34 +206,38 @@ async fn events_that_are_missing_are_looked_for_in_the_archive() {
 #[tokio::test]
 async fn missing_events_are_an_error_unless_they_are_ignored() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     remove(&world, 0).await;
-    for way in [Way::Unoptimized, Way::Snapshot] {
-        let strict = stream(&world.store(), "a", way);
-        let error = strict.query(|_| ()).await.unwrap_err();
+    for strategy in [Strategy::Unoptimized, Strategy::Snapshot] {
+        let requiring = stream(&world.store(), "a", strategy);
+        let error = requiring.query(|_| ()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MissingEvents);
         assert_eq!(
             error.to_string(),
             "required events are no longer in the stream, and there is no archive: stream=Notes-a lowest=3"
         );
         let options = EventStoreOptions::default().ignore_missing();
-        let lax = stream(&world.db.event_store(options), "a", way);
-        assert_eq!(notes(&lax).await, Vec::from_iter(3..10), "{way:?}");
+        let ignoring = stream(&world.db.event_store(options), "a", strategy);
         assert_eq!(
-            notes(&stream(&world.store(), "a", Way::Latest)).await,
+            notes(&ignoring).await,
+            Vec::from_iter(3..10),
+            "{strategy:?}"
+        );
+        assert_eq!(
+            notes(&stream(&world.store(), "a", Strategy::Latest)).await,
             [9],
-            "what is not needed is not missed"
+            "missing events that are not needed are no error"
         );
     }
 }
 
 #[tokio::test]
-async fn a_gap_in_the_middle_is_an_error() {
+async fn gap_between_batches_is_an_error() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     remove(&world, 3).await;
-    for way in [Way::Unoptimized, Way::Snapshot] {
-        let error = stream(&world.store(), "a", way)
+    for strategy in [Strategy::Unoptimized, Strategy::Snapshot] {
+        let error = stream(&world.store(), "a", strategy)
             .query(|_| ())
             .await
             .unwrap_err();
@@ -251,7 +257,7 @@ async fn a_gap_in_the_middle_is_an_error() {
     );
 }
 
-/// Notes that must all be known.
+/// Notes without events of unknown types.
 struct Strict;
 
 impl Decider for Strict {
@@ -274,86 +280,90 @@ impl Decider for Strict {
 }
 
 #[tokio::test]
-async fn unknown_types_are_skipped_or_refused() {
+async fn unknown_types_are_skipped_or_rejected() {
     let world = world().await;
     let store = world.store();
     append(&store, "a", noted([1])).await;
     append(&store, "a", [EventData::new("GiftWrapped", "")]).await;
     append(&store, "a", noted([2])).await;
-    for way in [Way::Unoptimized, Way::Snapshot, Way::Custom] {
-        assert_eq!(notes(&stream(&store, "a", way)).await, [1, 2], "{way:?}");
+    for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Custom] {
+        assert_eq!(
+            notes(&stream(&store, "a", strategy)).await,
+            [1, 2],
+            "{strategy:?}"
+        );
     }
     let error = store.stream::<Strict>("a").query(|_| ()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     assert_eq!(
         error.to_string(),
-        "the program does not know this type of event: type=GiftWrapped stream=Notes-a index=1"
+        "the program does not know this event type: type=GiftWrapped stream=Notes-a index=1"
     );
 }
 
 #[tokio::test]
-async fn the_latest_event_that_is_known_counts() {
+async fn latest_known_event_skips_unknown_types() {
     let world = world().await;
     let store = world.store();
     append(&store, "a", noted([1, 2])).await;
     append(&store, "a", [EventData::new("GiftWrapped", "")]).await;
-    assert_eq!(notes(&stream(&store, "a", Way::Latest)).await, [2]);
+    assert_eq!(notes(&stream(&store, "a", Strategy::Latest)).await, [2]);
 }
 
-/// What a strategy finds of the notes 1 and 2 that another has written.
-fn found(writer: Way, reader: Way) -> &'static [u32] {
-    let sees_last = matches!(reader, Way::Latest | Way::Rolling);
+/// The part of the notes 1 and 2, written with one strategy, that another strategy loads.
+fn loaded(writer: Strategy, reader: Strategy) -> &'static [u32] {
+    let sees_last = matches!(reader, Strategy::Latest | Strategy::Rolling);
     match writer {
-        // It keeps no events, and who looks for events finds none.
-        Way::Rolling if reader == Way::Unoptimized => &[],
-        // The last event is all there is in the Tip that tells the state.
-        Way::Unoptimized | Way::Latest if sees_last => &[2],
+        // The writer stores no events.
+        Strategy::Rolling if reader == Strategy::Unoptimized => &[],
+        // The Tip contains the last event, which is an origin for the reader.
+        Strategy::Unoptimized | Strategy::Latest if sees_last => &[2],
         _ => &[1, 2],
     }
 }
 
 #[tokio::test]
-async fn strategies_are_exchanged_on_a_stream_that_is_there() {
-    for writer in Way::ALL {
-        for reader in Way::ALL {
+async fn strategy_of_an_existing_stream_can_be_changed() {
+    for writer in Strategy::ALL {
+        for reader in Strategy::ALL {
             let world = world().await;
             let store = world.calving(1);
             for one in [1, 2] {
                 note(&stream(&store, "a", writer), one).await.unwrap();
             }
             let other = stream(&store, "a", reader);
-            let expected = found(writer, reader);
+            let expected = loaded(writer, reader);
             assert_eq!(notes(&other).await, expected, "{writer:?} {reader:?}");
             note(&other, 3).await.unwrap();
             let expected = match reader {
-                Way::Latest => vec![3],
+                Strategy::Latest => vec![3],
                 _ => [expected, &[3]].concat(),
             };
             assert_eq!(notes(&other).await, expected, "{writer:?} {reader:?}");
             world.sent();
             notes(&other).await;
-            let first = world.kinds().remove(0);
-            let by_query = reader == Way::Unoptimized;
+            let first = world.operations().remove(0);
+            let by_query = reader == Strategy::Unoptimized;
             assert_eq!(first, if by_query { "Query" } else { "GetItem" });
         }
     }
 }
 
 #[tokio::test]
-async fn snapshots_in_two_forms_are_kept_and_the_last_is_looked_at_first() {
+async fn multi_snapshot_stores_all_formats_and_reads_the_last_first() {
     let world = world().await;
-    let multi = stream(&world.store(), "a", Way::Multi);
+    let multi = stream(&world.store(), "a", Strategy::Multi);
     note(&multi, 1).await.unwrap();
     let tip = world.tip(&name("a")).await;
-    let forms = tip.get("u").unwrap().as_l().unwrap();
-    let forms: Vec<_> = forms
+    let formats = tip.get("u").unwrap().as_l().unwrap();
+    let formats: Vec<_> = formats
         .iter()
-        .map(|form| form.as_m().unwrap().get("c").unwrap())
+        .map(|format| format.as_m().unwrap().get("c").unwrap())
         .collect();
-    assert_eq!(forms, [&"Whole".into(), &"Kept".into()]);
+    assert_eq!(formats, [&"Whole".into(), &"Alternative".into()]);
     assert_eq!(notes(&multi).await, [1]);
     assert_eq!(
-        notes(&stream(&world.store(), "a", Way::Snapshot)).await,
+        notes(&stream(&world.store(), "a", Strategy::Snapshot)).await,
         [1]
     );
 }
@@ -365,9 +375,9 @@ async fn read(read: floe::events::read::ReadEvents<'_>) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn events_are_read_from_anywhere_in_both_directions() {
+async fn events_are_read_from_any_index_in_both_directions() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     let at = name("a");
     for items in 1..6 {
         let store = paged(&world, items);
@@ -389,15 +399,15 @@ async fn events_are_read_from_anywhere_in_both_directions() {
         }
     }
     assert_eq!(world.store().version(&at).await.unwrap(), 10);
-    let nobody = name("nobody");
-    assert!(read(world.store().read(&nobody)).await.is_empty());
-    assert_eq!(world.store().version(&nobody).await.unwrap(), 0);
+    let missing = name("missing");
+    assert!(read(world.store().read(&missing)).await.is_empty());
+    assert_eq!(world.store().version(&missing).await.unwrap(), 0);
 }
 
 #[tokio::test]
 async fn reading_from_an_index_skips_the_batches_before_it() {
     let world = world().await;
-    ten(&world).await;
+    append_ten(&world).await;
     let (at, store) = (name("a"), world.store());
     assert_eq!(read(store.read(&at).from(7)).await, [7, 8, 9]);
     assert_eq!(
@@ -417,14 +427,15 @@ async fn reading_from_an_index_skips_the_batches_before_it() {
 }
 
 #[tokio::test]
-async fn events_that_are_calved_between_two_pages_are_read_once() {
+async fn events_calved_between_pages_are_read_once() {
     for forward in [true, false] {
         let world = world().await;
-        ten(&world).await;
+        append_ten(&world).await;
         let (at, store) = (name("a"), paged(&world, 1));
-        let read = match forward {
-            true => store.read(&at),
-            false => store.read(&at).backward(),
+        let read = if forward {
+            store.read(&at)
+        } else {
+            store.read(&at).backward()
         };
         let mut pages = read.pages();
         let mut indexes = Vec::new();
@@ -436,16 +447,17 @@ async fn events_that_are_calved_between_two_pages_are_read_once() {
                 next += 2;
             }
         }
-        let expected = match forward {
-            true => Vec::from_iter(0..14),
-            false => Vec::from_iter((0..10).rev()),
+        let expected = if forward {
+            Vec::from_iter(0..14)
+        } else {
+            Vec::from_iter((0..10).rev())
         };
         assert_eq!(indexes, expected, "forward={forward}");
     }
 }
 
 #[tokio::test]
-async fn the_streams_of_a_category_are_listed_once_each() {
+async fn streams_of_a_category_are_listed_once() {
     let world = world().await;
     let store = world.calving(1);
     for id in ["a", "b"] {
@@ -469,32 +481,37 @@ async fn the_streams_of_a_category_are_listed_once_each() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_missing_is_told_with_what_to_do() {
+async fn missing_table_error_contains_the_remedy() {
     let world = world().await;
     let store = world.db.event_store(EventStoreOptions::new("nowhere"));
     let at = name("a");
-    let told = |error: Error| {
+    let check = |error: Error| {
         assert_eq!(error.kind(), ErrorKind::Table, "{error}");
         assert!(
             error.to_string().contains("ensure_table: table=nowhere"),
             "{error}"
         );
     };
-    told(
+    check(
         store
             .append(&at, Expected::Any, noted([1]))
             .await
             .unwrap_err(),
     );
-    told(
+    check(
         store
             .append(&at, Expected::New, noted([1]))
             .await
             .unwrap_err(),
     );
-    told(store.read(&at).collect().await.unwrap_err());
-    told(store.version(&at).await.unwrap_err());
-    for way in Way::ALL {
-        told(stream(&store, "a", way).query(|_| ()).await.unwrap_err());
+    check(store.read(&at).collect().await.unwrap_err());
+    check(store.version(&at).await.unwrap_err());
+    for strategy in Strategy::ALL {
+        check(
+            stream(&store, "a", strategy)
+                .query(|_| ())
+                .await
+                .unwrap_err(),
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What an event store stores, sends and costs, and what it promises while others write, answers are lost and states
-//! are kept.
+//! The event store: stored items, requests and cost, and its guarantees with concurrent writers, lost responses and
+//! cached states.
 
 mod probe;
 mod support;
@@ -10,7 +10,7 @@ mod cost;
 mod dialects;
 mod large;
 mod load;
-mod lost_answers;
+mod lost_responses;
 mod properties;
 mod properties_pruned;
 mod shapes;

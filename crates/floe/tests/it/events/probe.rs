@@ -1,4 +1,4 @@
-//! An engine around an engine that tells what it was asked and what that cost, and lets others write in between.
+//! An engine that wraps another engine, records requests and their cost, and runs a hook before writes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,15 +9,15 @@ use floe_store::op::*;
 use floe_store::{BoxFuture, Engine, Result, forward_to};
 use floe_testkit::record::RecordingEngine;
 
-/// What happens before a write: it is told how many writes were before.
+/// Runs before a write. Its argument is the number of earlier writes.
 type Hook = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What requests cost: units of reading and of writing.
+/// The cost of requests: read units and write units.
 pub(crate) type Cost = (Units, Units);
 
 pub(crate) struct Probe {
     inner: RecordingEngine,
-    /// What is to be told of reads, in their order, besides what is recorded.
+    /// Descriptions of reads, in order, which replace the recorded ones.
     reads: Mutex<VecDeque<String>>,
     cost: Mutex<Cost>,
     hook: Mutex<Option<Hook>>,
@@ -35,22 +35,25 @@ impl Probe {
         }
     }
 
-    /// All requests since the last time.
+    /// Returns the requests since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         let mut reads = self.reads.lock().unwrap();
-        let told = |line: String| match line.starts_with("Query") || line.starts_with("GetItem") {
-            true => reads.pop_front().unwrap(),
-            false => line,
+        let describe = |line: String| {
+            if line.starts_with("Query") || line.starts_with("GetItem") {
+                reads.pop_front().unwrap()
+            } else {
+                line
+            }
         };
-        self.inner.take().into_iter().map(told).collect()
+        self.inner.take().into_iter().map(describe).collect()
     }
 
-    /// What all requests since the last time have cost.
+    /// Returns the cost of the requests since the last call.
     pub(crate) fn take_cost(&self) -> Cost {
         std::mem::take(&mut *self.cost.lock().unwrap())
     }
 
-    /// Does this before each write from now on.
+    /// Runs the hook before each write from now on.
     pub(crate) fn before_writes(
         &self,
         hook: impl Fn(u64) -> BoxFuture<'static, ()> + Send + Sync + 'static,
@@ -59,12 +62,12 @@ impl Probe {
         *self.hook.lock().unwrap() = Some(Arc::new(hook));
     }
 
-    /// Lets writes pass again.
-    pub(crate) fn undisturbed(&self) {
+    /// Removes the hook.
+    pub(crate) fn remove_hook(&self) {
         *self.hook.lock().unwrap() = None;
     }
 
-    async fn disturb(&self) {
+    async fn run_hook(&self) {
         let hook = self.hook.lock().unwrap().clone();
         let Some(hook) = hook else { return };
         let number = {
@@ -132,7 +135,7 @@ impl Engine for Probe {
     fn write_item(&self, mut input: WriteItem) -> BoxFuture<'_, Result<WriteItemOutput>> {
         *input.return_capacity_mut() = ReturnConsumedCapacity::Total;
         Box::pin(async move {
-            self.disturb().await;
+            self.run_hook().await;
             let output = self.inner.write_item(input).await?;
             self.charge(&output.consumed);
             Ok(output)
@@ -145,7 +148,7 @@ impl Engine for Probe {
     ) -> BoxFuture<'_, Result<TransactWriteItemsOutput>> {
         input.return_capacity = ReturnConsumedCapacity::Total;
         Box::pin(async move {
-            self.disturb().await;
+            self.run_hook().await;
             let output = self.inner.transact_write_items(input).await?;
             self.charge(&output.consumed);
             Ok(output)

@@ -1,4 +1,4 @@
-//! Random writers, limits, pages and strategies: the state is what all events come to, however it is found.
+//! Random writers, limits, pages and strategies: every load returns the fold of all events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,23 @@ use floe_store::env::SeededRandom;
 use floe_testkit::fault::{FaultEngine, Faults, Lag};
 
 use super::no_time::NoTime;
-use super::support::{Note, Notes, Way, World, append, name, note, noted, notes, stream, world};
+use super::support::{
+    Note, Notes, Strategy, World, append, name, note, noted, notes, stream, world,
+};
 
-/// The ways that keep all events, so that they can be mixed.
-const WAYS: [Way; 4] = [Way::Unoptimized, Way::Snapshot, Way::Multi, Way::Custom];
+/// The strategies that store all events, and can therefore be mixed.
+const STRATEGIES: [Strategy; 4] = [
+    Strategy::Unoptimized,
+    Strategy::Snapshot,
+    Strategy::Multi,
+    Strategy::Custom,
+];
 
 pub(crate) fn pick<T: Copy>(random: &SeededRandom, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
-/// How bodies may be made smaller.
+/// The compressions of bodies.
 const COMPRESSIONS: &[Compression] = &[
     Compression::None,
     Compression::Brotli,
@@ -30,12 +37,12 @@ const COMPRESSIONS: &[Compression] = &[
     Compression::Zstd,
 ];
 
-/// A store with limits and pages at random, which keeps states or does not.
+/// A store with random limits, page size and cache.
 pub(crate) fn any_store(random: &SeededRandom, db: &Db) -> EventStore {
     any_store_of(random, db, EventStoreOptions::default())
 }
 
-/// As [`any_store`], with these options besides.
+/// Like [`any_store`], based on these options.
 pub(crate) fn any_store_of(
     random: &SeededRandom,
     db: &Db,
@@ -58,12 +65,12 @@ pub(crate) fn any_store_of(
     }
 }
 
-/// What all events of a stream come to, read as such.
+/// The fold of all events of a stream, and its version.
 async fn folded(world: &World, id: &str) -> (Vec<u32>, u64) {
     folded_until(world, id, u64::MAX).await
 }
 
-/// What the events of a stream before this index come to, read as such.
+/// The fold of the events of a stream before this index, and their number.
 async fn folded_until(world: &World, id: &str, end: u64) -> (Vec<u32>, u64) {
     let at = name(id);
     let events = world.other.events();
@@ -76,8 +83,14 @@ async fn folded_until(world: &World, id: &str, end: u64) -> (Vec<u32>, u64) {
     (Notes::fold(Notes::initial(), &notes), notes.len() as u64)
 }
 
-/// Decides upon what is there: one to three notes, or none of them any more.
-async fn decide(random: &SeededRandom, store: &EventStore, id: &str, way: Way, load: Load) {
+/// Decides on the state: adds one to three notes, or removes all.
+async fn decide(
+    random: &SeededRandom,
+    store: &EventStore,
+    id: &str,
+    strategy: Strategy,
+    load: Load,
+) {
     let count = random.below(4);
     let decide = |state: &Vec<u32>| {
         let next = state.last().map_or(0, |last| last + 1);
@@ -87,7 +100,7 @@ async fn decide(random: &SeededRandom, store: &EventStore, id: &str, way: Way, l
         };
         Ok::<_, Error>(events)
     };
-    let stream = stream(store, id, way).load(load);
+    let stream = stream(store, id, strategy).load(load);
     stream.transact(decide).await.unwrap();
 }
 
@@ -98,7 +111,7 @@ async fn run(seed: u64) {
     for step in 0..60 {
         let store = &stores[random.below(2) as usize];
         let id = pick(&random, &["a", "b"]);
-        let way = pick(&random, &WAYS);
+        let strategy = pick(&random, &STRATEGIES);
         let loads = [
             Load::Require,
             Load::RequireLeader,
@@ -109,14 +122,14 @@ async fn run(seed: u64) {
             0 => {
                 append(store, id, noted([step])).await;
             }
-            1..5 => decide(&random, store, id, way, pick(&random, &loads)).await,
+            1..5 => decide(&random, store, id, strategy, pick(&random, &loads)).await,
             5 => world.test.advance(Duration::from_secs(random.below(3))),
             _ => {
                 let load = pick(&random, &loads[..2]);
-                let stream = stream(store, id, way).load(load);
+                let stream = stream(store, id, strategy).load(load);
                 let seen = stream.query_versioned(|state, version| (state.clone(), version));
                 let expected = folded(&world, id).await;
-                let what = format!("seed={seed} step={step} {way:?} {load:?}");
+                let what = format!("seed={seed} step={step} {strategy:?} {load:?}");
                 assert_eq!(seen.await.unwrap(), expected, "{what}");
             }
         }
@@ -124,7 +137,7 @@ async fn run(seed: u64) {
     check_chain(&world).await;
 }
 
-/// The batches follow upon each other, the Tip tells what they weigh, and nothing but the Tip has unfolds.
+/// Checks that the batches are contiguous, the Tip contains their size, and only the Tip has unfolds.
 async fn check_chain(world: &World) {
     for id in ["a", "b"] {
         let mut items = world.items(&name(id)).await;
@@ -132,7 +145,7 @@ async fn check_chain(world: &World) {
         let number =
             |item: &Item, name: &str| item.get(name).unwrap().as_n().unwrap().to_u64().unwrap();
         let length = |item: &Item, list: &str| item.get(list).unwrap().as_l().unwrap().len() as u64;
-        let (mut next, mut weight) = (0, 0);
+        let (mut next, mut size) = (0, 0);
         for calf in &items {
             assert_eq!(number(calf, "i"), next);
             next = number(calf, "n");
@@ -145,49 +158,49 @@ async fn check_chain(world: &World) {
                 body.map_or(0, |body| body.as_b().unwrap().len())
             });
             let types = calf.get("c").unwrap().as_l().unwrap().iter();
-            let types = types.map(|case| case.as_s().unwrap().len() + 40);
-            weight += (bodies.sum::<usize>() + types.sum::<usize>()) as u64;
+            let types = types.map(|event_type| event_type.as_s().unwrap().len() + 40);
+            size += (bodies.sum::<usize>() + types.sum::<usize>()) as u64;
         }
-        assert_eq!(number(&tip, "b"), weight);
+        assert_eq!(number(&tip, "b"), size);
         assert_eq!(number(&tip, "n") - length(&tip, "e"), next);
         assert!(number(&tip, "a") <= length(&tip, "e"));
     }
 }
 
 #[tokio::test]
-async fn the_state_is_the_fold_of_all_events_however_it_is_found() {
+async fn every_strategy_loads_the_fold_of_all_events() {
     for seed in 0..120 {
         run(seed).await;
     }
 }
 
-/// Two stores that keep a state each and write in turn, in ways that must agree.
-async fn alternate(way: Way) {
+/// Writes alternately through two stores with separate caches, whose states must agree.
+async fn alternate(strategy: Strategy) {
     let world = world().await;
     let caching = Caching::Sliding(Duration::from_secs(60));
     let store = || world.calving(2).cached(caching, 1 << 20);
     let stores = [store(), store()];
     let mut expected = Vec::new();
     for one in 0..40 {
-        let stream = stream(&stores[one as usize % 2], "a", way).load(Load::AnyCached);
+        let stream = stream(&stores[one as usize % 2], "a", strategy).load(Load::AnyCached);
         note(&stream, one).await.unwrap();
         expected.push(one);
-        assert_eq!(notes(&stream).await, expected, "{way:?}");
+        assert_eq!(notes(&stream).await, expected, "{strategy:?}");
     }
     for store in &stores {
-        let all = notes(&stream(store, "a", way)).await;
-        assert_eq!(all, expected, "{way:?}");
+        let all = notes(&stream(store, "a", strategy)).await;
+        assert_eq!(all, expected, "{strategy:?}");
     }
 }
 
 #[tokio::test]
-async fn two_who_keep_states_and_write_in_turn_agree() {
-    for way in WAYS.into_iter().chain([Way::Rolling]) {
-        alternate(way).await;
+async fn stores_with_separate_caches_agree() {
+    for strategy in STRATEGIES.into_iter().chain([Strategy::Rolling]) {
+        alternate(strategy).await;
     }
 }
 
-/// The last note alone.
+/// The last note only.
 struct Last;
 
 impl Decider for Last {
@@ -204,7 +217,7 @@ impl Decider for Last {
         match event {
             Note::Noted(note) => Some(*note),
             Note::Cleared => None,
-            Note::Whole(notes) | Note::Kept(notes) => notes.last().copied(),
+            Note::Whole(notes) | Note::Alternative(notes) => notes.last().copied(),
         }
     }
 
@@ -214,7 +227,7 @@ impl Decider for Last {
 }
 
 #[tokio::test]
-async fn the_latest_event_is_the_state_whoever_wrote_it() {
+async fn latest_known_event_is_the_state_for_all_writers() {
     for seed in 0..30 {
         let random = SeededRandom::new(seed);
         let world = world().await;
@@ -248,7 +261,7 @@ async fn the_latest_event_is_the_state_whoever_wrote_it() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_behind_shows_a_state_that_there_was_and_no_append_is_built_upon_it() {
+async fn stale_read_returns_an_earlier_state_and_appends_detect_it() {
     let mut stale = 0;
     for seed in 0..40 {
         let random = SeededRandom::new(seed);
@@ -259,15 +272,15 @@ async fn a_read_that_is_behind_shows_a_state_that_there_was_and_no_append_is_bui
         let stores = [any_store(&random, &db), any_store(&random, &db)];
         for step in 0..40 {
             let store = &stores[random.below(2) as usize];
-            let way = pick(&random, &WAYS);
+            let strategy = pick(&random, &STRATEGIES);
             if random.below(2) == 0 {
-                decide(&random, store, "a", way, Load::Require).await;
+                decide(&random, store, "a", strategy, Load::Require).await;
                 continue;
             }
             let load = pick(&random, &[Load::Require, Load::RequireLeader]);
-            let stream = stream(store, "a", way).load(load);
-            let look = |state: &Vec<u32>, version| (state.clone(), version);
-            let (state, version) = stream.query_versioned(look).await.unwrap();
+            let stream = stream(store, "a", strategy).load(load);
+            let read = |state: &Vec<u32>, version| (state.clone(), version);
+            let (state, version) = stream.query_versioned(read).await.unwrap();
             let end = match load {
                 Load::RequireLeader => u64::MAX,
                 _ => version,
@@ -276,14 +289,14 @@ async fn a_read_that_is_behind_shows_a_state_that_there_was_and_no_append_is_bui
             assert_eq!(
                 (state, version),
                 expected,
-                "seed={seed} step={step} {way:?} {load:?}"
+                "seed={seed} step={step} {strategy:?} {load:?}"
             );
         }
         check_chain(&world).await;
-        // Each decision goes on from the last note, so one that was built upon another state would show.
+        // Each decision adds the successor of the last note, so a decision on a stale state would leave a gap.
         let (all, _) = folded(&world, "a").await;
         assert_eq!(all, Vec::from_iter(0..all.len() as u32), "seed={seed}");
         stale += engine.faults().len();
     }
-    assert!(stale > 100, "else the run would show nothing");
+    assert!(stale > 100, "the test needs stale reads: {stale}");
 }

@@ -1,4 +1,4 @@
-//! What is stored and what is sent for each kind of write, attribute by attribute.
+//! The requests and stored items of each kind of write, attribute by attribute.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use floe::events::{
 use floe_store::table::{KeyKind, StreamView};
 use floe_store::{TableDef, Value};
 
-use super::support::{Way, World, append, events, name, note, notes, stream, world};
+use super::support::{Strategy, World, append, events, name, note, notes, stream, world};
 
-/// What the calls since the last time have sent, and what is stored then.
+/// Checks the requests since the last call, and the stored items.
 async fn check(world: &World, sent: &[&str], stored: &[&str]) {
     assert_eq!(world.sent(), sent);
     assert_eq!(world.stored(&name("a")).await, stored);
@@ -19,11 +19,11 @@ async fn check(world: &World, sent: &[&str], stored: &[&str]) {
 const GET: &str = r#"GetItem events {"i": 2147483647, "p": "Notes-a"}"#;
 
 #[tokio::test]
-async fn a_new_stream_is_a_put_and_an_append_is_an_update() {
+async fn new_stream_is_a_put_and_append_is_an_update() {
     let world = world().await;
     let store = world.store();
     let full = EventData::new("X", "body")
-        .meta("besides")
+        .meta("metadata")
         .correlation("c-1")
         .causation("c-2");
     store
@@ -32,7 +32,7 @@ async fn a_new_stream_is_a_put_and_an_append_is_an_update() {
         .unwrap();
     let first = concat!(
         r#"{"a": 2, "b": 0, "c": ["X", "Y"], "#,
-        r#""e": [{"d": b"body", "m": b"besides", "t": "2025-01-01T00:00:00.000Z", "x": "c-1", "y": "c-2"}, "#,
+        r#""e": [{"d": b"body", "m": b"metadata", "t": "2025-01-01T00:00:00.000Z", "x": "c-1", "y": "c-2"}, "#,
         r#"{"t": "2025-01-01T00:00:00.000Z"}], "#,
         r#""etag": "E1", "i": 2147483647, "n": 2, "p": "Notes-a", "u": []}"#
     );
@@ -55,7 +55,7 @@ async fn a_new_stream_is_a_put_and_an_append_is_an_update() {
         ],
         &[concat!(
             r#"{"a": 1, "b": 0, "c": ["X", "Y", "Z"], "#,
-            r#""e": [{"d": b"body", "m": b"besides", "t": "2025-01-01T00:00:00.000Z", "x": "c-1", "y": "c-2"}, "#,
+            r#""e": [{"d": b"body", "m": b"metadata", "t": "2025-01-01T00:00:00.000Z", "x": "c-1", "y": "c-2"}, "#,
             r#"{"t": "2025-01-01T00:00:00.000Z"}, {"d": b"z", "t": "2025-01-01T00:00:00.000Z"}], "#,
             r#""etag": "E2", "i": 2147483647, "n": 3, "p": "Notes-a", "u": []}"#
         )],
@@ -63,29 +63,29 @@ async fn a_new_stream_is_a_put_and_an_append_is_an_update() {
     .await;
 }
 
-/// What a write has left in the Tip is not written again as long as nobody else has written.
+/// Attributes that the last write set are not written again while no other process has written.
 #[tokio::test]
-async fn an_append_after_an_own_one_sets_what_changes_alone() {
+async fn append_after_an_own_append_sets_changed_attributes_only() {
     let world = world().await;
     let store = world
         .calving(3)
         .cached(Caching::Sliding(Duration::from_secs(60)), 1 << 20);
-    let stream = stream(&store, "a", Way::Unoptimized).load(Load::AnyCached);
+    let stream = stream(&store, "a", Strategy::Unoptimized).load(Load::AnyCached);
     note(&stream, 10).await.unwrap();
     world.sent();
     let update =
         |sets: &str| format!(r#"UpdateItem events {{"i": 2147483647, "p": "Notes-a"}} SET {sets}"#);
     let event = |body: u32| format!(r#"{{"d": b"{body}", "t": "2025-01-01T00:00:00.000Z"}}"#);
     let tip = |etag: u32, a: u32, bodies: &[u32]| {
-        let cases = vec![r#""Noted""#; bodies.len()].join(", ");
+        let types = vec![r#""Noted""#; bodies.len()].join(", ");
         let events: Vec<_> = bodies.iter().map(|body| event(*body)).collect();
         format!(
             concat!(
-                r#"{{"a": {a}, "b": 0, "c": [{cases}], "e": [{events}], "etag": "E{etag}", "#,
+                r#"{{"a": {a}, "b": 0, "c": [{types}], "e": [{events}], "etag": "E{etag}", "#,
                 r#""i": 2147483647, "n": {n}, "p": "Notes-a", "u": []}}"#
             ),
             a = a,
-            cases = cases,
+            types = types,
             events = events.join(", "),
             etag = etag,
             n = bodies.len(),
@@ -98,7 +98,7 @@ async fn an_append_after_an_own_one_sets_what_changes_alone() {
     ));
     check(&world, &[&sent], &[&tip(2, 1, &[10, 11])]).await;
 
-    // Somebody else writes: what stands there is not known, and all of it is written.
+    // After a write of another process the attributes are unknown, so all of them are written.
     append(&world.store(), "a", events("Noted", ["12"])).await;
     world.sent();
     note(&stream, 13).await.unwrap();
@@ -108,7 +108,7 @@ async fn an_append_after_an_own_one_sets_what_changes_alone() {
 }
 
 #[tokio::test]
-async fn three_events_and_one_more_than_three_calve_three() {
+async fn append_beyond_the_event_limit_calves_the_tip() {
     let world = world().await;
     let store = world.calving(3);
     append(&store, "a", events("X", ["1234567", "2345678", "3456789"])).await;
@@ -146,10 +146,10 @@ async fn three_events_and_one_more_than_three_calve_three() {
 }
 
 #[tokio::test]
-async fn a_snapshot_stands_beside_the_events_and_is_never_copied_to_a_calf() {
+async fn snapshot_is_stored_in_the_tip_and_never_in_a_calf() {
     let world = world().await;
     let store = world.calving(2);
-    let stream = stream(&store, "a", Way::Snapshot).metadata(Metadata::new().correlation("r"));
+    let stream = stream(&store, "a", Strategy::Snapshot).metadata(Metadata::new().correlation("r"));
     for one in [10, 11] {
         note(&stream, one).await.unwrap();
     }
@@ -187,9 +187,9 @@ async fn a_snapshot_stands_beside_the_events_and_is_never_copied_to_a_calf() {
 }
 
 #[tokio::test]
-async fn nothing_but_unfolds_is_a_write_that_appends_nothing() {
+async fn write_of_unfolds_alone_appends_no_events() {
     let world = world().await;
-    let rolling = stream(&world.store(), "a", Way::Rolling);
+    let rolling = stream(&world.store(), "a", Strategy::Rolling);
     assert_eq!(note(&rolling, 1).await.unwrap(), 0);
     let first = concat!(
         r#"{"a": 0, "b": 0, "c": [], "e": [], "etag": "E1", "i": 2147483647, "n": 0, "p": "Notes-a", "#,
@@ -219,11 +219,11 @@ async fn nothing_but_unfolds_is_a_write_that_appends_nothing() {
 }
 
 #[tokio::test]
-async fn unfolds_beside_events_leave_the_events_where_they_are() {
+async fn write_of_unfolds_keeps_the_events_of_the_tip() {
     let world = world().await;
     append(&world.store(), "a", events("Noted", ["1"])).await;
     world.sent();
-    note(&stream(&world.store(), "a", Way::Rolling), 2)
+    note(&stream(&world.store(), "a", Strategy::Rolling), 2)
         .await
         .unwrap();
     check(
@@ -246,7 +246,7 @@ async fn unfolds_beside_events_leave_the_events_where_they_are() {
 }
 
 #[tokio::test]
-async fn unfolds_that_leave_no_room_empty_the_tip_and_the_next_append_fills_it_again() {
+async fn large_unfolds_calve_the_tip_and_the_next_append_refills_it() {
     let world = world().await;
     let limits = {
         let mut limits = TipLimits::default();
@@ -258,8 +258,10 @@ async fn unfolds_that_leave_no_room_empty_the_tip_and_the_next_append_fills_it_a
         .event_store(EventStoreOptions::default().tip(limits));
     append(&store, "a", events("Noted", ["1"])).await;
     world.sent();
-    // 46 of the event, and 50 + 5 + 3 of the unfold.
-    note(&stream(&store, "a", Way::Rolling), 2).await.unwrap();
+    // 46 for the event, and 50 + 5 + 3 for the unfold.
+    note(&stream(&store, "a", Strategy::Rolling), 2)
+        .await
+        .unwrap();
     let calf = concat!(
         r#"{"c": ["Noted"], "e": [{"d": b"1", "t": "2025-01-01T00:00:00.000Z"}], "#,
         r#""i": 0, "n": 1, "p": "Notes-a", "u": []}"#
@@ -305,11 +307,14 @@ async fn unfolds_that_leave_no_room_empty_the_tip_and_the_next_append_fills_it_a
         ],
     )
     .await;
-    assert_eq!(notes(&stream(&store, "a", Way::Snapshot)).await, [1, 3]);
+    assert_eq!(
+        notes(&stream(&store, "a", Strategy::Snapshot)).await,
+        [1, 3]
+    );
 }
 
-/// Appends each of these in turn, and tells the number of items and what the calves weigh.
-async fn calves(limits: TipLimits, appends: &[&[EventData]]) -> (usize, Value) {
+/// Makes these appends. Returns the number of items and the size of the calved events.
+async fn append_all(limits: TipLimits, appends: &[&[EventData]]) -> (usize, Value) {
     let world = world().await;
     let store = world
         .db
@@ -322,45 +327,45 @@ async fn calves(limits: TipLimits, appends: &[&[EventData]]) -> (usize, Value) {
 }
 
 #[tokio::test]
-async fn a_tip_calves_when_a_limit_is_passed_and_not_when_it_is_reached() {
+async fn tip_calves_beyond_a_limit_and_not_at_it() {
     let mut limits = TipLimits::default();
     limits.events_max = Some(1);
     let stuff = || EventData::new("StuffHappened", "");
     let two = [stuff(), stuff()];
     assert_eq!(
-        calves(limits, &[&two]).await,
+        append_all(limits, &[&two]).await,
         (1, Value::from(0)),
-        "two events into an empty stream never calve"
+        "the first append never calves"
     );
     assert_eq!(
-        calves(limits, &[&[stuff()], &[stuff()]]).await,
+        append_all(limits, &[&[stuff()], &[stuff()]]).await,
         (2, Value::from(53))
     );
 
     limits.events_max = None;
     limits.event_bytes_max = 2 * 53;
     assert_eq!(
-        calves(limits, &[&[stuff()], &[stuff()]]).await,
+        append_all(limits, &[&[stuff()], &[stuff()]]).await,
         (1, Value::from(0))
     );
     limits.event_bytes_max -= 1;
     assert_eq!(
-        calves(limits, &[&[stuff()], &[stuff()]]).await,
+        append_all(limits, &[&[stuff()], &[stuff()]]).await,
         (2, Value::from(53))
     );
 
-    // All that an event weighs: 1 of its type, 2 and 3 of bodies, 4 and 5 of ids, and 40.
+    // The estimate: 1 for the type, 2 and 3 for the bodies, 4 and 5 for the ids, and 40.
     let event = EventData::new("X", "dd")
         .meta("mmm")
         .correlation("xxxx")
         .causation("yyyyy");
     let one: &[EventData] = &[event];
-    assert_eq!(calves(limits, &[one, one]).await, (2, Value::from(55)));
+    assert_eq!(append_all(limits, &[one, one]).await, (2, Value::from(55)));
 }
 
 #[tokio::test]
-async fn unfolds_count_against_the_limit_of_both_together_alone() {
-    // 46 of the event that is there, 46 of the new one, and 50 + 5 + 3 of the unfold.
+async fn unfolds_count_against_the_total_limit_only() {
+    // 46 for the stored event, 46 for the new one, and 50 + 5 + 3 for the unfold.
     for (bytes_max, items) in [(150, 1), (149, 2)] {
         let world = world().await;
         let mut limits = TipLimits::default();
@@ -369,7 +374,7 @@ async fn unfolds_count_against_the_limit_of_both_together_alone() {
             .db
             .event_store(EventStoreOptions::default().tip(limits));
         for one in [1, 2] {
-            note(&stream(&store, "a", Way::Snapshot), one)
+            note(&stream(&store, "a", Strategy::Snapshot), one)
                 .await
                 .unwrap();
         }
@@ -382,24 +387,24 @@ async fn unfolds_count_against_the_limit_of_both_together_alone() {
 }
 
 #[tokio::test]
-async fn the_limits_of_32_kib_hold_by_default() {
+async fn default_limits_are_32_kib() {
     let half = |bytes: usize| EventData::new("X", vec![b'x'; bytes - 41]);
     let kib16 = 16 << 10;
     let limits = TipLimits::default();
-    let fits = calves(limits, &[&[half(kib16)], &[half(kib16)]]).await;
+    let fits = append_all(limits, &[&[half(kib16)], &[half(kib16)]]).await;
     assert_eq!(fits, (1, Value::from(0)));
-    let passes = calves(limits, &[&[half(kib16)], &[half(kib16 + 1)]]).await;
-    assert_eq!(passes, (2, Value::from(kib16 as u64)));
-    let alone = calves(limits, &[&[half(300 << 10)]]).await;
+    let exceeds = append_all(limits, &[&[half(kib16)], &[half(kib16 + 1)]]).await;
+    assert_eq!(exceeds, (2, Value::from(kib16 as u64)));
+    let alone = append_all(limits, &[&[half(300 << 10)]]).await;
     assert_eq!(
         alone,
         (1, Value::from(0)),
-        "an empty Tip takes what an item holds"
+        "an empty Tip is limited by the item size only"
     );
 }
 
 #[tokio::test]
-async fn what_does_not_fit_an_item_is_refused_before_it_is_sent() {
+async fn oversized_append_is_rejected_before_a_request() {
     let world = world().await;
     let store = world.store();
     let large = EventData::new("X", vec![0; 400 << 10]);
@@ -421,7 +426,7 @@ async fn what_does_not_fit_an_item_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_tip_that_an_item_cannot_hold_is_calved_whatever_its_limits() {
+async fn tip_larger_than_an_item_is_calved_for_any_limits() {
     let mut limits = TipLimits::default();
     (limits.event_bytes_max, limits.bytes_max) = (usize::MAX, usize::MAX);
     let large = |kib: usize| vec![EventData::new("X", vec![b'x'; kib << 10])];
@@ -432,12 +437,12 @@ async fn a_tip_that_an_item_cannot_hold_is_calved_whatever_its_limits() {
         (large(20), large(379), 2),
         (many.clone(), many, 2),
     ] {
-        assert_eq!(calves(limits, &[&first, &second]).await.0, items);
+        assert_eq!(append_all(limits, &[&first, &second]).await.0, items);
     }
 }
 
 #[tokio::test]
-async fn the_table_has_the_keys_of_the_layout_and_tells_its_changes() {
+async fn table_has_the_documented_keys_and_a_change_stream() {
     let world = world().await;
     let table = world
         .other
@@ -454,7 +459,7 @@ async fn the_table_has_the_keys_of_the_layout_and_tells_its_changes() {
 }
 
 #[tokio::test]
-async fn bodies_are_compressed_from_48_bytes_on_if_that_is_smaller() {
+async fn bodies_are_compressed_from_48_bytes_if_that_is_smaller() {
     let world = world().await;
     let options = EventStoreOptions::default().compression(Compression::Brotli);
     let store = world.db.event_store(options);

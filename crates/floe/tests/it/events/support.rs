@@ -1,4 +1,4 @@
-//! The decider that the tests share, and the world in which it is tried.
+//! The decider and the fixture of the tests.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,17 +15,17 @@ use floe_testkit::time::TestEnv;
 use super::no_time::NoTime;
 use super::probe::Probe;
 
-/// What happens to a list of notes.
+/// An event of a list of notes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Note {
-    /// One more.
+    /// A note was added.
     Noted(u32),
-    /// All of them are forgotten: an origin.
+    /// All notes were removed: an origin.
     Cleared,
-    /// What they all are: a snapshot.
+    /// All notes: a snapshot.
     Whole(Vec<u32>),
-    /// The same in another form.
-    Kept(Vec<u32>),
+    /// A snapshot in another format.
+    Alternative(Vec<u32>),
 }
 
 impl Event for Note {
@@ -34,7 +34,7 @@ impl Event for Note {
             Self::Noted(_) => "Noted",
             Self::Cleared => "Cleared",
             Self::Whole(_) => "Whole",
-            Self::Kept(_) => "Kept",
+            Self::Alternative(_) => "Alternative",
         }
     }
 
@@ -42,7 +42,7 @@ impl Event for Note {
         Ok(match self {
             Self::Noted(note) => note.to_string().into_bytes(),
             Self::Cleared => Vec::new(),
-            Self::Whole(notes) | Self::Kept(notes) => {
+            Self::Whole(notes) | Self::Alternative(notes) => {
                 let notes: Vec<_> = notes.iter().map(u32::to_string).collect();
                 notes.join(",").into_bytes()
             }
@@ -61,7 +61,7 @@ impl Event for Note {
             "Noted" => Some(Self::Noted(notes()[0])),
             "Cleared" => Some(Self::Cleared),
             "Whole" => Some(Self::Whole(notes())),
-            "Kept" => Some(Self::Kept(notes())),
+            "Alternative" => Some(Self::Alternative(notes())),
             _ => None,
         })
     }
@@ -84,15 +84,15 @@ impl Decider for Notes {
         match event {
             Note::Noted(note) => state.push(*note),
             Note::Cleared => state.clear(),
-            Note::Whole(notes) | Note::Kept(notes) => state.clone_from(notes),
+            Note::Whole(notes) | Note::Alternative(notes) => state.clone_from(notes),
         }
         state
     }
 }
 
-/// How the state is found.
+/// An access strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum Strategy {
     Unoptimized,
     Latest,
     Snapshot,
@@ -101,7 +101,7 @@ pub(crate) enum Way {
     Custom,
 }
 
-impl Way {
+impl Strategy {
     pub(crate) const ALL: [Self; 6] = [
         Self::Unoptimized,
         Self::Latest,
@@ -123,7 +123,9 @@ impl Way {
             },
             Self::Multi => Access::MultiSnapshot {
                 is_origin,
-                to_snapshots: |state| vec![Note::Whole(state.clone()), Note::Kept(state.clone())],
+                to_snapshots: |state| {
+                    vec![Note::Whole(state.clone()), Note::Alternative(state.clone())]
+                },
             },
             Self::Rolling => Access::RollingState { to_snapshot: whole },
             Self::Custom => Access::Custom {
@@ -134,14 +136,14 @@ impl Way {
     }
 }
 
-/// A database whose requests are told, on an engine whose time belongs to the test.
+/// A database whose requests are recorded, on an engine with a manual clock.
 pub(crate) struct World {
     pub db: Db,
-    /// The same engine, of which nothing is told: for the others.
+    /// The same engine without recording: for other writers.
     pub other: Db,
     pub probe: Arc<Probe>,
     pub test: TestEnv,
-    /// The etags that were seen, in their order.
+    /// The etags seen, in order.
     etags: Mutex<Vec<String>>,
 }
 
@@ -166,25 +168,25 @@ impl World {
         self.db.events()
     }
 
-    /// A store that calves when the Tip would hold more events than that.
+    /// A store that calves when the Tip would exceed this number of events.
     pub(crate) fn calving(&self, events_max: usize) -> EventStore {
         let options = EventStoreOptions::default().tip_events_max(events_max);
         self.db.event_store(options)
     }
 
-    /// All items of a stream as they are stored, the oldest first.
+    /// All stored items of a stream, oldest first.
     pub(crate) async fn items(&self, stream: &StreamName) -> Vec<Item> {
         let condition = KeyCondition::partition("p", Value::from(stream.as_str()));
         let page = self.other.engine().query(Query::new("events", condition));
         page.await.unwrap().items
     }
 
-    /// The text of all items of a stream, with names in place of etags.
+    /// All stored items of a stream as text, with numbered etags.
     pub(crate) async fn stored(&self, stream: &StreamName) -> Vec<String> {
         let items = self.items(stream).await;
         items
             .iter()
-            .map(|item| self.named(&format!("{item:?}")))
+            .map(|item| self.with_numbered_etags(&format!("{item:?}")))
             .collect()
     }
 
@@ -192,7 +194,7 @@ impl World {
         self.items(stream).await.pop().unwrap()
     }
 
-    /// Puts an item as it is.
+    /// Writes an item directly.
     pub(crate) async fn put(&self, item: Item) {
         self.put_into("events", item).await;
     }
@@ -202,24 +204,27 @@ impl World {
         self.other.engine().write_item(put.into()).await.unwrap();
     }
 
-    /// The requests since the last time, with names in place of etags.
+    /// The requests since the last call, with numbered etags.
     pub(crate) fn sent(&self) -> Vec<String> {
         let lines = self.probe.take();
-        lines.iter().map(|line| self.named(line)).collect()
+        lines
+            .iter()
+            .map(|line| self.with_numbered_etags(line))
+            .collect()
     }
 
-    /// The kinds of the requests since the last time.
-    pub(crate) fn kinds(&self) -> Vec<String> {
+    /// The operations of the requests since the last call.
+    pub(crate) fn operations(&self) -> Vec<String> {
         let lines = self.probe.take().into_iter();
         lines
             .map(|line| line.split(' ').next().unwrap().to_owned())
             .collect()
     }
 
-    /// Etags are new each time: the first that is seen is E1, the next E2.
-    fn named(&self, text: &str) -> String {
+    /// Replaces etags, which are random, by numbers: E1 for the first one, then E2.
+    fn with_numbered_etags(&self, text: &str) -> String {
         let mut etags = self.etags.lock().unwrap();
-        let named = |part: &str| {
+        let numbered = |part: &str| {
             let is_uuid =
                 part.len() == 36 && part.as_bytes()[14] == b'7' && part.matches('-').count() == 4;
             if !is_uuid {
@@ -234,7 +239,7 @@ impl World {
                 });
             format!("E{}", at + 1)
         };
-        text.split('"').map(named).collect::<Vec<_>>().join("\"")
+        text.split('"').map(numbered).collect::<Vec<_>>().join("\"")
     }
 }
 
@@ -242,12 +247,12 @@ pub(crate) fn name(id: &str) -> StreamName {
     StreamName::new("Notes", id).unwrap()
 }
 
-/// Events that say these bodies.
+/// Events with these bodies.
 pub(crate) fn events<const N: usize>(event_type: &str, bodies: [&str; N]) -> [EventData; N] {
     bodies.map(|body| EventData::new(event_type, body))
 }
 
-/// Notes as they are appended without a decider.
+/// Note events, to append without a decider.
 pub(crate) fn noted(notes: impl IntoIterator<Item = u32>) -> Vec<EventData> {
     let notes = notes.into_iter();
     notes
@@ -255,12 +260,12 @@ pub(crate) fn noted(notes: impl IntoIterator<Item = u32>) -> Vec<EventData> {
         .collect()
 }
 
-/// A stream of notes that is looked at in this way.
-pub(crate) fn stream(store: &EventStore, id: &str, way: Way) -> Stream<Notes> {
-    store.stream::<Notes>(id).access(way.access())
+/// A stream of notes with this strategy.
+pub(crate) fn stream(store: &EventStore, id: &str, strategy: Strategy) -> Stream<Notes> {
+    store.stream::<Notes>(id).access(strategy.access())
 }
 
-/// Adds a note, whatever was noted before.
+/// Adds a note. Returns the version.
 pub(crate) async fn note(stream: &Stream<Notes>, note: u32) -> Result<u64, Error> {
     let decide = |_: &Vec<u32>| Ok::<_, Error>(vec![Note::Noted(note)]);
     stream
@@ -269,12 +274,12 @@ pub(crate) async fn note(stream: &Stream<Notes>, note: u32) -> Result<u64, Error
         .map(|(_, version)| version)
 }
 
-/// The notes.
+/// Loads the notes.
 pub(crate) async fn notes(stream: &Stream<Notes>) -> Vec<u32> {
     stream.query(Clone::clone).await.unwrap()
 }
 
-/// Appends, whatever the version.
+/// Appends events at any version.
 pub(crate) async fn append(
     store: &EventStore,
     id: &str,

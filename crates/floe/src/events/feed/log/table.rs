@@ -8,15 +8,15 @@ use super::{Appended, EpochLog, EpochPage, EpochSource, EpochVersion, Loaded as 
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::changes::{Change, Guard};
-use crate::events::compile::{Sync, Synced};
+use crate::events::compile::{AppendOutcome, StreamAppend};
 use crate::events::event::{EventData, Recorded};
 use crate::events::feed::epoch::{CLOSED, EpochEvent, EpochState, epoch_stream};
 use crate::events::feed::index::{IndexEvent, IndexState, index_stream};
 use crate::events::feed::partition::Partition;
 use crate::events::keys::StreamName;
 use crate::events::options::EventStoreOptions;
-use crate::events::position::Position;
-use crate::events::reads::{self, Sift, Source, load};
+use crate::events::position::StreamPosition;
+use crate::events::reads::{self, EventDecoder, Source, load};
 use crate::events::stored::{Events, StoredEvent, StoredUnfold};
 use crate::request::Budget;
 
@@ -29,7 +29,7 @@ pub struct TableLog {
 
 /// The position of a stream of the log.
 #[derive(Clone, Debug)]
-pub struct TablePosition(Option<Position>);
+pub struct TablePosition(Option<StreamPosition>);
 
 type Loaded<S> = LoadedFrom<S, TablePosition>;
 
@@ -40,12 +40,12 @@ impl TableLog {
     }
 
     /// Loads the events of a stream from an index.
-    async fn events_from<E, S: Sift<E>>(
+    async fn events_from<E, S: EventDecoder<E>>(
         &self,
         stream: &StreamName,
         since: u64,
         unfolds: bool,
-        sift: &S,
+        decoder: &S,
     ) -> Result<reads::Loaded<E>> {
         let source = Source {
             db: &self.db,
@@ -53,7 +53,7 @@ impl TableLog {
             stream,
             consistent: true,
         };
-        load(source, None, since, unfolds, sift).await
+        load(source, None, since, unfolds, decoder).await
     }
 
     /// Appends events to a stream with an unfold.
@@ -79,14 +79,14 @@ impl TableLog {
             guard: Guard::Version,
         };
         let (table, etag) = (&self.options.table, self.db.env().ordered_uuid());
-        let sync = Sync::new(table, stream, position, &change, &self.options.tip, etag)?;
+        let append = StreamAppend::new(table, stream, position, &change, &self.options.tip, etag)?;
         Ok(
-            match sync.send(&self.db, stream, Budget::for_write()).await? {
-                Synced::Written(position) => Appended::Written {
+            match append.send(&self.db, stream, Budget::for_write()).await? {
+                AppendOutcome::Written(position) => Appended::Written {
                     position: TablePosition(Some(position)),
                     time,
                 },
-                Synced::Conflict(_) => Appended::Conflict,
+                AppendOutcome::Conflict(_) => Appended::Conflict,
             },
         )
     }
@@ -99,7 +99,7 @@ impl TableLog {
         mut state: EpochState,
     ) -> Result<Loaded<EpochState>> {
         let stream = epoch_stream(partition, epoch)?;
-        let loaded = self.events_from(&stream, state.version(), false, &EpochSift);
+        let loaded = self.events_from(&stream, state.version(), false, &EpochDecoder);
         let loaded = loaded.await?;
         for (event, time) in &loaded.events {
             state.apply(event, *time)?;
@@ -113,13 +113,13 @@ impl TableLog {
 
 /// Whether the stream is a closed epoch. The last event is always in the Tip.
 fn is_closed(tip: &Events) -> bool {
-    tip.last_case() == Some(CLOSED)
+    tip.last_event_type() == Some(CLOSED)
 }
 
 /// Decodes all events of an epoch.
-struct EpochSift;
+struct EpochDecoder;
 
-impl Sift<(EpochEvent, Timestamp)> for EpochSift {
+impl EventDecoder<(EpochEvent, Timestamp)> for EpochDecoder {
     fn decode(&self, recorded: Recorded) -> Result<Option<(EpochEvent, Timestamp)>> {
         Ok(Some((EpochEvent::decode(&recorded.event)?, recorded.time)))
     }
@@ -130,9 +130,9 @@ impl Sift<(EpochEvent, Timestamp)> for EpochSift {
 }
 
 /// Decodes the events of the index, back to the last snapshot.
-struct IndexSift;
+struct IndexDecoder;
 
-impl Sift<IndexEvent> for IndexSift {
+impl EventDecoder<IndexEvent> for IndexDecoder {
     fn decode(&self, recorded: Recorded) -> Result<Option<IndexEvent>> {
         IndexEvent::decode(&recorded.event).map(Some)
     }
@@ -173,7 +173,7 @@ impl EpochLog for TableLog {
 
     async fn load_index(&self) -> Result<Loaded<IndexState>> {
         let stream = index_stream()?;
-        let loaded = self.events_from(&stream, 0, true, &IndexSift).await?;
+        let loaded = self.events_from(&stream, 0, true, &IndexDecoder).await?;
         let mut state = IndexState::default();
         for event in loaded.events {
             state.apply(event);
@@ -199,7 +199,9 @@ impl EpochLog for TableLog {
 impl EpochSource for TableLog {
     async fn read_epoch(&self, partition: Partition, epoch: u32, offset: u64) -> Result<EpochPage> {
         let stream = epoch_stream(partition, epoch)?;
-        let loaded = self.events_from(&stream, offset, false, &EpochSift).await?;
+        let loaded = self
+            .events_from(&stream, offset, false, &EpochDecoder)
+            .await?;
         Ok(EpochPage {
             events: loaded.events,
             is_end: loaded

@@ -149,14 +149,14 @@ async fn changes(db: &Db) -> Vec<ChangeRecord> {
 async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Vec<String>> {
     let limits = EventStoreOptions::new(EVENTS).tip_events_max(4).tip;
     let mut types: BTreeMap<StreamName, Vec<String>> = BTreeMap::new();
-    let mut positions: BTreeMap<StreamName, Position> = BTreeMap::new();
+    let mut positions: BTreeMap<StreamName, StreamPosition> = BTreeMap::new();
     for write in 0..60 {
         let stream = StreamName::new("Cart", &random.below(6)).unwrap();
         let new: Vec<String> = (0..random.below(4))
             .map(|number| format!("t{write}_{number}"))
             .collect();
-        let stored = |case: &String| {
-            let event = EventData::new(case.as_str(), *b"{}");
+        let stored = |event_type: &String| {
+            let event = EventData::new(event_type.as_str(), *b"{}");
             StoredEvent::new(event, Timestamp::default(), Default::default())
         };
         let change = Change {
@@ -165,8 +165,9 @@ async fn write_events(db: &Db, random: &SeededRandom) -> BTreeMap<StreamName, Ve
             guard: Guard::Version,
         };
         let (position, etag) = (positions.get(&stream), db.env().ordered_uuid());
-        let sync = Sync::new(EVENTS, &stream, position, &change, &limits, etag).unwrap();
-        let Synced::Written(position) = sync.send(db, &stream, Budget::for_write()).await.unwrap()
+        let append = StreamAppend::new(EVENTS, &stream, position, &change, &limits, etag).unwrap();
+        let AppendOutcome::Written(position) =
+            append.send(db, &stream, Budget::for_write()).await.unwrap()
         else {
             panic!("there is no other writer");
         };

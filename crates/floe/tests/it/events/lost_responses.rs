@@ -1,4 +1,4 @@
-//! Appends whose answers are lost, before and after they were applied: each is there once, and none is unknown.
+//! Appends whose responses are lost before or after they are applied: each is applied exactly once, with a known outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use floe_testkit::time::TestEnv;
 
 use super::no_time::NoTime;
 use super::probe::Probe;
-use super::support::{Way, append, name, note, noted, notes, stream};
+use super::support::{Strategy, append, name, note, noted, notes, stream};
 
-/// An engine that loses answers, and the same engine without the losses.
+/// A database on an engine that loses responses, and another one on the same engine without faults.
 struct World {
     losing: Arc<FaultEngine>,
     recording: Arc<RecordingEngine>,
     db: Db,
-    honest: Db,
+    reliable: Db,
 }
 
 async fn world(capabilities: Capabilities, faults: Faults) -> World {
     let test = TestEnv::seeded(faults.seed());
     let options = Options::new().env(test.env.clone()).background(false);
     let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory_with(options).unwrap());
-    let honest = Db::with_parts(engine.clone(), test.env.clone(), Arc::new(NoTime));
-    honest.events().ensure_table().await.unwrap();
+    let reliable = Db::with_parts(engine.clone(), test.env.clone(), Arc::new(NoTime));
+    reliable.events().ensure_table().await.unwrap();
     let claiming = Arc::new(RecordingEngine::new(engine).claiming(capabilities));
     let losing = Arc::new(FaultEngine::new(claiming, faults));
     let recording = Arc::new(RecordingEngine::new(losing.clone()));
@@ -37,11 +37,11 @@ async fn world(capabilities: Capabilities, faults: Faults) -> World {
         db: Db::with_parts(recording.clone(), test.env.clone(), Arc::new(NoTime)),
         losing,
         recording,
-        honest,
+        reliable,
     }
 }
 
-/// Those of DynamoDB, without and with tokens for single writes.
+/// The capabilities of DynamoDB, without and with tokens for single writes.
 fn capabilities() -> [Capabilities; 2] {
     let mut with_tokens = Capabilities::dynamodb();
     with_tokens.write_tokens = true;
@@ -58,7 +58,7 @@ fn calving(db: &Db) -> EventStore {
 const TASKS: u32 = 4;
 const APPENDS: u32 = 150;
 
-/// Whether the call may be made again: nothing was applied.
+/// Whether the append was not applied, so that the call can be repeated.
 fn is_not_applied(error: &Error) -> bool {
     assert_ne!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
     matches!(
@@ -67,11 +67,11 @@ fn is_not_applied(error: &Error) -> bool {
     )
 }
 
-/// What each task appended is there, once and in its order.
+/// Checks that the events of each task are stored once and in order.
 async fn check(world: &World, what: &str) {
     let mut of_tasks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for id in ["even", "odd"] {
-        let all = notes(&stream(&world.honest.events(), id, Way::Unoptimized)).await;
+        let all = notes(&stream(&world.reliable.events(), id, Strategy::Unoptimized)).await;
         for note in all {
             let of_task = of_tasks.entry(note / 10_000).or_default();
             of_task.push(note % 10_000);
@@ -82,9 +82,9 @@ async fn check(world: &World, what: &str) {
         assert_eq!(found, Vec::from_iter(0..APPENDS), "{what} task={task}");
     }
     let faults = world.losing.faults();
-    let lost = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
-    assert!(lost(FaultKind::LostBefore) > 50, "{what}");
-    assert!(lost(FaultKind::LostAfter) > 50, "{what}");
+    let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
+    assert!(count(FaultKind::LostBefore) > 50, "{what}");
+    assert!(count(FaultKind::LostAfter) > 50, "{what}");
 }
 
 fn id_of(task: u32) -> &'static str {
@@ -106,7 +106,7 @@ async fn append_all(store: EventStore, task: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_are_appended_exactly_once_whatever_is_lost() {
+async fn events_are_appended_exactly_once_despite_lost_responses() {
     for (seed, capabilities) in (1..).zip(capabilities()) {
         let faults = Faults::seeded(seed).lost_before(0.1).lost_after(0.1);
         let faults = faults.throttle(0.02).conflict(0.02);
@@ -120,8 +120,8 @@ async fn events_are_appended_exactly_once_whatever_is_lost() {
     }
 }
 
-async fn decide_all(store: EventStore, task: u32, way: Way) {
-    let stream = stream(&store, id_of(task), way);
+async fn decide_all(store: EventStore, task: u32, strategy: Strategy) {
+    let stream = stream(&store, id_of(task), strategy);
     for one in 0..APPENDS {
         while let Err(error) = note(&stream, task * 10_000 + one).await {
             assert!(is_not_applied(&error), "{error:?}");
@@ -129,61 +129,61 @@ async fn decide_all(store: EventStore, task: u32, way: Way) {
     }
 }
 
-/// Who keeps states.
+/// Which tasks share a cache of states.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Keeping {
-    Nobody,
-    EachTask,
-    AllTogether,
+enum Caches {
+    None,
+    PerTask,
+    Shared,
 }
 
 /// A store for each task.
-fn stores(db: &Db, keeping: Keeping) -> Vec<EventStore> {
+fn stores(db: &Db, caches: Caches) -> Vec<EventStore> {
     let cached = || calving(db).cached(Caching::Fixed(Duration::from_secs(60)), 1 << 24);
     let shared = cached();
-    let store = |_| match keeping {
-        Keeping::Nobody => calving(db),
-        Keeping::EachTask => cached(),
-        Keeping::AllTogether => shared.clone(),
+    let store = |_| match caches {
+        Caches::None => calving(db),
+        Caches::PerTask => cached(),
+        Caches::Shared => shared.clone(),
     };
     (0..TASKS).map(store).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn decisions_are_appended_exactly_once_whatever_is_lost_and_whatever_is_kept() {
+async fn decisions_are_appended_exactly_once_with_any_cache() {
     let cases = [
-        (Way::Unoptimized, Keeping::EachTask),
-        (Way::Snapshot, Keeping::Nobody),
-        (Way::Snapshot, Keeping::AllTogether),
-        (Way::Custom, Keeping::EachTask),
+        (Strategy::Unoptimized, Caches::PerTask),
+        (Strategy::Snapshot, Caches::None),
+        (Strategy::Snapshot, Caches::Shared),
+        (Strategy::Custom, Caches::PerTask),
     ];
-    for (seed, (way, keeping)) in (10..).zip(cases) {
+    for (seed, (strategy, caches)) in (10..).zip(cases) {
         for capabilities in capabilities() {
             let faults = Faults::seeded(seed).lost_before(0.1).lost_after(0.1);
-            let what = format!("{way:?} {keeping:?} {capabilities:?}");
+            let what = format!("{strategy:?} {caches:?} {capabilities:?}");
             let world = world(capabilities, faults).await;
-            let stores = stores(&world.db, keeping);
+            let stores = stores(&world.db, caches);
             let tasks = (0..TASKS).zip(&stores);
             let tasks =
-                tasks.map(|(task, store)| tokio::spawn(decide_all(store.clone(), task, way)));
+                tasks.map(|(task, store)| tokio::spawn(decide_all(store.clone(), task, strategy)));
             for task in tasks.collect::<Vec<_>>() {
                 task.await.unwrap();
             }
             check(&world, &what).await;
             world.losing.pause();
             for (task, store) in (0..TASKS).zip(&stores) {
-                let kept = notes(&stream(store, id_of(task), way)).await;
-                let all = stream(&world.honest.events(), id_of(task), Way::Unoptimized);
-                assert_eq!(kept, notes(&all).await, "{what} task={task}");
+                let cached = notes(&stream(store, id_of(task), strategy)).await;
+                let all = stream(&world.reliable.events(), id_of(task), Strategy::Unoptimized);
+                assert_eq!(cached, notes(&all).await, "{what} task={task}");
             }
         }
     }
 }
 
-/// A world in which nothing is lost but what a test says, with the note 0 in the stream.
+/// A world with scripted faults only, and the note 0 in the stream.
 async fn scripted() -> World {
     let world = world(Capabilities::dynamodb(), Faults::seeded(1)).await;
-    append(&world.honest.events(), "a", noted([0])).await;
+    append(&world.reliable.events(), "a", noted([0])).await;
     world
 }
 
@@ -192,7 +192,7 @@ impl World {
         self.losing.script(operation, kind).unwrap();
     }
 
-    fn kinds(&self) -> Vec<String> {
+    fn operations(&self) -> Vec<String> {
         let lines = self.recording.take().into_iter();
         lines
             .map(|line| line.split(' ').next().unwrap().to_owned())
@@ -201,30 +201,35 @@ impl World {
 }
 
 async fn all(world: &World) -> Vec<u32> {
-    notes(&stream(&world.honest.events(), "a", Way::Unoptimized)).await
+    notes(&stream(
+        &world.reliable.events(),
+        "a",
+        Strategy::Unoptimized,
+    ))
+    .await
 }
 
 #[tokio::test]
-async fn an_append_whose_answer_was_lost_is_sent_again_and_known_by_its_etag() {
+async fn append_with_a_lost_response_is_reconciled_by_its_etag() {
     for kind in [FaultKind::LostBefore, FaultKind::LostAfter] {
         let world = scripted().await;
         world.script(Operation::WriteItem, kind);
-        let snapshot = stream(&world.db.events(), "a", Way::Snapshot);
+        let snapshot = stream(&world.db.events(), "a", Strategy::Snapshot);
         assert_eq!(note(&snapshot, 1).await.unwrap(), 2);
-        assert_eq!(world.kinds(), ["GetItem", "UpdateItem", "UpdateItem"]);
+        assert_eq!(world.operations(), ["GetItem", "UpdateItem", "UpdateItem"]);
         assert_eq!(all(&world).await, [0, 1]);
     }
 }
 
 #[tokio::test]
-async fn a_calve_whose_answer_was_lost_is_known_by_its_token() {
+async fn calving_with_a_lost_response_is_reconciled_by_its_token() {
     for kind in [FaultKind::LostBefore, FaultKind::LostAfter] {
         let world = scripted().await;
         let options = EventStoreOptions::default().tip_events_max(1);
         world.script(Operation::TransactWriteItems, kind);
         let store = world.db.event_store(options);
         assert_eq!(append(&store, "a", noted([1])).await, 2);
-        let sent = world.kinds();
+        let sent = world.operations();
         assert_eq!(
             sent,
             ["GetItem", "TransactWriteItems", "TransactWriteItems"]
@@ -234,7 +239,7 @@ async fn a_calve_whose_answer_was_lost_is_known_by_its_token() {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_now_is_sent_again() {
+async fn throttled_and_conflicting_writes_are_retried() {
     for kind in [FaultKind::Throttle, FaultKind::Conflict] {
         let world = scripted().await;
         for operation in [Operation::WriteItem, Operation::TransactWriteItems] {
@@ -248,9 +253,9 @@ async fn what_is_refused_for_now_is_sent_again() {
     }
 }
 
-/// A store that keeps states. The answer to its next write is lost, and somebody else appends these notes, one after the
-/// other, before it is sent again.
-fn overtaken(
+/// A store with a cache. The response to its next write is lost, and another process appends these notes one by one
+/// before the write is sent again.
+fn interrupted_store(
     world: &World,
     kind: FaultKind,
     other: EventStore,
@@ -270,63 +275,70 @@ fn overtaken(
     calving(&db).cached(Caching::Fixed(Duration::from_secs(60)), 1 << 20)
 }
 
-/// Adds a note 1 meanwhile. Tells all that is there, and what is kept is held to it.
-async fn note_overtaken(world: &World, kind: FaultKind, other: EventStore, way: Way) -> Vec<u32> {
-    let store = overtaken(world, kind, other, &[100, 101]);
-    let mine = stream(&store, "a", way);
-    let version = note(&mine, 1).await.unwrap();
+/// Adds the note 1 to such a store, and compares the cached state with the stored one. Returns all notes.
+async fn note_interrupted(
+    world: &World,
+    kind: FaultKind,
+    other: EventStore,
+    strategy: Strategy,
+) -> Vec<u32> {
+    let store = interrupted_store(world, kind, other, &[100, 101]);
+    let own = stream(&store, "a", strategy);
+    let version = note(&own, 1).await.unwrap();
     let all = all(world).await;
     let index = all.iter().position(|note| *note == 1).unwrap();
-    assert_eq!(version, index as u64 + 1, "{kind:?} {way:?}");
-    let kept = stream(&store, "a", way).load(Load::AnyCached);
-    assert_eq!(notes(&kept).await, all[..=index], "{kind:?} {way:?}");
-    assert_eq!(notes(&mine).await, all, "{kind:?} {way:?}");
+    assert_eq!(version, index as u64 + 1, "{kind:?} {strategy:?}");
+    let cached = stream(&store, "a", strategy).load(Load::AnyCached);
+    assert_eq!(notes(&cached).await, all[..=index], "{kind:?} {strategy:?}");
+    assert_eq!(notes(&own).await, all, "{kind:?} {strategy:?}");
     all
 }
 
 #[tokio::test]
-async fn an_append_that_others_have_built_upon_is_known_by_its_very_events() {
-    for way in [Way::Unoptimized, Way::Snapshot, Way::Custom] {
+async fn append_followed_by_other_appends_is_reconciled_by_its_events() {
+    for strategy in [Strategy::Unoptimized, Strategy::Snapshot, Strategy::Custom] {
         for calves in [false, true] {
-            let options = match calves {
-                true => EventStoreOptions::default().tip_events_max(1),
-                false => EventStoreOptions::default(),
+            let options = if calves {
+                EventStoreOptions::default().tip_events_max(1)
+            } else {
+                EventStoreOptions::default()
             };
             let world = scripted().await;
-            let other = world.honest.event_store(options.clone());
-            let after = note_overtaken(&world, FaultKind::LostAfter, other, way).await;
-            assert_eq!(after, [0, 1, 100, 101], "{way:?} calves={calves}");
+            let other = world.reliable.event_store(options.clone());
+            let after = note_interrupted(&world, FaultKind::LostAfter, other, strategy).await;
+            assert_eq!(after, [0, 1, 100, 101], "{strategy:?} calves={calves}");
             let world = scripted().await;
-            let other = world.honest.event_store(options);
-            let before = note_overtaken(&world, FaultKind::LostBefore, other, way).await;
-            assert_eq!(before, [0, 100, 101, 1], "{way:?} calves={calves}");
+            let other = world.reliable.event_store(options);
+            let before =
+                note_interrupted(&world, FaultKind::LostBefore, other, strategy).await;
+            assert_eq!(before, [0, 100, 101, 1], "{strategy:?} calves={calves}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_doubt_is_settled_even_if_the_reads_for_it_fail_at_first() {
+async fn reconciling_retries_failed_reads() {
     let world = scripted().await;
     for kind in [FaultKind::Throttle, FaultKind::LostAfter] {
         world.script(Operation::Query, kind);
     }
     let calving = EventStoreOptions::default().tip_events_max(1);
-    let other = world.honest.event_store(calving);
-    // Custom reads the Tip alone, so the query is the one that looks for the events.
-    let after = note_overtaken(&world, FaultKind::LostAfter, other, Way::Custom).await;
+    let other = world.reliable.event_store(calving);
+    // Custom reads only the Tip, so the query is that of reconciling.
+    let after = note_interrupted(&world, FaultKind::LostAfter, other, Strategy::Custom).await;
     assert_eq!(after, [0, 1, 100, 101]);
 }
 
 #[tokio::test]
-async fn a_doubt_that_no_read_can_settle_is_told_as_one() {
+async fn outcome_is_unknown_if_reconciling_fails() {
     let world = scripted().await;
     for _ in 0..30 {
         world.script(Operation::Query, FaultKind::Throttle);
     }
     let calving = EventStoreOptions::default().tip_events_max(1);
-    let other = world.honest.event_store(calving);
-    let store = overtaken(&world, FaultKind::LostAfter, other, &[100, 101]);
-    let error = note(&stream(&store, "a", Way::Custom), 1)
+    let other = world.reliable.event_store(calving);
+    let store = interrupted_store(&world, FaultKind::LostAfter, other, &[100, 101]);
+    let error = note(&stream(&store, "a", Strategy::Custom), 1)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
@@ -338,14 +350,14 @@ async fn a_doubt_that_no_read_can_settle_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn an_append_is_not_taken_for_the_same_one_of_somebody_else() {
+async fn equal_append_of_another_process_is_not_mistaken_for_the_own() {
     for (kind, expected) in [
         (FaultKind::LostBefore, [0, 1, 1].as_slice()),
         (FaultKind::LostAfter, &[0, 1, 1]),
     ] {
         let world = scripted().await;
-        let store = overtaken(&world, kind, world.honest.events(), &[1]);
-        note(&stream(&store, "a", Way::Unoptimized), 1)
+        let store = interrupted_store(&world, kind, world.reliable.events(), &[1]);
+        note(&stream(&store, "a", Strategy::Unoptimized), 1)
             .await
             .unwrap();
         assert_eq!(all(&world).await, expected, "{kind:?}");
@@ -353,15 +365,20 @@ async fn an_append_is_not_taken_for_the_same_one_of_somebody_else() {
 }
 
 #[tokio::test]
-async fn nothing_but_unfolds_is_unknown_once_somebody_else_has_written() {
+async fn outcome_of_unfolds_alone_is_unknown_after_another_write() {
     let world = scripted().await;
-    let rolling = stream(&world.db.events(), "a", Way::Rolling);
+    let rolling = stream(&world.db.events(), "a", Strategy::Rolling);
     world.script(Operation::WriteItem, FaultKind::LostAfter);
     note(&rolling, 1).await.unwrap();
-    assert_eq!(notes(&rolling).await, [0, 1], "known by its etag");
+    assert_eq!(notes(&rolling).await, [0, 1], "reconciled by the etag");
 
-    let store = overtaken(&world, FaultKind::LostAfter, world.honest.events(), &[100]);
-    let error = note(&stream(&store, "a", Way::Rolling), 2)
+    let store = interrupted_store(
+        &world,
+        FaultKind::LostAfter,
+        world.reliable.events(),
+        &[100],
+    );
+    let error = note(&stream(&store, "a", Strategy::Rolling), 2)
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
@@ -369,7 +386,7 @@ async fn nothing_but_unfolds_is_unknown_once_somebody_else_has_written() {
 }
 
 #[tokio::test]
-async fn an_engine_that_has_failed_is_not_asked_again() {
+async fn engine_that_loses_no_responses_gets_no_retry() {
     let world = scripted().await;
     let failed = RecordingEngine::new(world.losing.clone()).claiming(Capabilities::all());
     let failed = Arc::new(failed);
