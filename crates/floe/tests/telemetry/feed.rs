@@ -66,7 +66,7 @@ fn an_indexer_tells_what_it_has_brought() {
 fn a_group_tells_its_lag_its_handlers_and_what_it_parks() {
     let collector = Collector::default();
     listen(&collector, |world| {
-        let group = store(world).consumers("mail").tries_max(1);
+        let group = store(world).consumers("mail").attempts_max(1);
         let asked = group.clone();
         world.wait(async move { asked.lag().await.unwrap() });
         let lag = collector.measured("gauge.floe.feed.lag_events");
@@ -194,7 +194,7 @@ fn a_consumer_of_changes_tells_its_lag_its_turns_and_what_it_parks() {
 fn at_the_level_of_information_only_what_wants_attention_is_told() {
     let collector = Collector::up_to(Level::INFO);
     listen(&collector, |world| {
-        let group = store(world).consumers("mail").tries_max(1);
+        let group = store(world).consumers("mail").attempts_max(1);
         world.wait(async move { group.run_until_caught_up(handle).await.unwrap() });
     });
     let state = collector.state();
