@@ -44,7 +44,10 @@ impl Ledger {
         let name = stream.to_string();
         let _busy = {
             let mut state = self.0.lock().unwrap();
-            assert!(state.busy.insert(name.clone()), "two concurrent handlers: {name}");
+            assert!(
+                state.busy.insert(name.clone()),
+                "two concurrent handlers: {name}"
+            );
             BusyGuard(self.clone(), name.clone())
         };
         for event in events {
@@ -113,7 +116,11 @@ fn slow_stream_does_not_block_others() {
     sim.settle();
     assert!(sim.runs(task), "the slow stream is not handled");
     let others = [("Cart-2".to_owned(), 12), ("Cart-3".to_owned(), 6)];
-    assert_eq!(ledger.ends(), others.into(), "the other streams are handled");
+    assert_eq!(
+        ledger.ends(),
+        others.into(),
+        "the other streams are handled"
+    );
     let behind = queried.clone();
     let checkpoint = sim.wait(async move { behind.checkpoint().await.unwrap() });
     assert_eq!(

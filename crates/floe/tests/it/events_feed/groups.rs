@@ -163,7 +163,11 @@ fn stopping_worker_finishes_handlers_and_releases_partitions() {
     let _running = start(&mut sim, group, &ledger);
     sim.settle();
     assert_eq!(notices.shares(), [(1, 8)].into());
-    assert_eq!(ledger.handled(), 0, "the stored checkpoint covers all events");
+    assert_eq!(
+        ledger.handled(),
+        0,
+        "the stored checkpoint covers all events"
+    );
 }
 
 #[test]
@@ -280,7 +284,11 @@ fn check_stalled_worker(seed: u64) {
     let group = notices.group(&sim.store, 1);
     let _running = start(&mut sim, group.clone(), &ledger);
     sim.pass(LEASE);
-    assert_eq!(ledger.handled(), 0, "the lease of the stalled worker has not expired");
+    assert_eq!(
+        ledger.handled(),
+        0,
+        "the lease of the stalled worker has not expired"
+    );
     sim.append(1, &[("Cart-1", 1), ("Cart-2", 1)]);
     sim.pass(LEASE);
     assert_eq!(ledger.handled(), 4);
@@ -320,7 +328,11 @@ fn idle_worker_restarts_from_a_moved_checkpoint() {
             .unwrap();
     });
     sim.pass(LEASE / 2);
-    assert_eq!(ledger.handled(), 8, "the moved checkpoint repeats all events");
+    assert_eq!(
+        ledger.handled(),
+        8,
+        "the moved checkpoint repeats all events"
+    );
     let queried = group;
     let lag = sim.wait(async move { queried.lag().await.unwrap() });
     assert_eq!(lag.events, 0);
@@ -391,7 +403,10 @@ fn invalid_options_and_missing_tables_are_rejected() {
     sim.wait(async move {
         let handler = async |_: StreamName, _: Vec<Recorded>| Ok::<_, Error>(Handled::All);
         let without_lease = store.consumers("mail").lease(Duration::ZERO);
-        let error = without_lease.run_until_caught_up(handler).await.unwrap_err();
+        let error = without_lease
+            .run_until_caught_up(handler)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidUse);
         assert_eq!(error.to_string(), "the lease is too short: lease=0ns");
         let invalid = store.consumers("two_words");
@@ -400,10 +415,7 @@ fn invalid_options_and_missing_tables_are_rejected() {
         let missing = store
             .db()
             .event_store(floe::events::EventStoreOptions::new("none"));
-        let error = missing
-            .consumers("mail")
-            .run_until_caught_up(handler)
-            .await;
+        let error = missing.consumers("mail").run_until_caught_up(handler).await;
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Table);
     });
 }

@@ -183,7 +183,11 @@ async fn view_contains_every_event_once_and_in_order() {
             let consumed = consumed.await.unwrap();
             assert_eq!(consumer.checkpoint().await.unwrap(), consumed.checkpoint);
         }
-        assert_eq!(view_rows(&store).await, expected_rows(&store).await, "seed {seed}");
+        assert_eq!(
+            view_rows(&store).await,
+            expected_rows(&store).await,
+            "seed {seed}"
+        );
     }
 }
 
@@ -208,7 +212,10 @@ async fn feed_is_read_from_any_checkpoint() {
     assert_eq!(events, 15);
     for (position, batch) in batches.iter().enumerate() {
         let mut later = store.feed().from(batch.checkpoint);
-        assert_eq!(later.next().await.unwrap().as_ref(), batches.get(position + 1));
+        assert_eq!(
+            later.next().await.unwrap().as_ref(),
+            batches.get(position + 1)
+        );
     }
 
     // Events that do not match the filter advance the checkpoint too.

@@ -37,8 +37,14 @@ fn parked_stream_is_committed_to_the_view_by_a_retry() {
             }
             Ok(())
         };
-        let summary = view.run_exactly_once_until_caught_up(fails_for_poison).await.unwrap();
-        let retried = view.retry_parked_exactly_once(fails_for_poison).await.unwrap();
+        let summary = view
+            .run_exactly_once_until_caught_up(fails_for_poison)
+            .await
+            .unwrap();
+        let retried = view
+            .retry_parked_exactly_once(fails_for_poison)
+            .await
+            .unwrap();
         (summary, retried)
     };
     let (summary, retried) = sim.wait(run(view.clone(), is_fixed.clone()));
@@ -108,10 +114,15 @@ fn view_is_exact_with_competing_killed_workers_and_lost_responses() {
         let view = store.consumers("view");
         sim.wait(async move {
             view.run_exactly_once_until_caught_up(count_events)
-                .await.unwrap();
+                .await
+                .unwrap();
             view.retry_parked_exactly_once(count_events).await.unwrap();
             assert_eq!(view.parked().await.unwrap(), []);
-            assert_eq!(view_rows(&store).await, expected_rows(&store).await, "seed {seed}");
+            assert_eq!(
+                view_rows(&store).await,
+                expected_rows(&store).await,
+                "seed {seed}"
+            );
         });
     }
 }
@@ -131,7 +142,11 @@ async fn run_until_killed(store: EventStore, random: Arc<SeededRandom>, kind: u3
         0 | 1 => drop(view.run_exactly_once(never(), fails_for_poison).await),
         2 => {
             let partition = floe::events::feed::Partition::new(random.below(2) as u32);
-            drop(view.partition(partition).run_exactly_once(fails_for_poison).await);
+            drop(
+                view.partition(partition)
+                    .run_exactly_once(fails_for_poison)
+                    .await,
+            );
         }
         _ => drop(view.retry_parked_exactly_once(fails_for_poison).await),
     }

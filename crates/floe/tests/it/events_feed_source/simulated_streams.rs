@@ -207,7 +207,10 @@ impl StreamsState {
 
     /// The sequence number after the last distributed record.
     fn next_sequence(&self) -> String {
-        let last = self.last_distributed.as_deref().unwrap_or("000000000000000000000");
+        let last = self
+            .last_distributed
+            .as_deref()
+            .unwrap_or("000000000000000000000");
         let next = last.parse::<u128>().unwrap() + 1;
         format!("{next:0width$}", width = last.len())
     }
@@ -269,7 +272,9 @@ impl StreamsState {
             IteratorKind::AtSequenceNumber(sequence)
             | IteratorKind::AfterSequenceNumber(sequence) => {
                 if shard.trimmed.as_ref().is_some_and(|last| sequence <= last) {
-                    return Err(Error::TrimmedDataAccess("the record was trimmed".to_owned()));
+                    return Err(Error::TrimmedDataAccess(
+                        "the record was trimmed".to_owned(),
+                    ));
                 }
                 sequence
             }
@@ -282,7 +287,9 @@ impl StreamsState {
     fn records(&mut self, input: &GetRecords) -> Result<GetRecordsOutput> {
         self.pages += 1;
         if self.pages.is_multiple_of(EXPIRED_EVERY) {
-            return Err(Error::ExpiredIterator("the iterator has expired".to_owned()));
+            return Err(Error::ExpiredIterator(
+                "the iterator has expired".to_owned(),
+            ));
         }
         let parts: Vec<&str> = input.iterator.split('|').collect();
         let [arn, id, position, mark] = parts[..] else {

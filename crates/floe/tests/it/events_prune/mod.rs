@@ -274,8 +274,7 @@ async fn tip_is_correct_when_the_response_to_its_write_was_lost() {
                 let case = format!("{kind} before={before} appended={appended}");
                 let world = Arc::new(world(Capabilities::dynamodb(), options()).await);
                 let deletes = (before.min(BASE) / 3) as usize;
-                let (mut held, task) =
-                    prune_and_hold(&world, deletes, before, Some(kind)).await;
+                let (mut held, task) = prune_and_hold(&world, deletes, before, Some(kind)).await;
                 held.arrived().await;
                 world.append(&stream(), VERSION..VERSION + appended).await;
                 held.open();
@@ -382,7 +381,8 @@ async fn canceled_prune_can_be_repeated() {
                     .collect();
                 let mut last = gates.pop().unwrap();
                 let pruning = Arc::clone(&world);
-                let task = tokio::spawn(async move { pruning.store.prune(&stream(), before).await });
+                let task =
+                    tokio::spawn(async move { pruning.store.prune(&stream(), before).await });
                 for mut gate in gates {
                     gate.arrived().await;
                     gate.open();
@@ -539,13 +539,20 @@ async fn state_of_a_pruned_stream_is_loaded_from_its_snapshot() {
         let unfolds = |items: Vec<Item>| items.last().unwrap().get("u").unwrap().clone();
         let before_prune = unfolds(world.items(&name).await);
         let pruned = world.store.prune(&name, before).await.unwrap();
-        assert_eq!(unfolds(world.items(&name).await), before_prune, "before={before}");
+        assert_eq!(
+            unfolds(world.items(&name).await),
+            before_prune,
+            "before={before}"
+        );
         world.recording.take();
         assert_eq!(count.query(|count| *count).await.unwrap(), VERSION);
         let sent = world.recording.take();
         assert_eq!(sent.len(), 1, "before={before}: {sent:?}");
 
-        let unoptimized = world.store.stream::<Counter>("a").access(Access::Unoptimized);
+        let unoptimized = world
+            .store
+            .stream::<Counter>("a")
+            .access(Access::Unoptimized);
         let counted = unoptimized.query(|count| *count).await;
         if pruned.lowest == 0 {
             assert_eq!(counted.unwrap(), VERSION);
@@ -565,7 +572,10 @@ async fn state_of_an_archived_stream_is_loaded_from_the_archive() {
         let archive = EventStoreOptions::new("archive");
         let archive = world.other.db().event_store(archive);
         archive.ensure_table().await.unwrap();
-        let count = world.store.stream::<Counter>("a").access(Access::Unoptimized);
+        let count = world
+            .store
+            .stream::<Counter>("a")
+            .access(Access::Unoptimized);
         let add = |_: &u64| Ok::<_, Error>(vec![CounterEvent::Added]);
         for _ in 0..VERSION {
             count.transact(add).await.unwrap();

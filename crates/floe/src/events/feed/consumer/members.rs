@@ -71,7 +71,10 @@ mod tests {
             str::from_utf8(&data).unwrap(),
             r#"{"leases":{"0":{"holder":"a","term":1},"1":{"holder":"a","term":1}},"members":{"a":1}}"#
         );
-        assert_eq!(StateEvent::decode(EVENT_TYPE, &data).unwrap(), Some(StateEvent(members)));
+        assert_eq!(
+            StateEvent::decode(EVENT_TYPE, &data).unwrap(),
+            Some(StateEvent(members))
+        );
         let free = r#"{"leases":{"0":{"holder":null,"term":7}},"members":{}}"#;
         let StateEvent(free) = StateEvent::<Members>::decode(EVENT_TYPE, free.as_bytes())
             .unwrap()

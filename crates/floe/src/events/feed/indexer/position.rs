@@ -60,7 +60,8 @@ mod tests {
             StateEvent::<ShardPositions>::decode("Other", &data).unwrap(),
             None
         );
-        let error = StateEvent::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, b"{}").unwrap_err();
+        let error =
+            StateEvent::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, b"{}").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     }
 }

@@ -81,7 +81,10 @@ async fn batch_is_one_append_after_the_epoch_is_loaded() {
     );
     assert_eq!(log.take_requests(), ["append_epoch"]);
     let repeated = ingester.ingest(vec![span(1, 1, 4)], now).await.unwrap();
-    assert_eq!((repeated.events, repeated.checkpoint), (0, outcome.checkpoint));
+    assert_eq!(
+        (repeated.events, repeated.checkpoint),
+        (0, outcome.checkpoint)
+    );
     assert_eq!(log.take_requests(), [""; 0]);
 }
 

@@ -79,7 +79,10 @@ impl MemoryLog {
             pause().await;
         }
         if self.fails_once_in(60) {
-            Err(Error::new(ErrorKind::Store, "the request or the response was lost"))
+            Err(Error::new(
+                ErrorKind::Store,
+                "the request or the response was lost",
+            ))
         } else {
             Ok(())
         }
