@@ -110,8 +110,8 @@ fn slow_stream_does_not_block_others() {
                 Ok::<_, Error>(Handled::All)
             }
         };
-        let consumed = consumer.run_until_caught_up(handler).await.unwrap();
-        assert_eq!(consumed.events, 24);
+        let summary = consumer.run_until_caught_up(handler).await.unwrap();
+        assert_eq!(summary.events, 24);
     });
     sim.settle();
     assert!(sim.runs(task), "the slow stream is not handled");
@@ -227,7 +227,7 @@ fn fenced_consumer_stores_no_checkpoint() {
     sim.settle();
     sim.append(1, &[("Cart-1", 1), ("Cart-2", 1)]);
     let fast = consumer.clone();
-    let consumed = sim.wait(async move {
+    let summary = sim.wait(async move {
         let handle_all = async |_: StreamName, _: Vec<Recorded>| Ok::<_, Error>(Handled::All);
         fast.run_until_caught_up(handle_all).await.unwrap()
     });
@@ -240,7 +240,7 @@ fn fenced_consumer_stores_no_checkpoint() {
         "the consumer was fenced, another one started or the checkpoint was moved: group=mail partition=0"
     );
     let stored = sim.wait(async move { consumer.checkpoint().await.unwrap() });
-    assert_eq!(stored, consumed.checkpoint);
+    assert_eq!(stored, summary.checkpoint);
 }
 
 /// A running consumer did not notice that another process had retried a parked stream successfully. It skipped the

@@ -164,8 +164,8 @@ async fn view_contains_every_event_once_and_in_order() {
                 let consumer = FeedConsumer::new(store, "view", partition).events_max(2);
                 for _ in 0..12 {
                     tokio::select! {
-                        consumed = consumer.run_exactly_once(count_events) => {
-                            consumed.unwrap();
+                        summary = consumer.run_exactly_once(count_events) => {
+                            summary.unwrap();
                         }
                         () = yield_times(random.below(80)) => {}
                     }
@@ -179,9 +179,9 @@ async fn view_contains_every_event_once_and_in_order() {
         indexer.run_until_caught_up().await.unwrap();
         for partition in partitions().all() {
             let consumer = FeedConsumer::new(store.clone(), "view", partition);
-            let consumed = consumer.run_exactly_once(count_events);
-            let consumed = consumed.await.unwrap();
-            assert_eq!(consumer.checkpoint().await.unwrap(), consumed.checkpoint);
+            let summary = consumer.run_exactly_once(count_events);
+            let summary = summary.await.unwrap();
+            assert_eq!(consumer.checkpoint().await.unwrap(), summary.checkpoint);
         }
         assert_eq!(
             view_rows(&store).await,
@@ -285,10 +285,10 @@ async fn poisoned_stream_is_parked_and_other_streams_continue() {
     append(&store, "Cart-bad", 3).await;
     append(&store, "Cart-good", 2).await;
     index(&store).await;
-    let consumed = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
-    assert_eq!((consumed.events, consumed.parked.len()), (3, 1));
+    let summary = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
+    assert_eq!((summary.events, summary.parked.len()), (3, 1));
     assert_eq!(attempts.load(Ordering::Relaxed), 4);
-    let parked = &consumed.parked[0];
+    let parked = &summary.parked[0];
     assert_eq!(parked.stream, name("Cart-bad"));
     assert_eq!((parked.index, parked.end), (1, 3));
     assert_eq!(parked.reason, "poison");
@@ -296,8 +296,8 @@ async fn poisoned_stream_is_parked_and_other_streams_continue() {
     append(&store, "Cart-bad", 1).await;
     append(&store, "Cart-good", 1).await;
     index(&store).await;
-    let consumed = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
-    assert_eq!((consumed.events, consumed.parked.len()), (1, 0));
+    let summary = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
+    assert_eq!((summary.events, summary.parked.len()), (1, 0));
     let expected = [("Cart-bad", vec![0]), ("Cart-good", vec![0, 1, 2])];
     assert_eq!(
         received.take(),
@@ -338,8 +338,8 @@ async fn consumer_resumes_from_its_stored_checkpoint() {
     append(&store, "Order-1", 1).await;
     index(&store).await;
     let orders = consumer().filter(Filter::default().category("Order"));
-    let consumed = orders.run_until_caught_up(handle).await.unwrap();
-    assert_eq!(consumed.events, 1);
+    let summary = orders.run_until_caught_up(handle).await.unwrap();
+    assert_eq!(summary.events, 1);
     assert_eq!(received.take(), [("Order-1".to_owned(), vec![0])].into());
     assert_eq!(
         consumer().run_until_caught_up(handle).await.unwrap().events,
@@ -374,8 +374,8 @@ async fn store_failure_in_a_view_handler_stops_the_run() {
         Error::from(floe_store::Error::Unreachable("no".to_owned())).to_string()
     );
     assert_eq!(view_rows(&store).await, [(name("Cart-1"), (2, 0))].into());
-    let consumed = consumer.run_exactly_once(count_events);
-    assert_eq!(consumed.await.unwrap().events, 3);
+    let summary = consumer.run_exactly_once(count_events);
+    assert_eq!(summary.await.unwrap().events, 3);
     assert_eq!(view_rows(&store).await, [(name("Cart-1"), (5, 0))].into());
 }
 

@@ -20,8 +20,9 @@ use floe_store::env::SeededRandom;
 use no_time::NoTime;
 use simulated_streams::SimulatedStreams;
 
+/// A store with a feed whose indexer reads simulated change streams.
 struct World {
-    streams: Arc<SimulatedStreams>,
+    change_streams: Arc<SimulatedStreams>,
     store: EventStore,
     options: IndexerOptions,
 }
@@ -29,8 +30,8 @@ struct World {
 impl World {
     /// Creates a feed of two partitions with small epochs, for streams that calve often.
     async fn new() -> Self {
-        let streams = Arc::new(SimulatedStreams::new("shop"));
-        let db = Db::with_parts(streams.clone(), Env::system(), Arc::new(NoTime));
+        let change_streams = Arc::new(SimulatedStreams::new("shop"));
+        let db = Db::with_parts(change_streams.clone(), Env::system(), Arc::new(NoTime));
         let store = db.event_store(EventStoreOptions::new("shop").tip_events_max(3));
         store.ensure_table().await.unwrap();
         store.ensure_feed().await.unwrap();
@@ -41,7 +42,7 @@ impl World {
             .batch_max(7)
             .limits(limits);
         Self {
-            streams,
+            change_streams,
             store,
             options,
         }
@@ -52,7 +53,7 @@ impl World {
         let events = (0..count).map(|_| EventData::new("Added", "{}"));
         let appended = self.store.append(&stream, Expected::Any, events);
         appended.await.unwrap();
-        self.streams.distribute_records().await;
+        self.change_streams.distribute_records().await;
     }
 
     async fn index(&self) -> Result<IndexerSummary, Error> {
@@ -123,15 +124,15 @@ async fn yield_times(count: u64) {
 /// A world with two change streams whose shards have split.
 async fn world_with_split_shards() -> World {
     let world = World::new().await;
-    world.streams.split_shard(0, 2);
+    world.change_streams.split_shard(0, 2);
     for round in 0..3 {
         for id in 0..4 {
             world.append(id, 1 + (id + round) % 3).await;
         }
         match round {
-            0 => world.streams.split_shard(0, 2),
-            1 => world.streams.recreate_stream(),
-            _ => world.streams.split_shard(0, 1),
+            0 => world.change_streams.split_shard(0, 2),
+            1 => world.change_streams.recreate_stream(),
+            _ => world.change_streams.split_shard(0, 1),
         }
     }
     world
@@ -167,18 +168,18 @@ async fn feed_is_complete_after_any_change_of_shards() {
         let world = World::new().await;
         let named = [world.options.clone(), world.options.clone().name("other")];
         for _ in 0..40 {
-            let shard = random.below(world.streams.open_shards() as u64) as usize;
+            let shard = random.below(world.change_streams.open_shards() as u64) as usize;
             match random.below(12) {
-                0 => world.streams.split_shard(shard, 1),
-                1 => world.streams.split_shard(shard, 2),
-                2 => world.streams.split_shard(shard, 3),
-                3 => world.streams.recreate_stream(),
+                0 => world.change_streams.split_shard(shard, 1),
+                1 => world.change_streams.split_shard(shard, 2),
+                2 => world.change_streams.split_shard(shard, 3),
+                3 => world.change_streams.recreate_stream(),
                 4 => {
                     // Shards may be removed after they were read.
                     for options in &named {
                         world.index_with(options.clone()).await.unwrap();
                     }
-                    world.streams.remove_closed_shards();
+                    world.change_streams.remove_closed_shards();
                 }
                 5 | 6 => {
                     let options = named[random.below(2) as usize].clone();
@@ -210,13 +211,13 @@ async fn running_indexer_follows_changes_of_shards() {
         let world = World::new().await;
         let mut indexer = world.store.indexer(world.options.clone()).unwrap();
         for _ in 0..30 {
-            let shard = random.below(world.streams.open_shards() as u64) as usize;
+            let shard = random.below(world.change_streams.open_shards() as u64) as usize;
             match random.below(8) {
-                0 => world.streams.split_shard(shard, 2),
-                1 => world.streams.recreate_stream(),
+                0 => world.change_streams.split_shard(shard, 2),
+                1 => world.change_streams.recreate_stream(),
                 2 => {
                     indexer.run_until_caught_up().await.unwrap();
-                    world.streams.remove_closed_shards();
+                    world.change_streams.remove_closed_shards();
                 }
                 3 => {
                     indexer.run_until_caught_up().await.unwrap();
@@ -236,12 +237,12 @@ async fn change_streams_of_a_table_are_read_one_after_another() {
         for _ in 0..5 {
             world.append(1, 1).await;
         }
-        world.streams.recreate_stream();
+        world.change_streams.recreate_stream();
     }
     let indexed = world.index().await.unwrap();
     assert_eq!(indexed.events, 20);
     world.check("four streams").await;
-    world.streams.remove_closed_shards();
+    world.change_streams.remove_closed_shards();
     world.append(1, 1).await;
     assert_eq!(world.index().await.unwrap().events, 1);
     world.check("the earlier streams are removed").await;
@@ -263,7 +264,7 @@ async fn trimming_unread_records_is_an_error() {
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.streams.trim_records();
+    world.change_streams.trim_records();
     world.append(3, 1).await;
     assert_missing_events(
         world.index().await,
@@ -275,8 +276,8 @@ async fn trimming_unread_records_is_an_error() {
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.streams.split_shard(0, 1);
-    world.streams.remove_closed_shards();
+    world.change_streams.split_shard(0, 1);
+    world.change_streams.remove_closed_shards();
     world.append(3, 1).await;
     assert_missing_events(
         world.index().await,
@@ -286,15 +287,15 @@ async fn trimming_unread_records_is_an_error() {
     // The first records of a child whose parent was read to its end.
     let world = World::new().await;
     world.append(1, 2).await;
-    world.streams.split_shard(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.index().await.unwrap();
     world.append(1, 1).await;
-    world.streams.split_shard(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.streams.split_shard(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.append(2, 2).await;
-    world.streams.trim_records();
+    world.change_streams.trim_records();
     world.append(3, 1).await;
     assert_missing_events(world.index().await, shard);
 
@@ -303,8 +304,8 @@ async fn trimming_unread_records_is_an_error() {
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.streams.recreate_stream();
-    world.streams.remove_closed_shards();
+    world.change_streams.recreate_stream();
+    world.change_streams.remove_closed_shards();
     world.append(3, 1).await;
     assert_missing_events(
         world.index().await,
@@ -323,7 +324,7 @@ async fn accept_trimmed_fills_gaps_from_the_streams() {
     world.append(1, 3).await;
     world.append(2, 1).await;
     world.append(3, 5).await;
-    world.streams.trim_records();
+    world.change_streams.trim_records();
     world.append(1, 1).await;
     assert!(world.index().await.is_err());
     let accepting = world.options.clone().accept_trimmed();
@@ -347,10 +348,10 @@ async fn accept_trimmed_fills_gaps_from_the_streams() {
 async fn removing_shards_that_were_read_is_no_error() {
     let world = World::new().await;
     world.append(1, 2).await;
-    world.streams.split_shard(0, 2);
+    world.change_streams.split_shard(0, 2);
     world.append(1, 2).await;
     world.index().await.unwrap();
-    world.streams.remove_closed_shards();
+    world.change_streams.remove_closed_shards();
     world.append(1, 1).await;
     world.append(2, 1).await;
     assert_eq!(world.index().await.unwrap().events, 2);
@@ -361,10 +362,10 @@ async fn removing_shards_that_were_read_is_no_error() {
 async fn feed_that_starts_late_contains_the_remaining_records() {
     let world = World::new().await;
     world.append(1, 2).await;
-    world.streams.split_shard(0, 2);
+    world.change_streams.split_shard(0, 2);
     world.append(2, 1).await;
-    world.streams.trim_records();
-    world.streams.remove_closed_shards();
+    world.change_streams.trim_records();
+    world.change_streams.remove_closed_shards();
     world.append(3, 2).await;
     assert_eq!(world.index().await.unwrap().events, 2);
 }
