@@ -219,7 +219,7 @@ fn partitions_of_a_dead_worker_are_taken_after_its_lease() {
     assert_eq!(ledger.handled(), 8);
 }
 
-/// It takes over the partitions of the dead worker, and leaves those of the live one alone.
+/// The run takes over the partitions of the dead worker, and does not wait for those of a live one.
 #[test]
 fn run_until_caught_up_waits_for_dead_workers_only() {
     let mut sim = Sim::new(5);
