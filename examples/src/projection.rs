@@ -107,7 +107,7 @@ async fn sell(store: &EventStore) -> Result<(), Error> {
 /// Updates the view until it has caught up with the feed. Returns the number of failed runs.
 async fn project(store: &EventStore) -> Fallible<u32> {
     // Workers with this name share the feed, in all processes.
-    let view = store.consumers("sales").tries_max(1);
+    let view = store.consumers("sales").attempts_max(1);
     let calls = AtomicU32::new(0);
     let mut crashes = 0;
     loop {

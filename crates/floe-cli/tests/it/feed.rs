@@ -52,7 +52,7 @@ impl FeedFixture {
     /// Runs a group whose handler fails at `Cart-1` from its second event on.
     fn consume(&self, group: &str) {
         with_store(self.0.path(), async |store| {
-            let consumer = FeedConsumer::new(store, group, Partition::FIRST).tries_max(1);
+            let consumer = FeedConsumer::new(store, group, Partition::FIRST).attempts_max(1);
             let handle = async |stream: StreamName, events: Vec<Recorded>| {
                 let is_bad = |event: &Recorded| stream.as_str() == "Cart-1" && event.index > 0;
                 match events.iter().position(is_bad) {

@@ -1,8 +1,8 @@
 //! The feed: everything appended to the streams of a table, in one order that can be read repeatedly.
 //!
-//! Change records are kept for a day, and are ordered per item only. An indexer therefore records, in separate
-//! streams, which events were appended to which stream. Any number of readers can read these from the beginning at
-//! any time.
+//! Change records are kept for a day, and are ordered per item only. An indexer therefore records in separate streams,
+//! the epochs, which events were appended to which stream. Any number of readers can read the epochs from the beginning
+//! at any time.
 //!
 //! ```text
 //! change record ──source──▶ spans ──partition──▶ ingester ──decides with──▶ epoch ──▶ $AppendsEpoch-0_7
@@ -21,7 +21,7 @@
 //! | [`ingester`] | writes spans into the epochs of a partition, concurrently with other ingesters |
 //! | [`reader`] | reads the epochs of a partition from a checkpoint |
 //! | [`subscription`] | reads a partition and loads the events |
-//! | [`consumer`] | passes events to handlers and stores checkpoints |
+//! | [`consumer`] | passes events to handlers, and stores checkpoints and dead letters |
 //! | [`log`] | the storage interface of ingesters and readers |
 //! | [`checkpoint`] | a position in the feed of a partition |
 //! | [`limits`] | limits of epochs and consumers |
@@ -35,7 +35,6 @@ pub mod index;
 pub mod indexer;
 pub mod ingester;
 mod json;
-mod kept;
 mod lag;
 pub mod limits;
 pub mod log;
@@ -44,6 +43,7 @@ pub mod reader;
 pub mod settings;
 pub mod source;
 pub mod span;
+mod stored_state;
 pub mod subscription;
 mod telemetry;
 

@@ -66,7 +66,7 @@ fn indexer_reports_its_progress() {
 fn group_reports_lag_handlers_and_dead_letters() {
     let collector = Collector::default();
     listen(&collector, |world| {
-        let group = store(world).consumers("mail").tries_max(1);
+        let group = store(world).consumers("mail").attempts_max(1);
         let asked = group.clone();
         world.wait(async move { asked.lag().await.unwrap() });
         let lag = collector.measured("gauge.floe.feed.lag_events");
@@ -197,7 +197,7 @@ fn change_consumer_reports_lag_turns_and_dead_letters() {
 fn info_level_contains_warnings_only() {
     let collector = Collector::up_to(Level::INFO);
     listen(&collector, |world| {
-        let group = store(world).consumers("mail").tries_max(1);
+        let group = store(world).consumers("mail").attempts_max(1);
         world.wait(async move { group.run_until_caught_up(handle).await.unwrap() });
     });
     let state = collector.state();

@@ -87,6 +87,6 @@ pub(crate) fn feed(endpoint: &str, index: impl Fn()) {
             Some(event) => Ok(Handled::UpTo(event.index)),
         }
     };
-    let mail = FeedConsumer::new(store, "mail", Partition::FIRST).tries_max(1);
+    let mail = FeedConsumer::new(store, "mail", Partition::FIRST).attempts_max(1);
     block_on(mail.run_until_caught_up(handle)).unwrap();
 }

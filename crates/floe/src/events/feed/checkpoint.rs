@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn numbers_sort_like_positions() {
         let random = SeededRandom::new(1);
-        let place = || {
+        let random_position = || {
             let epoch = u32::try_from(random.next_u64() >> (32 + random.below(32))).unwrap();
             (epoch, random.below(u64::from(EPOCH_OFFSETS)))
         };
         for _ in 0..2_000 {
-            let (one, other) = (place(), place());
+            let (one, other) = (random_position(), random_position());
             let of = |(epoch, offset)| Checkpoint::of(epoch, offset).unwrap();
             assert_eq!(one.cmp(&other), of(one).cmp(&of(other)));
             assert_eq!((of(one).epoch(), of(one).offset()), one);

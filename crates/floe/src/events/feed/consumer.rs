@@ -1,32 +1,36 @@
-//! Consumers: a group reads the feed, and remembers how far it has come.
+//! Consumers of the feed: groups whose workers share the partitions and store checkpoints.
 //!
-//! A [`ConsumerGroup`] shares the partitions of the feed among its workers, by leases: run as many as you like, wherever
-//! you like. A [`FeedConsumer`] is for one partition, without a lease. Both have two forms, by what the handler does:
+//! A [`ConsumerGroup`] shares the partitions of the feed among its workers by leases; its workers may run in any number
+//! of processes. A [`FeedConsumer`] reads one partition without a lease. Both deliver events in one of two ways:
 //!
-//! - `run` and `run_until_caught_up` are for effects elsewhere. Each stream has one handler at a time and gets its events
-//!   in their order; many streams are handled at once, and a slow one does not hold the others. Events come at least
-//!   once: what is stored is up to where everything is done, and whoever goes on is given the rest again.
-//! - `run_exactly_once` is for views in this database. What the handler writes and how far it has come are one commit:
-//!   events come exactly once, whoever else runs and whoever dies.
+//! - **At least once** (`run`, `run_until_caught_up`), for effects outside this database. The events of a stream are
+//! handled in order, one call at a time. Many streams are handled concurrently, and a slow one does not block the
+//! others. A checkpoint covers only events that were handled or are in a dead letter; after a crash, later events are
+//! delivered again.
+//! - **Exactly once** (`run_exactly_once`), for views in this database. The handler's changes and the new position are
+//! one commit, so each event changes the view once, however many workers run or fail.
 //!
-//! A stream whose handler does not get on is parked after some tries, with all that comes for it later. The others go
-//! on. ParkedStream streams are told by [`parked`](ConsumerGroup::parked), and tried again by
-//! [`retry_parked`](ConsumerGroup::retry_parked). A handler that panics has failed a try, and so has one that takes longer
-//! than its [timeout](ConsumerGroup::handler_timeout).
+//! # Dead letters
 //!
-//! # What is promised of two workers
+//! A stream is parked when all attempts of its handler failed: the indexes of the events that are not handled are
+//! stored as a dead letter, an item of its own. Later events of the stream extend the dead letter and are not handled.
+//! Other streams continue. [`parked`](ConsumerGroup::parked) lists the dead letters, and
+//! [`retry_parked`](ConsumerGroup::retry_parked) handles their events. A handler that panics or exceeds its
+//! [timeout](ConsumerGroup::handler_timeout) has failed an attempt.
 //!
-//! A worker that finds that its lease has run out drops its handlers. A worker that stalls for longer than its lease, as a
-//! process may that is stopped or a machine that sleeps, finds out when it goes on; until then a handler of its may run
-//! beside the one of who took over, for events of the same stream. It can do its effect, but not store that it is done:
-//! progress is claimed by who takes over, and what others bring is refused. So progress never goes back, no event is
-//! passed over, and an event may be handled twice, at worst at the same time. In the form for views, such a handler's
-//! commit is refused as a whole.
+//! # Concurrent workers
 //!
-//! Handlers run in the task of the worker. What computes for long without waiting belongs elsewhere (`spawn_blocking`), or
-//! the worker cannot say that it is alive.
+//! A worker that finds that its lease has expired drops its handlers. A worker that stalls for longer than its lease,
+//! in a stopped process or on a suspended machine, finds out only when it resumes. Until then, one of its handlers may
+//! run concurrently with one of the new lease holder, for events of the same stream. The stale handler can have its
+//! effect, but the stale worker cannot store a checkpoint: the new lease holder has claimed it, and writes under an
+//! older term are rejected. So a worker never moves a checkpoint back, no event is skipped, and an event may be handled
+//! twice, at worst concurrently. With exactly-once delivery, the commit of the stale handler is rejected as a whole.
 //!
-//! # What is stored
+//! Handlers run in the worker's task. Long computations belong elsewhere (`spawn_blocking`): during one, the worker
+//! sends no heartbeats.
+//!
+//! # Stored state
 //!
 //! In the index table: checkpoints in `$ReaderCheckpoint-<group>_<partition>`, dead letters in
 //! `$ReaderDeadLetters-<group>_<partition>`, one item for each stream, members and leases in `$ReaderGroup-<group>`.
@@ -43,7 +47,7 @@
 //!     items: u32,
 //! }
 //!
-//! async fn count(delivery: ViewTransaction<'_>) -> Result<(), Error> {
+//! async fn count_items(delivery: ViewTransaction<'_>) -> Result<(), Error> {
 //!     let cart = Cart { stream: delivery.stream.to_string(), items: 0 };
 //!     let mut cart = delivery.tx.get_or_create(cart).await?;
 //!     for _ in delivery.events {
@@ -64,8 +68,8 @@
 //! store.indexer(IndexerOptions::new())?.run_until_caught_up().await?;
 //!
 //! let view = FeedConsumer::new(store, "carts", Partition::FIRST);
-//! assert_eq!(view.run_exactly_once(count).await?.events, 1);
-//! assert_eq!(view.run_exactly_once(count).await?.events, 0);
+//! assert_eq!(view.run_exactly_once(count_items).await?.events, 1);
+//! assert_eq!(view.run_exactly_once(count_items).await?.events, 0);
 //! # Ok(())
 //! # }
 //! ```
@@ -74,29 +78,31 @@ mod dead_letters;
 mod deliver;
 mod exactly_once;
 mod group;
-mod lease;
+mod members;
+mod notice;
 mod options;
-mod progress;
+mod parked_stream;
+mod state;
 
 use std::time::Duration;
 
 use self::dead_letters::{CHANGES_MAX, DeadLetters};
 use self::deliver::Handler;
 use self::exactly_once::ViewHandler;
-use self::group::Works;
+use self::group::DeliveryMode;
 pub use self::group::{ConsumerGroup, WorkerSummary};
+pub use self::notice::WorkerNotice;
 use self::options::Options;
-pub use self::options::WorkerNotice;
-pub use self::progress::ParkedStream;
-use self::progress::{ConsumerState, Place};
+pub use self::parked_stream::ParkedStream;
+use self::state::{ConsumerState, FeedPosition};
 use super::checkpoint::Checkpoint;
-use super::kept::Kept;
 use super::lag::Lag;
-use super::limits::BEAT_ATTEMPTS;
+use super::limits::HEARTBEAT_ATTEMPTS_MAX;
 use super::log::TableLog;
 use super::partition::Partition;
-use super::reader::{Filter, Reader, behind};
+use super::reader::{Filter, Reader, lag_from};
 use super::span::Span;
+use super::stored_state::StateEvent;
 use crate::db::Db;
 use crate::delivery::{self, Host, Members, RunContext, RunOutcome};
 use crate::error::{Error, ErrorKind, Result};
@@ -104,279 +110,290 @@ use crate::events::feed::telemetry;
 use crate::events::{EventStore, Load, Recorded, Stream, StreamName};
 use crate::tx::Tx;
 
-/// How far a handler has come with the events that it was given.
+/// Which events of a call a handler has handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// All of them are done.
+    /// All events.
     All,
-    /// None is. They are given again.
+    /// No event. All are delivered again, and the attempt counts as failed.
     None,
-    /// Those before this index are. The others are given again.
+    /// The events before this index. The others are delivered again.
     UpTo(u64),
 }
 
-/// What a consumer has done.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FeedSummary {
-    /// How many events were handled.
+    /// Number of handled events.
     pub events: u64,
-    /// Up to where the feed is done with.
+    /// The position up to which the partition is processed.
     pub checkpoint: Checkpoint,
-    /// The streams that were parked during this run.
+    /// The dead letters that this run added.
     pub parked: Vec<ParkedStream>,
 }
 
-/// A reader of one partition of the feed that remembers how far it has come.
+/// A consumer of one partition of the feed, with a stored checkpoint.
 #[derive(Clone, Debug)]
 pub struct FeedConsumer {
     store: EventStore,
+    /// The name of the group, and the number of the partition.
     id: (String, u32),
     partition: Partition,
     options: Options,
 }
 
 impl FeedConsumer {
-    /// The consumer of a partition for a group, whose name has no `_`.
+    /// Creates a consumer of a partition. The name of the group contains no `_`.
     pub fn new(store: EventStore, group: impl Into<String>, partition: Partition) -> Self {
         ConsumerGroup::new(store, group).partition(partition)
     }
 
     setters! {
-        /// Handles what the filter lets through alone. The rest counts as done.
+        /// Handles only streams that match the filter. Events of other streams are skipped.
         pub fn filter(filter: Filter) => options.filter = filter;
 
-        /// Handles so many streams at once.
-        pub const fn at_once_max(streams: usize) => options.delivery.concurrency_max = streams;
+        /// Maximum number of streams handled concurrently. Default: 16.
+        pub const fn concurrency_max(streams: usize) => options.delivery.concurrency_max = streams;
 
-        /// Gives at most so many events to a handler, and so to a transaction.
+        /// Maximum number of events per call of the handler, and so per transaction. Default: 100.
         pub const fn events_max(events: usize) => options.events_max = events;
 
-        /// Tries so often to get on with a stream.
-        pub const fn tries_max(tries: u32) => options.delivery.attempts_max = tries;
+        /// Maximum attempts without progress before a stream is parked. Default: 5.
+        pub const fn attempts_max(attempts: u32) => options.delivery.attempts_max = attempts;
 
-        /// Timeout of a handler, for the events of one call. Default: 60 seconds.
+        /// Time limit of a handler, for the events of one call. Default: 60 seconds.
         pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
     }
 
-    /// Up to where the feed is done with.
+    /// Returns the position up to which the partition is processed.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn checkpoint(&self) -> Result<Checkpoint> {
-        Ok(self.progress().await?.place.checkpoint)
+        Ok(self.state().await?.position.checkpoint)
     }
 
-    /// The streams that are parked.
+    /// Returns the dead letters of the partition, one for each parked stream.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn parked(&self) -> Result<Vec<ParkedStream>> {
-        self.dead_letters().await
+        self.list_dead_letters().await
     }
 
-    /// How many events lie between what is done and the tail, and for how long the oldest of them has been in the feed.
-    /// At the tail this takes two reads and a query of the dead letters; behind it, the index is read and no events.
+    /// Returns the number of unprocessed events up to the tail, and how long the oldest of them has been in the feed.
+    /// At the tail this takes two reads and a query of the dead letters; behind it, only epochs are read, no event
+    /// bodies.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn lag(&self) -> Result<Lag> {
-        let progress = self.progress().await?;
-        let (place, filter) = (progress.place, &self.options.filter);
+        let state = self.state().await?;
+        let (position, filter) = (state.position, &self.options.filter);
         let (log, now) = (self.store.feed_log(), self.store.db().env().now());
-        let count = |number, span: &Span| match (filter.matches(&span.stream), number) {
-            (false, _) => 0,
-            (true, None) => span.types.len() as u64,
-            (true, Some(number)) => exactly_once::undone_events(place, number, span),
+        let count = |number, span: &Span| match number {
+            _ if !filter.matches(&span.stream) => 0,
+            None => span.types.len() as u64,
+            Some(number) => position.remaining_events(number, span),
         };
-        let mut lag = behind(&log, self.partition, place.checkpoint, now, count).await?;
-        let letters = self.dead_letters_after(progress).await?;
+        let mut lag = lag_from(&log, self.partition, position.checkpoint, now, count).await?;
+        let letters = self.list_dead_letters_of(state).await?;
         lag.parked = letters.iter().map(|letter| letter.end - letter.index).sum();
         telemetry::lag(&self.id.0, self.partition, &lag);
         Ok(lag)
     }
 
-    /// Goes on from this place, whatever was done before: further back to handle events again, or ahead to pass over
-    /// some. What is parked stays parked. Workers that run notice it and begin anew from there.
+    /// Moves the checkpoint: back to handle events again, or ahead to skip events. Dead letters stay. Running workers
+    /// restart from the new checkpoint.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn move_to(&self, checkpoint: Checkpoint) -> Result<()> {
-        let place = Place::before(checkpoint);
-        let decide = |stored: &ConsumerState| Ok::<_, Error>([Kept(stored.moved(place))]);
-        self.stored().transact(decide).await?;
-        // Who waits at the tail stores nothing, and would not notice.
+        let position = FeedPosition::before(checkpoint);
+        let decide = |state: &ConsumerState| Ok::<_, Error>([StateEvent(state.moved(position))]);
+        self.state_stream().transact(decide).await?;
+        // A worker that is idle at the tail stores nothing, so it would not notice the new term of the checkpoint.
         let number = self.partition.number();
-        let decide = |members: &Members| Ok::<_, Error>(members.restarted(number).map(Kept));
-        members(&self.store, &self.id.0).transact(decide).await
+        let decide = |members: &Members| Ok::<_, Error>(members.restarted(number).map(StateEvent));
+        let members = members_stream(&self.store, &self.id.0);
+        members.transact(decide).await
     }
 
-    /// Goes on from where the feed ends now.
+    /// Moves the checkpoint to the current end of the feed.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn move_to_tail(&self) -> Result<()> {
         let reader = Reader::at_tail(self.store.feed_log(), self.partition).await?;
         self.move_to(reader.checkpoint()).await
     }
 
-    /// Gives everything up to the tail to the handler, a stream at a time to each of several calls.
+    /// Passes all events up to the tail to the handler, many streams concurrently.
     ///
     /// # Errors
     ///
-    /// [`VersionConflict`](ErrorKind::VersionConflict) when another consumer of this group and partition has begun, or the
-    /// checkpoint was moved: this one cannot store how far it has come. And as the store fails. What the handler fails
-    /// with is told in [`FeedSummary::parked`] alone.
+    /// [`VersionConflict`](ErrorKind::VersionConflict) if another consumer of this group and partition started, or the
+    /// checkpoint was moved, so that this one cannot store its checkpoint; and failures of the store. Failures of the
+    /// handler are only in [`FeedSummary::parked`].
     pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<FeedSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        let (consumed, end) = self.deliver(&handler, RunContext::default()).await?;
-        match end {
-            RunOutcome::Completed => Ok(consumed),
-            RunOutcome::Fenced => Err(self.fenced()),
+        let (summary, outcome) = self.deliver(&handler, RunContext::default()).await?;
+        match outcome {
+            RunOutcome::Completed => Ok(summary),
+            RunOutcome::Fenced => Err(self.fenced_error()),
         }
     }
 
-    /// Tries parked streams again, up to where the feed was done with. Those that the handler gets on with are parked no
-    /// more.
+    /// Handles the events in the dead letters. Removes each dead letter whose events are all handled.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn retry_parked<H, F>(&self, handler: H) -> Result<FeedSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        self.retry(Works::AtLeastOnce(&handler)).await
+        self.retry(DeliveryMode::AtLeastOnce(&handler)).await
     }
 
-    /// Gives everything up to the tail to the handler, each time in a transaction that also stores how far it has come.
-    /// One stream after another, in the order of the feed. Any number may run: each event is handled in one commit.
+    /// Passes all events up to the tail to the handler, each call in a transaction that also stores the new position.
+    /// Streams are handled one after another, in the order of the feed. Any number of these consumers may run: each
+    /// event is handled in one commit.
     ///
-    /// Do not use a group in both ways: what was handled at least once may be handled again.
+    /// A group must use only one kind of delivery: events that were delivered at least once may be delivered again.
     ///
     /// # Errors
     ///
-    /// As the store fails, also for the handler. What else the handler returns is told in [`FeedSummary::parked`] alone.
+    /// Failures of the store, including those that the handler returns. Other failures of the handler are only in
+    /// [`FeedSummary::parked`].
     pub async fn run_exactly_once<H: ViewHandler>(&self, handler: H) -> Result<FeedSummary> {
         self.project(&handler, RunContext::default()).await
     }
 
-    /// Tries parked streams again, each time in a transaction that also stores how far it has come: the events that were
-    /// parked get into the view once, as all others. Those that the handler gets on with are parked no more.
+    /// Handles the events in the dead letters, each call in a transaction that also changes the dead letter, so that
+    /// each event changes the view once. Removes each dead letter whose events are all handled.
     ///
     /// # Errors
     ///
-    /// As the store fails, also for the handler.
+    /// Failures of the store, including those that the handler returns.
     pub async fn retry_parked_exactly_once<H: ViewHandler>(
         &self,
         handler: H,
     ) -> Result<FeedSummary> {
-        self.retry(Works::ExactlyOnce(&handler)).await
+        self.retry(DeliveryMode::ExactlyOnce(&handler)).await
     }
 
-    async fn retry(&self, works: Works<'_>) -> Result<FeedSummary> {
-        let progress = self.progress().await?;
-        let mut consumed = FeedSummary {
-            checkpoint: progress.place.checkpoint,
+    async fn retry(&self, mode: DeliveryMode<'_>) -> Result<FeedSummary> {
+        let state = self.state().await?;
+        let mut summary = FeedSummary {
+            checkpoint: state.position.checkpoint,
             ..FeedSummary::default()
         };
-        for known in self.dead_letters().await? {
-            let (events, again) = match works {
-                Works::AtLeastOnce(handler) => self.handle_parked(handler, &known).await?,
-                Works::ExactlyOnce(view) => self.commit_parked(view, &known).await?,
+        for letter in self.list_dead_letters().await? {
+            let (events, failed) = match mode {
+                DeliveryMode::AtLeastOnce(handler) => {
+                    self.retry_dead_letter(handler, &letter).await?
+                }
+                DeliveryMode::ExactlyOnce(handler) => {
+                    self.retry_dead_letter_in_view(handler, &letter).await?
+                }
             };
-            consumed.events += events;
-            consumed.parked.extend(again);
+            summary.events += events;
+            summary.parked.extend(failed);
         }
-        Ok(consumed)
+        Ok(summary)
     }
 
-    /// A parked stream was tried again, and is parked again if it did not get on.
-    async fn store_retried(
+    /// Stores the result of a retry of a dead letter: the events that failed again, if any.
+    async fn store_retry(
         &self,
-        tried: &ParkedStream,
-        again: Option<&ParkedStream>,
+        retried: &ParkedStream,
+        failed: Option<&ParkedStream>,
     ) -> Result<()> {
-        let letters = self.letters();
+        let letters = self.dead_letters();
         self.store
             .db()
             .transact(async |tx| {
-                let Some(known) = letters.get_in(tx, &tried.stream).await? else {
+                let Some(stored) = letters.get_in(tx, &retried.stream).await? else {
                     return Ok::<_, Error>(());
                 };
-                let rest = known.after_retry(tried, again);
-                if rest.as_ref() != Some(&known) {
-                    letters.replace(tx, Some(&known), rest.as_ref())?;
+                let rest = stored.after_retry(retried, failed);
+                if rest.as_ref() != Some(&stored) {
+                    letters.replace(tx, Some(&stored), rest.as_ref())?;
                 }
                 Ok(())
             })
             .await
     }
 
-    /// Reads all spans: the filter comes later, so that places do not depend on it.
+    /// A reader without the filter: positions count all spans, so that they do not depend on the filter.
     fn reader(&self, checkpoint: Checkpoint) -> Reader<TableLog> {
         Reader::new(self.store.feed_log(), self.partition, checkpoint)
     }
 
-    async fn progress(&self) -> Result<ConsumerState> {
-        self.stored().query(ConsumerState::clone).await
+    async fn state(&self) -> Result<ConsumerState> {
+        self.state_stream().query(ConsumerState::clone).await
     }
 
-    fn letters(&self) -> DeadLetters {
+    fn dead_letters(&self) -> DeadLetters {
         DeadLetters::of(&self.store, &self.id)
     }
 
-    /// All dead letters. Those that an earlier version stored with the checkpoint become items first.
-    async fn dead_letters(&self) -> Result<Vec<ParkedStream>> {
-        self.dead_letters_after(self.progress().await?).await
+    /// Lists the dead letters. First converts those that an earlier version stored with the checkpoint into items.
+    async fn list_dead_letters(&self) -> Result<Vec<ParkedStream>> {
+        self.list_dead_letters_of(self.state().await?).await
     }
 
-    /// All dead letters, given the progress as just read.
-    async fn dead_letters_after(&self, mut progress: ConsumerState) -> Result<Vec<ParkedStream>> {
-        let (index, letters) = (self.store.feed_index(), self.letters());
-        while !progress.embedded.is_empty() {
-            let moved = self.store.db().transact(async |tx| {
+    /// As [`list_dead_letters`](Self::list_dead_letters), for a state that was just read.
+    async fn list_dead_letters_of(&self, mut state: ConsumerState) -> Result<Vec<ParkedStream>> {
+        let (index, letters) = (self.store.feed_index(), self.dead_letters());
+        while !state.embedded.is_empty() {
+            let converted = self.store.db().transact(async |tx| {
                 let id = &self.id;
-                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
+                let mut stored = tx
+                    .stream_in::<StateEvent<ConsumerState>>(&index, id)
+                    .await?;
                 let mut after = stored.state().clone();
                 let rest = after
                     .embedded
                     .split_off(CHANGES_MAX.min(after.embedded.len()));
-                let moved = std::mem::replace(&mut after.embedded, rest);
-                letters.add_in(tx, &moved).await?;
-                stored.append([Kept(after)])?;
+                let converted = std::mem::replace(&mut after.embedded, rest);
+                letters.add_in(tx, &converted).await?;
+                stored.append([StateEvent(after)])?;
                 Ok::<_, Error>(())
             });
-            moved.await?;
-            progress = self.progress().await?;
+            converted.await?;
+            state = self.state().await?;
         }
         letters.list().await
     }
 
-    fn stored(&self) -> Stream<Kept<ConsumerState>> {
-        self.store.kept(&self.id)
+    fn state_stream(&self) -> Stream<StateEvent<ConsumerState>> {
+        self.store.state_stream(&self.id)
     }
 
-    fn fenced(&self) -> Error {
+    fn fenced_error(&self) -> Error {
         let (group, partition) = &self.id;
         let message = format!(
-            "another consumer has begun, or the checkpoint was moved: group={group} partition={partition}"
+            "the consumer was fenced, another one started or the checkpoint was moved: group={group} partition={partition}"
         );
         Error::new(ErrorKind::VersionConflict, message)
     }
 }
 
-/// The members of a group.
-fn members(store: &EventStore, group: &str) -> Stream<Kept<Members>> {
+/// The stream that stores the members of a group.
+fn members_stream(store: &EventStore, group: &str) -> Stream<StateEvent<Members>> {
     let index = store.feed_index();
-    let options = index.options().clone().attempts_max(BEAT_ATTEMPTS);
+    let options = index.options().clone();
+    let options = options.attempts_max(HEARTBEAT_ATTEMPTS_MAX);
     let index = store.db().event_store(options);
     index.stream(group).load(Load::RequireLeader)
 }
@@ -394,11 +411,11 @@ impl Host for FeedConsumer {
         telemetry::failed(&self.id.0, error);
         let (partition, error) = (Some(self.partition), error.clone());
         self.options
-            .tell(&WorkerNotice::Failed { partition, error });
+            .notify(&WorkerNotice::Failed { partition, error });
     }
 }
 
-/// Events of a stream, and the transaction that what they lead to is written in.
+/// Events of a stream, and the transaction in which the handler changes the view.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ViewTransaction<'t> {
@@ -406,6 +423,6 @@ pub struct ViewTransaction<'t> {
     pub tx: &'t Tx,
     /// The stream.
     pub stream: &'t StreamName,
-    /// The events, in their order.
+    /// The events, in order.
     pub events: &'t [Recorded],
 }

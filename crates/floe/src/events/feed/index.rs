@@ -2,7 +2,8 @@
 //!
 //! It is one stream, `$AppendsIndex-0`, of `Started` events, with the whole map as the unfold `Snapshotted`. It saves
 //! readers a walk from the first epoch. It may be behind, if a process died between closing an epoch and updating the
-//! index, but never ahead: whoever finds a closed epoch continues with the next.
+//! index, but never ahead: readers and ingesters that find a closed epoch continue with
+//! the next.
 
 use std::collections::BTreeMap;
 

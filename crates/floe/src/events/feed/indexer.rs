@@ -1,6 +1,6 @@
 //! The indexer: reads the changes of an events table, and writes the appended events to the feed.
 //!
-//! A step reads records, writes their spans into the epochs, and only then stores its position. It may die at any
+//! A step reads records, writes their spans into the epochs, and only then stores its position. It may fail at any
 //! time: the next run reads some records again, and the epochs drop duplicates. Several indexers may run concurrently
 //! for the same table and under the same name; this is wasteful but correct.
 //!
@@ -42,9 +42,9 @@ use tracing::Instrument;
 
 pub use self::change_ingester::ChangeIngester;
 pub use self::progress::{IndexerProgress, IndexerStep};
-use super::kept::Kept;
 use super::limits::{BATCH_RECORDS_CAP, CLOCK_SKEW_MAX, EMPTY_READS, EpochLimits, POLL};
 use super::partition::Partitions;
+use super::stored_state::StateEvent;
 use crate::concurrent;
 use crate::delivery::{
     Callback, STORE_BACKOFF, ShardPositions, ShardRecords, Shards, hold_changes, is_transient,
@@ -342,7 +342,7 @@ impl Indexer {
             let position = self.position();
             let stored = position.transact(|stored| {
                 let merged = stored.merged(&read, &gone);
-                let moved = (merged != *stored).then(|| Kept(merged.clone()));
+                let moved = (merged != *stored).then(|| StateEvent(merged.clone()));
                 Ok::<_, Error>((merged, moved))
             });
             state.stored = stored.await?;
@@ -365,7 +365,7 @@ impl Indexer {
         }
     }
 
-    fn position(&self) -> Stream<Kept<ShardPositions>> {
-        self.store.kept(self.options.name.as_str())
+    fn position(&self) -> Stream<StateEvent<ShardPositions>> {
+        self.store.state_stream(self.options.name.as_str())
     }
 }

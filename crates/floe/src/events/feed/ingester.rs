@@ -1,6 +1,6 @@
 //! Writes spans into the epochs of a partition.
 //!
-//! Any number of ingesters may write to a partition, and each may die at any time. The following holds nevertheless:
+//! Any number of ingesters may write to a partition, and each may fail at any time. The following holds nevertheless:
 //!
 //! - an epoch is written only after the previous one was closed, and never after it was closed itself;
 //! - an append fails if the epoch changed after the decision; then it is loaded and decided again;

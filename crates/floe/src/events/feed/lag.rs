@@ -10,7 +10,7 @@ pub struct Lag {
     pub events: u64,
     /// How long the oldest of them has been in the feed; zero if there are none.
     pub age: Duration,
-    /// Number of [parked](crate::events::feed::ParkedStream) events. Not included in `events` and `age`.
+    /// Number of events in [dead letters](crate::events::feed::ParkedStream). Not included in `events` and `age`.
     pub parked: u64,
 }
 

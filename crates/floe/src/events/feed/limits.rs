@@ -27,29 +27,29 @@ pub(crate) const CLOCK_SKEW_MAX: Duration = Duration::from_secs(5 * 60);
 pub const BATCH_RECORDS_CAP: usize = 10_000;
 
 /// Maximum number of partitions that an indexer writes concurrently.
-pub(crate) const PARTITIONS_AT_ONCE: usize = 16;
+pub(crate) const PARTITIONS_CONCURRENCY_MAX: usize = 16;
 
 /// Default maximum number of streams loaded or handled concurrently.
-pub(crate) const STREAMS_AT_ONCE: usize = 16;
+pub(crate) const STREAMS_CONCURRENCY_MAX: usize = 16;
 
-/// Default maximum attempts before a stream is parked.
-pub(crate) const TRIES_MAX: u32 = 5;
+/// Default maximum attempts without progress before a stream is parked.
+pub(crate) const ATTEMPTS_MAX: u32 = 5;
 
 /// Default maximum number of events per call of a handler.
-pub(crate) const HANDLED_AT_ONCE: usize = 100;
+pub(crate) const CALL_EVENTS_MAX: usize = 100;
 
 /// Maximum number of batches of a partition read ahead of the first incomplete one, which bounds memory. A stream
 /// that is slower by more than this blocks the partition.
-pub(crate) const BATCHES_AHEAD: usize = 256;
+pub(crate) const BATCHES_AHEAD_MAX: usize = 256;
 
 /// Maximum number of events of a partition read ahead of the handlers.
-pub(crate) const EVENTS_AHEAD: u64 = 20_000;
+pub(crate) const EVENTS_AHEAD_MAX: u64 = 20_000;
 
-/// Maximum stored length of a handler's error message.
+/// Maximum stored length of the reason of a dead letter.
 pub(crate) const REASON_CHARS_MAX: usize = 300;
 
 /// Maximum attempts of a heartbeat that conflicts with other members.
-pub(crate) const BEAT_ATTEMPTS: u32 = 20;
+pub(crate) const HEARTBEAT_ATTEMPTS_MAX: u32 = 20;
 
 /// Consecutive empty reads after which an indexer has caught up. DynamoDB returns empty pages before the end.
 pub(crate) const EMPTY_READS: u32 = 3;

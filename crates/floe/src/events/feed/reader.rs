@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::events::feed::telemetry;
 use crate::events::keys::StreamName;
 
-pub(super) use self::lag::behind;
+pub(super) use self::lag::lag_from;
 
 /// Reads the epochs of a partition.
 #[derive(Debug)]

@@ -74,7 +74,7 @@ impl EventStore {
     /// Stores the number of partitions, unless it is stored already.
     pub(super) async fn begin_feed(&self, partitions: Partitions) -> Result<()> {
         let decide = |known: &Option<Partitions>| match known {
-            None => Ok(Some(Begun(partitions))),
+            None => Ok(Some(FeedStarted(partitions))),
             Some(known) if *known == partitions => Ok(None),
             Some(known) => {
                 let (expected, actual) = (partitions.count(), known.count());
@@ -93,18 +93,19 @@ impl EventStore {
     }
 }
 
+/// The stored event type.
+const STARTED: &str = "Begun";
+
 /// The stream of the settings.
 enum FeedSettings {}
 
 /// The event that starts a feed with a number of partitions.
 #[derive(Clone, Copy, Debug)]
-struct Begun(Partitions);
+struct FeedStarted(Partitions);
 
-const BEGUN: &str = "Begun";
-
-impl Event for Begun {
+impl Event for FeedStarted {
     fn event_type(&self) -> &'static str {
-        BEGUN
+        STARTED
     }
 
     fn encode(&self) -> Result<Vec<u8>> {
@@ -113,7 +114,7 @@ impl Event for Begun {
     }
 
     fn decode(event_type: &str, data: &[u8]) -> Result<Option<Self>> {
-        if event_type != BEGUN {
+        if event_type != STARTED {
             return Ok(None);
         }
         let count = read_json("the settings of a feed", data, |json| {
@@ -127,15 +128,15 @@ impl Event for Begun {
 impl Decider for FeedSettings {
     const CATEGORY: &'static str = "$FeedSettings";
     type Id = str;
-    type Event = Begun;
+    type Event = FeedStarted;
     type State = Option<Partitions>;
 
     fn initial() -> Self::State {
         None
     }
 
-    fn evolve(_: Self::State, begun: &Begun) -> Self::State {
-        Some(begun.0)
+    fn evolve(_: Self::State, event: &FeedStarted) -> Self::State {
+        Some(event.0)
     }
 
     fn access() -> Access<Self> {

@@ -188,12 +188,12 @@ mod tests {
 
     #[test]
     fn invalid_records_are_rejected_with_the_reason() {
-        let none = "invalid change record of an events table";
+        let prefix = "invalid change record of an events table";
         let check = |image: Item, reason: &str| {
             let error = modified(image).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidEvent);
             let message = error.to_string();
-            let expected = format!("{none}, {reason}: sequence=7");
+            let expected = format!("{prefix}, {reason}: sequence=7");
             assert!(message.starts_with(&expected), "{message}");
         };
         check(Item::new(), "no stream name");

@@ -33,7 +33,7 @@ use floe_store::{BoxFuture, Timestamp};
 
 use super::checkpoint::Checkpoint;
 use super::lag::Lag;
-use super::limits::{POLL, STREAMS_AT_ONCE};
+use super::limits::{POLL, STREAMS_CONCURRENCY_MAX};
 use super::log::TableLog;
 use super::partition::Partition;
 use super::reader::{FeedBatch, Filter, Reader};
@@ -48,7 +48,7 @@ impl EventStore {
             store: self.clone(),
             partition: Partition::FIRST,
             filter: Filter::default(),
-            concurrency_max: STREAMS_AT_ONCE,
+            concurrency_max: STREAMS_CONCURRENCY_MAX,
             poll: POLL,
         }
     }

@@ -1,5 +1,5 @@
-//! Telemetry of the feed and its consumers. Parked streams are identified by category only, because their ids are
-//! keys.
+//! Telemetry of the feed and its consumers. Parked streams are identified by category only, because their ids may be
+//! confidential.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ macro_rules! emit {
     };
 }
 
-/// Whether measuring the lag of a group is worth it.
+/// Whether metrics are enabled, so that the lag of a group is worth its reads.
 pub(crate) fn is_measured() -> bool {
     metrics::are_enabled()
 }
@@ -105,7 +105,7 @@ pub(crate) fn lag(group: &str, partition: Partition, lag: &Lag) {
     );
 }
 
-/// Reports a parked stream.
+/// Reports that a stream was parked.
 pub(crate) fn parked(group: &str, partition: Partition, stream: &StreamName) {
     emit!(
         WARN,

@@ -1,4 +1,5 @@
-//! Events come at least once and in order: with slow streams, poison, and whoever dies at whatever moment.
+//! At-least-once delivery: every event is delivered, in the order of its stream, with slow and poisoned streams and
+//! killed workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,44 +15,48 @@ use tokio::sync::Notify;
 
 use super::sim::{Pause, Sim};
 
-/// What handlers were given, and what they have done.
+/// Records what handlers handle, and checks the order.
 #[derive(Clone, Default)]
-pub(crate) struct Ledger(Arc<Mutex<Seen>>);
+pub(crate) struct Ledger(Arc<Mutex<LedgerState>>);
 
 #[derive(Default)]
-struct Seen {
-    /// The index after the last event of each stream that was handled.
+struct LedgerState {
+    /// The index after the last handled event of each stream.
     ends: BTreeMap<String, u64>,
     /// The streams that are being handled.
     busy: BTreeSet<String>,
+    /// Number of handled events, with repetitions.
     handled: u64,
 }
 
-/// Notes that a stream is not being handled any more, also when its handler is dropped.
-struct Busy(Ledger, String);
+/// Marks a stream as busy until it is dropped, as its handler may be.
+struct BusyGuard(Ledger, String);
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.0.0.lock().unwrap().busy.remove(&self.1);
     }
 }
 
 impl Ledger {
-    /// Handles events: they must follow what was handled before, or have been handled before.
+    /// Handles events. Each must be the next one of its stream, or one that was handled before.
     pub(crate) async fn handle(self, stream: StreamName, events: Vec<Recorded>, turns: u64) {
         let name = stream.to_string();
         let _busy = {
-            let mut seen = self.0.lock().unwrap();
-            assert!(seen.busy.insert(name.clone()), "two handlers: {name}");
-            Busy(self.clone(), name.clone())
+            let mut state = self.0.lock().unwrap();
+            assert!(
+                state.busy.insert(name.clone()),
+                "two concurrent handlers: {name}"
+            );
+            BusyGuard(self.clone(), name.clone())
         };
         for event in events {
             for _ in 0..turns {
                 Pause::default().await;
             }
-            let mut seen = self.0.lock().unwrap();
-            seen.handled += 1;
-            let end = seen.ends.entry(name.clone()).or_default();
+            let mut state = self.0.lock().unwrap();
+            state.handled += 1;
+            let end = state.ends.entry(name.clone()).or_default();
             assert!(event.index <= *end, "{name}: {} after {end}", event.index);
             *end = (*end).max(event.index + 1);
         }
@@ -66,7 +71,7 @@ impl Ledger {
     }
 }
 
-/// What lies before a checkpoint in the feed of a partition.
+/// The index after the last event of each stream before a checkpoint of a partition.
 async fn ends_before(
     store: &EventStore,
     partition: Partition,
@@ -86,59 +91,63 @@ async fn ends_before(
 }
 
 #[test]
-fn a_slow_stream_does_not_hold_the_others() {
+fn slow_stream_does_not_block_others() {
     let mut sim = Sim::new(1);
     for _ in 0..6 {
         sim.append(1, &[("Cart-1", 1), ("Cart-2", 2), ("Cart-3", 1)]);
     }
     let (ledger, gate) = (Ledger::default(), Arc::new(Notify::new()));
     let consumer = FeedConsumer::new(sim.store.clone(), "mail", Partition::FIRST);
-    let (asked, noted, opened) = (consumer.clone(), ledger.clone(), gate.clone());
+    let (queried, recording, opened) = (consumer.clone(), ledger.clone(), gate.clone());
     let task = sim.spawn(async move {
         let handler = |stream: StreamName, events: Vec<Recorded>| {
-            let (noted, opened) = (noted.clone(), opened.clone());
+            let (recording, opened) = (recording.clone(), opened.clone());
             async move {
                 if stream.id() == "1" {
                     opened.notified().await;
                 }
-                noted.handle(stream, events, 1).await;
+                recording.handle(stream, events, 1).await;
                 Ok::<_, Error>(Handled::All)
             }
         };
-        let consumed = consumer.run_until_caught_up(handler).await.unwrap();
-        assert_eq!(consumed.events, 24);
+        let summary = consumer.run_until_caught_up(handler).await.unwrap();
+        assert_eq!(summary.events, 24);
     });
     sim.settle();
-    assert!(sim.runs(task), "the slow one is not done");
+    assert!(sim.runs(task), "the slow stream is not handled");
     let others = [("Cart-2".to_owned(), 12), ("Cart-3".to_owned(), 6)];
-    assert_eq!(ledger.ends(), others.into(), "the others are");
-    let held = asked.clone();
-    let checkpoint = sim.wait(async move { held.checkpoint().await.unwrap() });
+    assert_eq!(
+        ledger.ends(),
+        others.into(),
+        "the other streams are handled"
+    );
+    let behind = queried.clone();
+    let checkpoint = sim.wait(async move { behind.checkpoint().await.unwrap() });
     assert_eq!(
         checkpoint,
         Checkpoint::START,
-        "it passes nothing that is not done"
+        "the checkpoint covers only handled events"
     );
     for _ in 0..10 {
         gate.notify_one();
         sim.settle();
     }
     assert!(!sim.runs(task));
-    let lag = sim.wait(async move { asked.lag().await.unwrap() });
+    let lag = sim.wait(async move { queried.lag().await.unwrap() });
     assert_eq!(lag.events, 0);
 }
 
-/// Workers of a group are killed at any poll of their futures. Whoever comes next goes on: every event is handled, in the
-/// order of its stream, and what is stored never passes one that is not.
+/// Workers of a group are killed at any poll of their futures, and the next ones continue: every event is handled in
+/// the order of its stream, and a stored checkpoint never passes an unhandled event.
 #[test]
-fn whoever_dies_nothing_is_passed_over() {
+fn killed_workers_skip_no_event() {
     for seed in 0..60 {
         let random = SeededRandom::new(seed);
         let mut sim = Sim::new(seed);
         let ledger = Ledger::default();
         let group = || {
-            let group = sim.store.consumers("mail").events_max(2).at_once_max(3);
-            group.tries_max(2)
+            let group = sim.store.consumers("mail").events_max(2).concurrency_max(3);
+            group.attempts_max(2)
         };
         let group = group();
         let mut checkpoints: BTreeMap<Partition, Checkpoint> = BTreeMap::new();
@@ -161,10 +170,10 @@ fn whoever_dies_nothing_is_passed_over() {
                 sim.turn();
             }
             sim.kill(task);
-            let (store, asked) = (sim.store.clone(), group.clone());
+            let (store, queried) = (sim.store.clone(), group.clone());
             let ends = ledger.ends();
             let stored = sim.wait(async move {
-                let stored = asked.checkpoints().await.unwrap();
+                let stored = queried.checkpoints().await.unwrap();
                 for (partition, checkpoint) in &stored {
                     for (stream, end) in ends_before(&store, *partition, *checkpoint).await {
                         let handled = ends.get(&stream).copied().unwrap_or_default();
@@ -197,14 +206,14 @@ async fn work(group: ConsumerGroup, ledger: Ledger, turns: u64) {
 }
 
 #[test]
-fn a_consumer_that_was_overtaken_stores_nothing() {
+fn fenced_consumer_stores_no_checkpoint() {
     let mut sim = Sim::new(3);
     sim.append(1, &[("Cart-1", 2)]);
     let gate = Arc::new(Notify::new());
     let consumer = FeedConsumer::new(sim.store.clone(), "mail", Partition::FIRST);
     let (slow, opened) = (consumer.clone(), gate.clone());
     let failed = Arc::new(Mutex::new(None));
-    let told = failed.clone();
+    let reported = failed.clone();
     sim.spawn(async move {
         let run = slow.run_until_caught_up(|_, _| {
             let opened = opened.clone();
@@ -213,14 +222,14 @@ fn a_consumer_that_was_overtaken_stores_nothing() {
                 Ok::<_, Error>(Handled::All)
             }
         });
-        *told.lock().unwrap() = run.await.err();
+        *reported.lock().unwrap() = run.await.err();
     });
     sim.settle();
     sim.append(1, &[("Cart-1", 1), ("Cart-2", 1)]);
     let fast = consumer.clone();
-    let consumed = sim.wait(async move {
-        let done = async |_: StreamName, _: Vec<Recorded>| Ok::<_, Error>(Handled::All);
-        fast.run_until_caught_up(done).await.unwrap()
+    let summary = sim.wait(async move {
+        let handle_all = async |_: StreamName, _: Vec<Recorded>| Ok::<_, Error>(Handled::All);
+        fast.run_until_caught_up(handle_all).await.unwrap()
     });
     gate.notify_one();
     sim.settle();
@@ -228,29 +237,29 @@ fn a_consumer_that_was_overtaken_stores_nothing() {
     assert_eq!(error.kind(), ErrorKind::VersionConflict);
     assert_eq!(
         error.to_string(),
-        "another consumer has begun, or the checkpoint was moved: group=mail partition=0"
+        "the consumer was fenced, another one started or the checkpoint was moved: group=mail partition=0"
     );
     let stored = sim.wait(async move { consumer.checkpoint().await.unwrap() });
-    assert_eq!(stored, consumed.checkpoint);
+    assert_eq!(stored, summary.checkpoint);
 }
 
-/// Events came for a parked stream after it was tried again elsewhere and was parked no more; the consumer that ran
-/// meanwhile did not know that, passed them by, and nobody handled them.
+/// A running consumer did not notice that another process had retried a parked stream successfully. It skipped the
+/// later events of the stream, so they were never handled.
 #[test]
-fn what_comes_for_a_stream_that_was_tried_again_is_handled() {
+fn events_after_a_retry_by_another_process_are_handled() {
     let mut sim = Sim::new(4);
     sim.append(1, &[("Cart-bad", 2)]);
-    let (ledger, is_cured) = (Ledger::default(), Arc::new(AtomicBool::new(false)));
+    let (ledger, is_fixed) = (Ledger::default(), Arc::new(AtomicBool::new(false)));
     let notices: Arc<Mutex<Vec<WorkerNotice>>> = Arc::default();
-    let told = notices.clone();
-    let group = sim.store.consumers("mail").tries_max(2);
-    let group = group.on_notice(move |notice| told.lock().unwrap().push(notice.clone()));
+    let recorded = notices.clone();
+    let group = sim.store.consumers("mail").attempts_max(2);
+    let group = group.on_notice(move |notice| recorded.lock().unwrap().push(notice.clone()));
     let handler = {
-        let (ledger, is_cured) = (ledger.clone(), is_cured.clone());
+        let (ledger, is_fixed) = (ledger.clone(), is_fixed.clone());
         move |stream: StreamName, events: Vec<Recorded>| {
-            let (ledger, is_cured) = (ledger.clone(), is_cured.clone());
+            let (ledger, is_fixed) = (ledger.clone(), is_fixed.clone());
             async move {
-                if !is_cured.load(Ordering::Relaxed) {
+                if !is_fixed.load(Ordering::Relaxed) {
                     return Err("poison");
                 }
                 ledger.handle(stream, events, 0).await;
@@ -271,18 +280,18 @@ fn what_comes_for_a_stream_that_was_tried_again_is_handled() {
         }
         _ => false,
     });
-    assert!(parked, "it was reported");
+    assert!(parked, "a notice was emitted");
     sim.append(1, &[("Cart-bad", 1)]);
     sim.pass(5 * second);
-    let asked = group.clone();
-    let parked = sim.wait(async move { asked.parked().await.unwrap() });
+    let queried = group.clone();
+    let parked = sim.wait(async move { queried.parked().await.unwrap() });
     assert_eq!((parked[0].index, parked[0].end), (0, 3));
     assert_eq!(parked[0].reason, "poison");
 
-    is_cured.store(true, Ordering::Relaxed);
+    is_fixed.store(true, Ordering::Relaxed);
     let retried = group.clone();
-    let worked = sim.wait(async move { retried.retry_parked(handler).await.unwrap() });
-    assert_eq!(worked.events, 3);
+    let summary = sim.wait(async move { retried.retry_parked(handler).await.unwrap() });
+    assert_eq!(summary.events, 3);
     sim.append(1, &[("Cart-bad", 2)]);
     sim.pass(5 * second);
     assert_eq!(ledger.ends(), [("Cart-bad".to_owned(), 5)].into());

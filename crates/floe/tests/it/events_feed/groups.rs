@@ -1,4 +1,4 @@
-//! Groups: partitions are shared fairly, whoever comes, goes, dies or stalls; and what workers cost that have nothing to do.
+//! Groups: partitions are shared fairly while workers start, stop, die and stall; and the requests of idle workers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -16,28 +16,28 @@ use super::sim::Sim;
 const LEASE: Duration = Duration::from_secs(10);
 const PARTITIONS: u32 = 8;
 
-/// What workers were told, each under its name.
+/// The notices of workers, with the number of the worker.
 #[derive(Clone, Default)]
 struct Notices(Arc<Mutex<Vec<(u32, WorkerNotice)>>>);
 
 impl Notices {
     fn group(&self, store: &EventStore, worker: u32) -> ConsumerGroup {
-        let told = self.clone();
-        let note =
-            move |notice: &WorkerNotice| told.0.lock().unwrap().push((worker, notice.clone()));
-        store.consumers("mail").on_notice(note).lease(LEASE)
+        let notices = self.clone();
+        let record =
+            move |notice: &WorkerNotice| notices.0.lock().unwrap().push((worker, notice.clone()));
+        store.consumers("mail").on_notice(record).lease(LEASE)
     }
 
-    /// Who has which partition, as far as they were told. No partition has two.
+    /// The worker of each partition according to the notices. Panics if a partition has two.
     fn holders(&self) -> BTreeMap<Partition, u32> {
         let mut holders = BTreeMap::new();
         for (worker, notice) in self.0.lock().unwrap().iter() {
             match notice {
-                WorkerNotice::Taken(partition) => {
+                WorkerNotice::Acquired(partition) => {
                     let before = holders.insert(*partition, *worker);
-                    assert_eq!(before, None, "two have {partition}");
+                    assert_eq!(before, None, "two workers hold {partition}");
                 }
-                WorkerNotice::GivenBack(partition) | WorkerNotice::Lost(partition) => {
+                WorkerNotice::Released(partition) | WorkerNotice::Lost(partition) => {
                     let before = holders.remove(partition);
                     assert_eq!(before, Some(*worker), "{partition}");
                 }
@@ -47,6 +47,7 @@ impl Notices {
         holders
     }
 
+    /// The number of partitions of each worker.
     fn shares(&self) -> BTreeMap<u32, usize> {
         let mut shares = BTreeMap::new();
         for worker in self.holders().into_values() {
@@ -56,14 +57,14 @@ impl Notices {
     }
 }
 
-/// A worker, and how to stop it: by dropping this.
+/// A running worker. Dropping `stop` stops it.
 #[must_use]
-struct Running {
+struct RunningWorker {
     task: usize,
     stop: oneshot::Sender<()>,
 }
 
-fn start(sim: &mut Sim, group: ConsumerGroup, ledger: &Ledger) -> Running {
+fn start(sim: &mut Sim, group: ConsumerGroup, ledger: &Ledger) -> RunningWorker {
     let (stop, stopped) = oneshot::channel::<()>();
     let ledger = ledger.clone();
     let task = sim.spawn(async move {
@@ -77,10 +78,10 @@ fn start(sim: &mut Sim, group: ConsumerGroup, ledger: &Ledger) -> Running {
         let stopped = async { drop(stopped.await) };
         group.run(stopped, handler).await.unwrap();
     });
-    Running { task, stop }
+    RunningWorker { task, stop }
 }
 
-fn is_fair(notices: &Notices, workers: usize) {
+fn check_fair(notices: &Notices, workers: usize) {
     let shares = notices.shares();
     let (least, most) = (shares.values().min(), shares.values().max());
     assert_eq!(shares.len(), workers, "{shares:?}");
@@ -93,7 +94,7 @@ fn partitions_are_shared_fairly_as_workers_come_and_go() {
     let mut sim = Sim::new(1);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     let mut workers = Vec::new();
-    let mut count = 0;
+    let mut appended = 0;
     for worker in 0..5 {
         let group = notices.group(&sim.store, worker);
         workers.push(start(&mut sim, group, &ledger));
@@ -101,41 +102,41 @@ fn partitions_are_shared_fairly_as_workers_come_and_go() {
             PARTITIONS,
             &[("Cart-1", 1), ("Cart-2", 1), ("Cart-3", 1), ("Cart-4", 1)],
         );
-        count += 1;
+        appended += 1;
         sim.pass(2 * LEASE);
-        is_fair(&notices, workers.len());
+        check_fair(&notices, workers.len());
     }
     while workers.len() > 1 {
-        let Running { task, stop } = workers.remove(workers.len() / 2);
+        let RunningWorker { task, stop } = workers.remove(workers.len() / 2);
         drop(stop);
         sim.append(
             PARTITIONS,
             &[("Cart-1", 1), ("Cart-2", 1), ("Cart-3", 1), ("Cart-4", 1)],
         );
-        count += 1;
+        appended += 1;
         sim.pass(LEASE);
         assert!(!sim.runs(task));
-        is_fair(&notices, workers.len());
+        check_fair(&notices, workers.len());
     }
     let ends: Vec<u64> = ledger.ends().into_values().collect();
-    assert_eq!(ends, [count; 4]);
+    assert_eq!(ends, [appended; 4]);
     assert_eq!(
         ledger.handled(),
-        4 * count,
-        "nobody died, so nothing came twice"
+        4 * appended,
+        "no worker died, so no event was repeated"
     );
 }
 
 #[test]
-fn who_stops_gives_back_at_once_and_leaves_nothing_undone() {
+fn stopping_worker_finishes_handlers_and_releases_partitions() {
     let mut sim = Sim::new(2);
     sim.append(PARTITIONS, &[("Cart-1", 3)]);
     let notices = Notices::default();
     let gate = Arc::new(Notify::new());
     let (stop, stopped) = oneshot::channel::<()>();
     let (opened, group) = (gate.clone(), notices.group(&sim.store, 0));
-    let worked = Arc::new(Mutex::new(None));
-    let told = worked.clone();
+    let summary = Arc::new(Mutex::new(None));
+    let reported = summary.clone();
     let task = sim.spawn(async move {
         let handler = |_: StreamName, _: Vec<Recorded>| {
             let opened = opened.clone();
@@ -145,16 +146,16 @@ fn who_stops_gives_back_at_once_and_leaves_nothing_undone() {
             }
         };
         let ran = group.run(async { drop(stopped.await) }, handler).await;
-        *told.lock().unwrap() = Some(ran.unwrap());
+        *reported.lock().unwrap() = Some(ran.unwrap());
     });
     sim.pass(Duration::from_secs(1));
     drop(stop);
     sim.pass(Duration::from_secs(1));
-    assert!(sim.runs(task), "a handler is under way");
+    assert!(sim.runs(task), "a handler is running");
     gate.notify_one();
     sim.settle();
     assert!(!sim.runs(task));
-    assert_eq!(worked.lock().unwrap().take().unwrap().events, 3);
+    assert_eq!(summary.lock().unwrap().take().unwrap().events, 3);
     assert_eq!(notices.shares(), [].into());
 
     let ledger = Ledger::default();
@@ -162,15 +163,19 @@ fn who_stops_gives_back_at_once_and_leaves_nothing_undone() {
     let _running = start(&mut sim, group, &ledger);
     sim.settle();
     assert_eq!(notices.shares(), [(1, 8)].into());
-    assert_eq!(ledger.handled(), 0, "it was stored that they are done");
+    assert_eq!(
+        ledger.handled(),
+        0,
+        "the stored checkpoint covers all events"
+    );
 }
 
 #[test]
-fn who_stops_does_not_wait_forever() {
+fn stopping_worker_drops_handlers_after_the_grace_period() {
     let mut sim = Sim::new(3);
     sim.append(1, &[("Cart-1", 3), ("Cart-2", 1)]);
     let group = sim.store.consumers("mail").grace(Duration::from_secs(7));
-    let asked = group.clone();
+    let queried = group.clone();
     let (stop, stopped) = oneshot::channel::<()>();
     let task = sim.spawn(async move {
         let handler = async |stream: StreamName, _: Vec<Recorded>| {
@@ -179,8 +184,8 @@ fn who_stops_does_not_wait_forever() {
             }
             Ok::<_, Error>(Handled::All)
         };
-        let worked = group.run(async { drop(stopped.await) }, handler).await;
-        assert_eq!(worked.unwrap().events, 1);
+        let summary = group.run(async { drop(stopped.await) }, handler).await;
+        assert_eq!(summary.unwrap().events, 1);
     });
     sim.pass(Duration::from_secs(3));
     drop(stop);
@@ -188,12 +193,12 @@ fn who_stops_does_not_wait_forever() {
     assert!(sim.runs(task));
     sim.pass(Duration::from_secs(1));
     assert!(!sim.runs(task));
-    let lag = sim.wait(async move { asked.lag().await.unwrap() });
+    let lag = sim.wait(async move { queried.lag().await.unwrap() });
     assert!(lag.events >= 3, "{lag:?}");
 }
 
 #[test]
-fn who_is_dead_is_followed_only_after_its_lease() {
+fn partitions_of_a_dead_worker_are_taken_after_its_lease() {
     let mut sim = Sim::new(4);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     sim.append(PARTITIONS, &[("Cart-1", 2), ("Cart-2", 2)]);
@@ -214,9 +219,9 @@ fn who_is_dead_is_followed_only_after_its_lease() {
     assert_eq!(ledger.handled(), 8);
 }
 
-/// Until it is caught up, a group waits for what a worker holds that is silent, and not for what one holds that is alive.
+/// The run takes over the partitions of the dead worker, and does not wait for those of a live one.
 #[test]
-fn who_is_silent_is_waited_for_and_who_is_alive_is_not() {
+fn run_until_caught_up_waits_for_dead_workers_only() {
     let mut sim = Sim::new(5);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     sim.append(PARTITIONS, &[("Cart-1", 2), ("Cart-2", 2)]);
@@ -226,18 +231,18 @@ fn who_is_silent_is_waited_for_and_who_is_alive_is_not() {
     sim.kill(dead.task);
     sim.append(PARTITIONS, &[("Cart-1", 1)]);
     let before = sim.test.now();
-    let (caught_up, note) = (group.clone(), ledger.clone());
-    let worked = sim.wait(async move {
+    let (caught_up, recording) = (group.clone(), ledger.clone());
+    let summary = sim.wait(async move {
         let handler = |stream, events| {
-            let note = note.clone();
+            let recording = recording.clone();
             async move {
-                note.handle(stream, events, 0).await;
+                recording.handle(stream, events, 0).await;
                 Ok::<_, Error>(Handled::All)
             }
         };
         caught_up.run_until_caught_up(handler).await.unwrap()
     });
-    assert_eq!((worked.events, worked.checkpoints.len()), (1, 8));
+    assert_eq!((summary.events, summary.checkpoints.len()), (1, 8));
     let waited = sim.test.now().since(before);
     assert!(waited >= LEASE && waited < 2 * LEASE, "{waited:?}");
 
@@ -252,12 +257,12 @@ fn who_is_silent_is_waited_for_and_who_is_alive_is_not() {
 }
 
 #[test]
-fn who_stalls_loses_its_partitions_and_stores_nothing_any_more() {
-    // How far it gets before it knows is up to the seed: with some it tries to store.
-    (0..60).for_each(stall_with);
+fn stalled_worker_is_fenced() {
+    // With some seeds, the stalled worker tries to store a checkpoint before it notices that it lost its lease.
+    (0..60).for_each(check_stalled_worker);
 }
 
-fn stall_with(seed: u64) {
+fn check_stalled_worker(seed: u64) {
     let mut sim = Sim::new(seed);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     sim.append(1, &[("Cart-1", 2)]);
@@ -279,23 +284,27 @@ fn stall_with(seed: u64) {
     let group = notices.group(&sim.store, 1);
     let _running = start(&mut sim, group.clone(), &ledger);
     sim.pass(LEASE);
-    assert_eq!(ledger.handled(), 0, "nobody knows yet that it stalls");
+    assert_eq!(
+        ledger.handled(),
+        0,
+        "the lease of the stalled worker has not expired"
+    );
     sim.append(1, &[("Cart-1", 1), ("Cart-2", 1)]);
     sim.pass(LEASE);
     assert_eq!(ledger.handled(), 4);
-    let asked = group.clone();
-    let stored = sim.wait(async move { asked.checkpoints().await.unwrap() });
-    // It wakes up: the handler that was under way comes to its end, and what it has done counts for nothing.
+    let queried = group.clone();
+    let stored = sim.wait(async move { queried.checkpoints().await.unwrap() });
+    // It resumes: its handler completes, but no checkpoint is stored.
     gate.notify_one();
     sim.stall(stalled, false);
     sim.pass(Duration::from_secs(1));
-    let asked = group;
-    let after = sim.wait(async move { asked.checkpoints().await.unwrap() });
+    let queried = group;
+    let after = sim.wait(async move { queried.checkpoints().await.unwrap() });
     assert_eq!(after, stored);
-    let told = notices.0.lock().unwrap().clone();
+    let emitted = notices.0.lock().unwrap().clone();
     assert!(
-        told.contains(&(0, WorkerNotice::Lost(Partition::FIRST))),
-        "{told:?}"
+        emitted.contains(&(0, WorkerNotice::Lost(Partition::FIRST))),
+        "{emitted:?}"
     );
     sim.append(1, &[("Cart-1", 1)]);
     sim.pass(LEASE);
@@ -303,7 +312,7 @@ fn stall_with(seed: u64) {
 }
 
 #[test]
-fn who_runs_notices_that_its_checkpoint_was_moved() {
+fn idle_worker_restarts_from_a_moved_checkpoint() {
     let mut sim = Sim::new(7);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     sim.append(1, &[("Cart-1", 3), ("Cart-2", 1)]);
@@ -319,14 +328,18 @@ fn who_runs_notices_that_its_checkpoint_was_moved() {
             .unwrap();
     });
     sim.pass(LEASE / 2);
-    assert_eq!(ledger.handled(), 8, "although nothing new has come");
-    let asked = group;
-    let lag = sim.wait(async move { asked.lag().await.unwrap() });
+    assert_eq!(
+        ledger.handled(),
+        8,
+        "the moved checkpoint repeats all events"
+    );
+    let queried = group;
+    let lag = sim.wait(async move { queried.lag().await.unwrap() });
     assert_eq!(lag.events, 0);
 }
 
 #[test]
-fn who_cannot_reach_the_store_waits_and_goes_on() {
+fn worker_waits_while_the_store_fails() {
     let faults = Faults::seeded(8).throttle(1.0);
     let mut sim = Sim::with_faults(8, faults);
     let (notices, ledger) = (Notices::default(), Ledger::default());
@@ -335,9 +348,9 @@ fn who_cannot_reach_the_store_waits_and_goes_on() {
     sim.faults.resume();
     let running = start(&mut sim, group, &ledger);
     sim.pass(LEASE);
-    let told = notices.0.lock().unwrap().clone();
+    let emitted = notices.0.lock().unwrap().clone();
     assert!(matches!(
-        told.as_slice(),
+        emitted.as_slice(),
         [
             (
                 0,
@@ -353,7 +366,7 @@ fn who_cannot_reach_the_store_waits_and_goes_on() {
     sim.pass(LEASE);
     assert_eq!(ledger.handled(), 4);
 
-    // For longer than its lease: it cannot know that its partitions are its own, and lets go.
+    // For longer than its lease: the worker cannot know whether it still holds its partitions, so it drops them.
     sim.faults.resume();
     sim.pass(2 * LEASE);
     assert_eq!(notices.shares(), [].into());
@@ -369,7 +382,7 @@ fn who_cannot_reach_the_store_waits_and_goes_on() {
 }
 
 #[test]
-fn a_worker_without_work_costs_little() {
+fn idle_worker_sends_few_requests() {
     let mut sim = Sim::new(9);
     let (notices, ledger) = (Notices::default(), Ledger::default());
     sim.append(2, &[("Cart-1", 1)]);
@@ -378,31 +391,31 @@ fn a_worker_without_work_costs_little() {
     sim.pass(Duration::from_millis(9_900));
     sim.take_requests();
     sim.pass(LEASE);
-    // Of each partition the last epoch every two seconds; and four beats, which read and write.
+    // The last epoch of each partition every two seconds, and four heartbeats, each a read and a write.
     assert_eq!(sim.take_requests(), 2 * 5 + 4 * 2);
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn invalid_options_and_missing_tables_are_rejected() {
     let mut sim = Sim::new(10);
     sim.append(1, &[("Cart-1", 1)]);
     let store = sim.store.clone();
     sim.wait(async move {
         let handler = async |_: StreamName, _: Vec<Recorded>| Ok::<_, Error>(Handled::All);
-        let none = store.consumers("mail").lease(Duration::ZERO);
-        let error = none.run_until_caught_up(handler).await.unwrap_err();
+        let without_lease = store.consumers("mail").lease(Duration::ZERO);
+        let error = without_lease
+            .run_until_caught_up(handler)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidUse);
         assert_eq!(error.to_string(), "the lease is too short: lease=0ns");
-        let named = store.consumers("two_words");
-        let error = named.run_until_caught_up(handler).await.unwrap_err();
+        let invalid = store.consumers("two_words");
+        let error = invalid.run_until_caught_up(handler).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidUse, "{error}");
-        let elsewhere = store
+        let missing = store
             .db()
             .event_store(floe::events::EventStoreOptions::new("none"));
-        let error = elsewhere
-            .consumers("mail")
-            .run_until_caught_up(handler)
-            .await;
+        let error = missing.consumers("mail").run_until_caught_up(handler).await;
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Table);
     });
 }

@@ -1,4 +1,4 @@
-//! The feed from end to end: appended, indexed, read, consumed; whoever dies on the way.
+//! The feed from end to end: append, index, read and consume, while writers, indexers and consumers are killed.
 
 mod at_least_once;
 mod dead_letters;
@@ -29,20 +29,21 @@ use tokio::sync::watch;
 
 use crate::support::sim as world;
 
-/// What a view has seen of a stream.
+/// The row of a view for a stream.
 #[derive(Model)]
-struct Seen {
+struct StreamCount {
     #[model(key)]
     stream: String,
+    /// Number of events.
     events: u64,
-    /// How often the next event was not the one that had to come.
+    /// How often an event was skipped, repeated or out of order.
     faults: u32,
 }
 
-/// Comes back at once.
-struct NoTime;
+/// A timer whose sleeps end at once.
+struct ImmediateTimer;
 
-impl Timer for NoTime {
+impl Timer for ImmediateTimer {
     fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(tokio::task::yield_now())
     }
@@ -51,8 +52,8 @@ impl Timer for NoTime {
 /// A store whose streams calve often.
 async fn store() -> EventStore {
     let engine = Arc::new(LocalEngine::memory().unwrap());
-    let db = Db::with_parts(engine, Env::system(), Arc::new(NoTime));
-    db.ensure_tables(&[Seen::SCHEMA]).await.unwrap();
+    let db = Db::with_parts(engine, Env::system(), Arc::new(ImmediateTimer));
+    db.ensure_tables(&[StreamCount::SCHEMA]).await.unwrap();
     let store = db.event_store(EventStoreOptions::new("shop").tip_events_max(4));
     store.ensure_table().await.unwrap();
     store.ensure_feed().await.unwrap();
@@ -79,50 +80,52 @@ async fn index(store: &EventStore) {
     indexer.run_until_caught_up().await.unwrap();
 }
 
-/// Lets the others run so often.
-async fn turns(count: u64) {
+/// Lets other tasks run this often.
+async fn yield_times(count: u64) {
     for _ in 0..count {
         tokio::task::yield_now().await;
     }
 }
 
-/// Notes the events in the view.
-async fn see(delivery: ViewTransaction<'_>) -> Result<(), Error> {
-    let seen = Seen {
+/// The handler of the view: counts the events of the stream.
+async fn count_events(delivery: ViewTransaction<'_>) -> Result<(), Error> {
+    let row = StreamCount {
         stream: delivery.stream.to_string(),
         events: 0,
         faults: 0,
     };
-    let mut seen = delivery.tx.get_or_create(seen).await?;
+    let mut row = delivery.tx.get_or_create(row).await?;
     for event in delivery.events {
-        if event.index != *seen.events {
-            seen.faults += 1;
+        if event.index != *row.events {
+            row.faults += 1;
         }
-        seen.events += 1;
+        row.events += 1;
     }
     Ok(())
 }
 
-async fn seen(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
-    let rows = store.db().scan::<Seen>().all().await.unwrap();
+/// The number of events and of faults of each stream in the view.
+async fn view_rows(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
+    let rows = store.db().scan::<StreamCount>().all().await.unwrap();
     rows.into_iter()
-        .map(|seen| (name(&seen.stream), (seen.events, seen.faults)))
+        .map(|row| (name(&row.stream), (row.events, row.faults)))
         .collect()
 }
 
-async fn written(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
-    let mut written = BTreeMap::new();
+/// The rows of a view that contains all appended events.
+async fn expected_rows(store: &EventStore) -> BTreeMap<StreamName, (u64, u32)> {
+    let mut rows = BTreeMap::new();
     for stream in store.streams(None).collect().await.unwrap() {
         let version = store.version(&stream).await.unwrap();
-        written.insert(stream, (version, 0));
+        rows.insert(stream, (version, 0));
     }
-    written
+    rows
 }
 
-/// Several append, on several threads. Two indexers compete, and two consumers of each partition do; they are killed
-/// again and again.
+/// Several tasks append on two threads. Two indexers compete, and two consumers of each partition; they are killed
+/// repeatedly.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_view_sees_every_event_once_and_in_order() {
+async fn view_contains_every_event_once_and_in_order() {
     for seed in 0..4 {
         let store = store().await;
         let random = Arc::new(SeededRandom::new(seed));
@@ -149,7 +152,7 @@ async fn a_view_sees_every_event_once_and_in_order() {
             tasks.push(tokio::spawn(async move {
                 for _ in 0..12 {
                     let mut indexer = store.indexer(options.clone()).unwrap();
-                    let killed = turns(random.below(80));
+                    let killed = yield_times(random.below(80));
                     indexer.run(killed).await.unwrap();
                 }
             }));
@@ -161,10 +164,10 @@ async fn a_view_sees_every_event_once_and_in_order() {
                 let consumer = FeedConsumer::new(store, "view", partition).events_max(2);
                 for _ in 0..12 {
                     tokio::select! {
-                        consumed = consumer.run_exactly_once(see) => {
-                            consumed.unwrap();
+                        summary = consumer.run_exactly_once(count_events) => {
+                            summary.unwrap();
                         }
-                        () = turns(random.below(80)) => {}
+                        () = yield_times(random.below(80)) => {}
                     }
                 }
             }));
@@ -176,16 +179,20 @@ async fn a_view_sees_every_event_once_and_in_order() {
         indexer.run_until_caught_up().await.unwrap();
         for partition in partitions().all() {
             let consumer = FeedConsumer::new(store.clone(), "view", partition);
-            let consumed = consumer.run_exactly_once(see);
-            let consumed = consumed.await.unwrap();
-            assert_eq!(consumer.checkpoint().await.unwrap(), consumed.checkpoint);
+            let summary = consumer.run_exactly_once(count_events);
+            let summary = summary.await.unwrap();
+            assert_eq!(consumer.checkpoint().await.unwrap(), summary.checkpoint);
         }
-        assert_eq!(seen(&store).await, written(&store).await, "seed {seed}");
+        assert_eq!(
+            view_rows(&store).await,
+            expected_rows(&store).await,
+            "seed {seed}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_feed_is_read_from_any_place() {
+async fn feed_is_read_from_any_checkpoint() {
     let store = store().await;
     for _ in 0..5 {
         append(&store, "Cart-1", 2).await;
@@ -203,12 +210,15 @@ async fn a_feed_is_read_from_any_place() {
         .map(|(_, events)| events.len())
         .sum();
     assert_eq!(events, 15);
-    for (place, batch) in batches.iter().enumerate() {
+    for (position, batch) in batches.iter().enumerate() {
         let mut later = store.feed().from(batch.checkpoint);
-        assert_eq!(later.next().await.unwrap().as_ref(), batches.get(place + 1));
+        assert_eq!(
+            later.next().await.unwrap().as_ref(),
+            batches.get(position + 1)
+        );
     }
 
-    // What a filter does not let through moves the checkpoint all the same.
+    // Events that do not match the filter advance the checkpoint too.
     let filter = Filter::default().category("Order");
     let mut orders = store.feed().filter(filter).from_start();
     let mut indexes = Vec::new();
@@ -234,14 +244,14 @@ async fn a_feed_is_read_from_any_place() {
     assert_eq!((stream.as_str(), indexes), ("Cart-1", vec![10, 11, 12]));
 }
 
-/// What a handler was given of each stream.
+/// The indexes of the events that a handler received of each stream.
 #[derive(Clone, Default)]
-struct Given(Arc<Mutex<BTreeMap<String, Vec<u64>>>>);
+struct Received(Arc<Mutex<BTreeMap<String, Vec<u64>>>>);
 
-impl Given {
-    fn note(&self, stream: &StreamName, events: &[Recorded]) {
-        let mut given = self.0.lock().unwrap();
-        let indexes = given.entry(stream.to_string()).or_default();
+impl Received {
+    fn record(&self, stream: &StreamName, events: &[Recorded]) {
+        let mut received = self.0.lock().unwrap();
+        let indexes = received.entry(stream.to_string()).or_default();
         indexes.extend(events.iter().map(|event| event.index));
     }
 
@@ -251,34 +261,34 @@ impl Given {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_get_on_is_parked_and_the_others_go_on() {
+async fn poisoned_stream_is_parked_and_other_streams_continue() {
     let store = store().await;
-    let consumer = FeedConsumer::new(store.clone(), "mail", Partition::FIRST).tries_max(3);
-    let (given, tries) = (Given::default(), AtomicU32::new(0));
-    let picky = |stream: StreamName, events: Vec<Recorded>| {
-        let (given, tries) = (&given, &tries);
+    let consumer = FeedConsumer::new(store.clone(), "mail", Partition::FIRST).attempts_max(3);
+    let (received, attempts) = (Received::default(), AtomicU32::new(0));
+    let fails_for_bad = |stream: StreamName, events: Vec<Recorded>| {
+        let (received, attempts) = (&received, &attempts);
         async move {
             if stream.id() == "bad" && events.iter().any(|event| event.index == 1) {
-                tries.fetch_add(1, Ordering::Relaxed);
+                attempts.fetch_add(1, Ordering::Relaxed);
                 return match events.first().map(|event| event.index) {
                     Some(0) => {
-                        given.note(&stream, &events[..1]);
+                        received.record(&stream, &events[..1]);
                         Ok(Handled::UpTo(1))
                     }
                     _ => Err("poison"),
                 };
             }
-            given.note(&stream, &events);
+            received.record(&stream, &events);
             Ok(Handled::All)
         }
     };
     append(&store, "Cart-bad", 3).await;
     append(&store, "Cart-good", 2).await;
     index(&store).await;
-    let consumed = consumer.run_until_caught_up(picky).await.unwrap();
-    assert_eq!((consumed.events, consumed.parked.len()), (3, 1));
-    assert_eq!(tries.load(Ordering::Relaxed), 4);
-    let parked = &consumed.parked[0];
+    let summary = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
+    assert_eq!((summary.events, summary.parked.len()), (3, 1));
+    assert_eq!(attempts.load(Ordering::Relaxed), 4);
+    let parked = &summary.parked[0];
     assert_eq!(parked.stream, name("Cart-bad"));
     assert_eq!((parked.index, parked.end), (1, 3));
     assert_eq!(parked.reason, "poison");
@@ -286,11 +296,11 @@ async fn a_stream_that_does_not_get_on_is_parked_and_the_others_go_on() {
     append(&store, "Cart-bad", 1).await;
     append(&store, "Cart-good", 1).await;
     index(&store).await;
-    let consumed = consumer.run_until_caught_up(picky).await.unwrap();
-    assert_eq!((consumed.events, consumed.parked.len()), (1, 0));
+    let summary = consumer.run_until_caught_up(fails_for_bad).await.unwrap();
+    assert_eq!((summary.events, summary.parked.len()), (1, 0));
     let expected = [("Cart-bad", vec![0]), ("Cart-good", vec![0, 1, 2])];
     assert_eq!(
-        given.take(),
+        received.take(),
         expected
             .map(|(name, indexes)| (name.to_owned(), indexes))
             .into()
@@ -298,24 +308,24 @@ async fn a_stream_that_does_not_get_on_is_parked_and_the_others_go_on() {
     assert_eq!(consumer.parked().await.unwrap()[0].end, 4);
 
     let handle = |stream: StreamName, events: Vec<Recorded>| {
-        given.note(&stream, &events);
+        received.record(&stream, &events);
         std::future::ready(Ok::<_, Error>(Handled::All))
     };
     let retried = consumer.retry_parked(handle).await.unwrap();
     assert_eq!((retried.events, retried.parked.len()), (3, 0));
     assert_eq!(
-        given.take(),
+        received.take(),
         [("Cart-bad".to_owned(), vec![1, 2, 3])].into()
     );
     assert!(consumer.parked().await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_consumer_goes_on_where_it_was() {
+async fn consumer_resumes_from_its_stored_checkpoint() {
     let store = store().await;
-    let given = Given::default();
+    let received = Received::default();
     let handle = |stream: StreamName, events: Vec<Recorded>| {
-        given.note(&stream, &events);
+        received.record(&stream, &events);
         std::future::ready(Ok::<_, Error>(Handled::All))
     };
     append(&store, "Cart-1", 3).await;
@@ -323,14 +333,14 @@ async fn a_consumer_goes_on_where_it_was() {
     let consumer = || FeedConsumer::new(store.clone(), "mail", Partition::FIRST);
     consumer().run_until_caught_up(handle).await.unwrap();
     let before = consumer().checkpoint().await.unwrap();
-    given.take();
+    received.take();
     append(&store, "Cart-1", 1).await;
     append(&store, "Order-1", 1).await;
     index(&store).await;
     let orders = consumer().filter(Filter::default().category("Order"));
-    let consumed = orders.run_until_caught_up(handle).await.unwrap();
-    assert_eq!(consumed.events, 1);
-    assert_eq!(given.take(), [("Order-1".to_owned(), vec![0])].into());
+    let summary = orders.run_until_caught_up(handle).await.unwrap();
+    assert_eq!(summary.events, 1);
+    assert_eq!(received.take(), [("Order-1".to_owned(), vec![0])].into());
     assert_eq!(
         consumer().run_until_caught_up(handle).await.unwrap().events,
         0
@@ -345,63 +355,63 @@ async fn a_consumer_goes_on_where_it_was() {
     assert_eq!(late.run_until_caught_up(handle).await.unwrap().events, 0);
 }
 
-/// What the store fails with is not the stream's fault.
+/// A failure of the store is not caused by the events of the stream, so the stream is not parked.
 #[tokio::test]
-async fn a_view_stands_still_where_the_store_fails_its_handler() {
+async fn store_failure_in_a_view_handler_stops_the_run() {
     let store = store().await;
     append(&store, "Cart-1", 5).await;
     index(&store).await;
     let consumer = FeedConsumer::new(store.clone(), "view", Partition::FIRST).events_max(2);
     let failed = consumer.run_exactly_once(async |delivery| {
-        see(delivery).await?;
-        match delivery.events.iter().any(|event| event.index == 3) {
-            true => Err(floe_store::Error::Unreachable("no".to_owned()).into()),
-            false => Ok(()),
+        count_events(delivery).await?;
+        if delivery.events.iter().any(|event| event.index == 3) {
+            return Err(floe_store::Error::Unreachable("no".to_owned()).into());
         }
+        Ok(())
     });
     assert_eq!(
         failed.await.unwrap_err().to_string(),
         Error::from(floe_store::Error::Unreachable("no".to_owned())).to_string()
     );
-    assert_eq!(seen(&store).await, [(name("Cart-1"), (2, 0))].into());
-    let consumed = consumer.run_exactly_once(see);
-    assert_eq!(consumed.await.unwrap().events, 3);
-    assert_eq!(seen(&store).await, [(name("Cart-1"), (5, 0))].into());
+    assert_eq!(view_rows(&store).await, [(name("Cart-1"), (2, 0))].into());
+    let summary = consumer.run_exactly_once(count_events);
+    assert_eq!(summary.await.unwrap().events, 3);
+    assert_eq!(view_rows(&store).await, [(name("Cart-1"), (5, 0))].into());
 }
 
-/// The futures of workers go from thread to thread, with handlers that borrow.
+/// The futures of workers are `Send`, also with handlers that borrow.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_run_in_tasks_of_their_own() {
-    // With time as it is: leases mean nothing where it takes none.
+async fn workers_run_in_spawned_tasks() {
+    // In real time: with a timer whose sleeps end at once, leases would expire at once.
     let db = Db::memory().unwrap();
-    db.ensure_tables(&[Seen::SCHEMA]).await.unwrap();
+    db.ensure_tables(&[StreamCount::SCHEMA]).await.unwrap();
     let store = db.events();
     store.ensure_table().await.unwrap();
     store.ensure_feed().await.unwrap();
     index(&store).await;
     let (stop, stopped) = watch::channel(false);
-    let given = Given::default();
+    let received = Received::default();
     let mut tasks = Vec::new();
     for _ in 0..2 {
-        let (mut stopped, given) = (stopped.clone(), given.clone());
+        let (mut stopped, received) = (stopped.clone(), received.clone());
         let group = store.consumers("mail").poll(Duration::from_millis(5));
         tasks.push(tokio::spawn(async move {
             let handle = |stream: StreamName, events: Vec<Recorded>| {
-                let given = &given;
+                let received = &received;
                 async move {
                     tokio::task::yield_now().await;
-                    given.note(&stream, &events);
+                    received.record(&stream, &events);
                     Ok::<_, Error>(Handled::All)
                 }
             };
-            let stopped = async { drop(stopped.wait_for(|is_told| *is_told).await) };
+            let stopped = async { drop(stopped.wait_for(|is_stopped| *is_stopped).await) };
             group.run(stopped, handle).await.unwrap().events
         }));
         let group = store.consumers("view");
         tasks.push(tokio::spawn(async move {
-            let at_once = std::future::ready(());
-            let worked = group.run_exactly_once(at_once, see).await;
-            worked.unwrap().events
+            let stop = std::future::ready(());
+            let summary = group.run_exactly_once(stop, count_events).await;
+            summary.unwrap().events
         }));
     }
     for _ in 0..5 {
@@ -418,8 +428,8 @@ async fn workers_run_in_tasks_of_their_own() {
     for task in tasks {
         events += task.await.unwrap();
     }
-    let given = given.take();
-    assert_eq!(given["Cart-1"], (0..10).collect::<Vec<_>>());
-    assert_eq!(given["Order-1"], (0..5).collect::<Vec<_>>());
+    let received = received.take();
+    assert_eq!(received["Cart-1"], (0..10).collect::<Vec<_>>());
+    assert_eq!(received["Order-1"], (0..5).collect::<Vec<_>>());
     assert_eq!(events, 15);
 }

@@ -1,4 +1,4 @@
-//! A [world](super::world) with an event store in it, and a feed.
+//! A [simulation](super::world) with an event store and its feed.
 
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut};
@@ -10,7 +10,7 @@ use floe_testkit::fault::Faults;
 pub(crate) use super::world::Pause;
 use super::world::World;
 
-/// The world, and the store in it.
+/// A simulation with an event store.
 pub(crate) struct Sim {
     world: World,
     pub(crate) store: EventStore,
@@ -31,12 +31,13 @@ impl DerefMut for Sim {
 }
 
 impl Sim {
-    /// A world with an empty store, in which nothing goes wrong.
+    /// Creates a simulation with an empty store and without faults.
     pub(crate) fn new(seed: u64) -> Self {
         Self::of(World::new(seed))
     }
 
-    /// A world with an empty store. Faults strike once they are [resumed](floe_testkit::fault::FaultEngine::resume).
+    /// Creates a simulation with an empty store. Faults start when they are
+    /// [resumed](floe_testkit::fault::FaultEngine::resume).
     pub(crate) fn with_faults(seed: u64, faults: Faults) -> Self {
         Self::of(World::with_faults(seed, faults))
     }
@@ -44,15 +45,15 @@ impl Sim {
     fn of(mut world: World) -> Self {
         let options = EventStoreOptions::new("shop").tip_events_max(4);
         let store = world.db.event_store(options);
-        let made = store.clone();
+        let created = store.clone();
         world.wait(async move {
-            made.ensure_table().await.unwrap();
-            made.ensure_feed().await.unwrap();
+            created.ensure_table().await.unwrap();
+            created.ensure_feed().await.unwrap();
         });
         Self { world, store }
     }
 
-    /// Appends events to streams, and brings them to the feed.
+    /// Appends events to streams, and indexes them.
     pub(crate) fn append(&mut self, partitions: u32, events: &[(&str, u64)]) {
         let events: Vec<(StreamName, u64)> = events
             .iter()

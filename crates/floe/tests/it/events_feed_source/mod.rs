@@ -1,16 +1,15 @@
-//! Where the feed comes from: shards that split, close, expire and are trimmed, and streams that are switched on again.
+//! The source of the feed: shards that split, close, expire and are trimmed, and change streams that are enabled again.
 //!
-//! Whatever happens to them, and wherever an indexer dies, the feed tells every event once and in the order of its
-//! stream; or the indexer says that it cannot.
+//! In all these cases, and wherever an indexer is killed, the feed contains every event once and in the order of its
+//! stream, or the indexer fails with an error.
 
-mod cloud;
+mod simulated_streams;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::support::no_time;
-use cloud::Cloud;
 use floe::events::feed::{
     Checkpoint, EpochLimits, IndexerOptions, IndexerSummary, Partitions, Reader, TableLog,
 };
@@ -19,18 +18,20 @@ use floe::{Db, Error, ErrorKind};
 use floe_store::Env;
 use floe_store::env::SeededRandom;
 use no_time::NoTime;
+use simulated_streams::SimulatedStreams;
 
+/// A store with a feed whose indexer reads simulated change streams.
 struct World {
-    cloud: Arc<Cloud>,
+    change_streams: Arc<SimulatedStreams>,
     store: EventStore,
     options: IndexerOptions,
 }
 
 impl World {
-    /// A feed of two partitions with small epochs, of streams that calve often.
+    /// Creates a feed of two partitions with small epochs, for streams that calve often.
     async fn new() -> Self {
-        let cloud = Arc::new(Cloud::new("shop"));
-        let db = Db::with_parts(cloud.clone(), Env::system(), Arc::new(NoTime));
+        let change_streams = Arc::new(SimulatedStreams::new("shop"));
+        let db = Db::with_parts(change_streams.clone(), Env::system(), Arc::new(NoTime));
         let store = db.event_store(EventStoreOptions::new("shop").tip_events_max(3));
         store.ensure_table().await.unwrap();
         store.ensure_feed().await.unwrap();
@@ -41,7 +42,7 @@ impl World {
             .batch_max(7)
             .limits(limits);
         Self {
-            cloud,
+            change_streams,
             store,
             options,
         }
@@ -52,7 +53,7 @@ impl World {
         let events = (0..count).map(|_| EventData::new("Added", "{}"));
         let appended = self.store.append(&stream, Expected::Any, events);
         appended.await.unwrap();
-        self.cloud.spread().await;
+        self.change_streams.distribute_records().await;
     }
 
     async fn index(&self) -> Result<IndexerSummary, Error> {
@@ -64,8 +65,8 @@ impl World {
         indexer.run_until_caught_up().await
     }
 
-    /// Lets an indexer run for so many turns. `true` if it has caught up by then.
-    async fn index_for(&self, options: IndexerOptions, turns: u64) -> bool {
+    /// Runs an indexer for a number of yields, then drops it. Returns whether it has caught up.
+    async fn index_for(&self, options: IndexerOptions, yields: u64) -> bool {
         let mut indexer = self.store.indexer(options).unwrap();
         tokio::select! {
             biased;
@@ -73,26 +74,26 @@ impl World {
                 indexed.unwrap();
                 true
             }
-            () = yield_for(turns) => false,
+            () = yield_times(yields) => false,
         }
     }
 
-    /// What the feed tells of each stream. Fails where it tells anything twice, or not in order.
-    async fn told(&self) -> BTreeMap<StreamName, u64> {
+    /// Reads the next index of each stream from the feed. Panics on repetitions and gaps.
+    async fn fed(&self) -> BTreeMap<StreamName, u64> {
         let index = self.store.feed_index();
-        let mut told = BTreeMap::new();
+        let mut fed = BTreeMap::new();
         for partition in partitions().all() {
             let log = TableLog::new(self.store.db().clone(), index.options().clone());
             let mut reader = Reader::new(log, partition, Checkpoint::START);
             while let Some(batch) = reader.next().await.unwrap() {
                 for span in batch.spans {
-                    let next: &mut u64 = told.entry(span.stream.clone()).or_default();
+                    let next: &mut u64 = fed.entry(span.stream.clone()).or_default();
                     assert_eq!(span.start, *next, "{}", span.stream);
                     *next = span.end();
                 }
             }
         }
-        told
+        fed
     }
 
     async fn written(&self) -> BTreeMap<StreamName, u64> {
@@ -104,9 +105,9 @@ impl World {
         written
     }
 
-    /// The feed is the streams.
+    /// Checks that the feed contains all events of all streams.
     async fn check(&self, context: &str) {
-        assert_eq!(self.told().await, self.written().await, "{context}");
+        assert_eq!(self.fed().await, self.written().await, "{context}");
     }
 }
 
@@ -114,71 +115,71 @@ fn partitions() -> Partitions {
     Partitions::new(NonZeroU32::new(2).unwrap())
 }
 
-async fn yield_for(turns: u64) {
-    for _ in 0..turns {
+async fn yield_times(count: u64) {
+    for _ in 0..count {
         tokio::task::yield_now().await;
     }
 }
 
-/// Two shards of which each has split, in two streams.
-async fn family() -> World {
+/// A world with two change streams whose shards have split.
+async fn world_with_split_shards() -> World {
     let world = World::new().await;
-    world.cloud.go_on(0, 2);
+    world.change_streams.split_shard(0, 2);
     for round in 0..3 {
         for id in 0..4 {
             world.append(id, 1 + (id + round) % 3).await;
         }
         match round {
-            0 => world.cloud.go_on(0, 2),
-            1 => world.cloud.switch_on_again(),
-            _ => world.cloud.go_on(0, 1),
+            0 => world.change_streams.split_shard(0, 2),
+            1 => world.change_streams.recreate_stream(),
+            _ => world.change_streams.split_shard(0, 1),
         }
     }
     world
 }
 
-/// It is dropped at each await in turn. Who comes next brings all that is missing, and nothing twice.
+/// The indexer is dropped at each await in turn. The next one adds all missing events, and none twice.
 #[tokio::test]
-async fn wherever_an_indexer_dies_the_next_one_goes_on() {
-    let mut deaths = 0;
+async fn indexer_killed_at_any_await_is_resumed_without_loss() {
+    let mut yields = 0;
     loop {
-        let world = family().await;
-        let is_done = world.index_for(world.options.clone(), deaths).await;
+        let world = world_with_split_shards().await;
+        let has_caught_up = world.index_for(world.options.clone(), yields).await;
         world.append(1, 1).await;
-        // The one after it dies as well, a little further on.
-        world.index_for(world.options.clone(), deaths + 3).await;
+        // The next indexer is dropped too, a little later.
+        world.index_for(world.options.clone(), yields + 3).await;
         world.index().await.unwrap();
-        world.check(&format!("death after {deaths} turns")).await;
+        world.check(&format!("killed after {yields} yields")).await;
         assert_eq!(world.index().await.unwrap(), IndexerSummary::default());
-        if is_done {
+        if has_caught_up {
             break;
         }
-        deaths += 1;
+        yields += 1;
     }
-    assert!(deaths > 100, "there are more awaits than {deaths}");
+    assert!(yields > 100, "too few awaits were tested: {yields}");
 }
 
-/// Shards split, go on, end and are forgotten; streams are switched on again. Indexers under two names die at any
-/// moment, and several run at once.
+/// Shards split, end and are removed; streams are enabled again. Indexers with two names are killed at random, and
+/// several run concurrently.
 #[tokio::test]
-async fn whatever_becomes_of_the_shards_the_feed_is_the_streams() {
+async fn feed_is_complete_after_any_change_of_shards() {
     for seed in 0..25 {
         let random = SeededRandom::new(seed);
         let world = World::new().await;
         let named = [world.options.clone(), world.options.clone().name("other")];
         for _ in 0..40 {
-            let of_open = random.below(world.cloud.open() as u64) as usize;
+            let shard = random.below(world.change_streams.open_shards() as u64) as usize;
             match random.below(12) {
-                0 => world.cloud.go_on(of_open, 1),
-                1 => world.cloud.go_on(of_open, 2),
-                2 => world.cloud.go_on(of_open, 3),
-                3 => world.cloud.switch_on_again(),
+                0 => world.change_streams.split_shard(shard, 1),
+                1 => world.change_streams.split_shard(shard, 2),
+                2 => world.change_streams.split_shard(shard, 3),
+                3 => world.change_streams.recreate_stream(),
                 4 => {
-                    // What was read may be forgotten.
+                    // Shards may be removed after they were read.
                     for options in &named {
                         world.index_with(options.clone()).await.unwrap();
                     }
-                    world.cloud.forget_closed();
+                    world.change_streams.remove_closed_shards();
                 }
                 5 | 6 => {
                     let options = named[random.below(2) as usize].clone();
@@ -202,21 +203,21 @@ async fn whatever_becomes_of_the_shards_the_feed_is_the_streams() {
     }
 }
 
-/// An indexer that keeps running sees shards and streams come and go.
+/// New shards and streams are found without a restart.
 #[tokio::test]
-async fn an_indexer_follows_the_shards_without_being_started_again() {
+async fn running_indexer_follows_changes_of_shards() {
     for seed in 0..10 {
         let random = SeededRandom::new(seed);
         let world = World::new().await;
         let mut indexer = world.store.indexer(world.options.clone()).unwrap();
         for _ in 0..30 {
-            let of_open = random.below(world.cloud.open() as u64) as usize;
+            let shard = random.below(world.change_streams.open_shards() as u64) as usize;
             match random.below(8) {
-                0 => world.cloud.go_on(of_open, 2),
-                1 => world.cloud.switch_on_again(),
+                0 => world.change_streams.split_shard(shard, 2),
+                1 => world.change_streams.recreate_stream(),
                 2 => {
                     indexer.run_until_caught_up().await.unwrap();
-                    world.cloud.forget_closed();
+                    world.change_streams.remove_closed_shards();
                 }
                 3 => {
                     indexer.run_until_caught_up().await.unwrap();
@@ -230,92 +231,92 @@ async fn an_indexer_follows_the_shards_without_being_started_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_switched_on_again_is_read_after_the_one_before() {
+async fn change_streams_of_a_table_are_read_one_after_another() {
     let world = World::new().await;
     for _ in 0..4 {
         for _ in 0..5 {
             world.append(1, 1).await;
         }
-        world.cloud.switch_on_again();
+        world.change_streams.recreate_stream();
     }
     let indexed = world.index().await.unwrap();
     assert_eq!(indexed.events, 20);
     world.check("four streams").await;
-    world.cloud.forget_closed();
+    world.change_streams.remove_closed_shards();
     world.append(1, 1).await;
     assert_eq!(world.index().await.unwrap().events, 1);
-    world.check("the streams before are gone").await;
+    world.check("the earlier streams are removed").await;
 }
 
-fn is_missing(indexed: Result<IndexerSummary, Error>, words: &str) {
+fn assert_missing_events(indexed: Result<IndexerSummary, Error>, text: &str) {
     let error = indexed.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::MissingEvents, "{error}");
-    assert!(error.to_string().contains(words), "{error}");
+    assert!(error.to_string().contains(text), "{error}");
 }
 
-/// What was trimmed before it was read: the ways in which that shows.
 #[tokio::test]
-async fn records_that_are_gone_before_they_were_read_are_told() {
+async fn trimming_unread_records_is_an_error() {
     let shard =
         "unread change records may have been trimmed: shard=2026-01-01T00:00:00.000/shardId-";
 
-    // In a shard that was read in part.
+    // Records of a shard that was read in part.
     let world = World::new().await;
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.cloud.trim();
+    world.change_streams.trim_records();
     world.append(3, 1).await;
-    is_missing(
+    assert_missing_events(
         world.index().await,
         &format!("{shard}00000000000000000001 position=After("),
     );
 
-    // With the shard itself, of which there is a child.
+    // A removed shard that has a child.
     let world = World::new().await;
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.cloud.go_on(0, 1);
-    world.cloud.forget_closed();
+    world.change_streams.split_shard(0, 1);
+    world.change_streams.remove_closed_shards();
     world.append(3, 1).await;
-    is_missing(
+    assert_missing_events(
         world.index().await,
         &format!("{shard}00000000000000000001 position=After("),
     );
 
-    // At the beginning of a child whose parent was read to its end.
+    // The first records of a child whose parent was read to its end.
     let world = World::new().await;
     world.append(1, 2).await;
-    world.cloud.go_on(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.index().await.unwrap();
     world.append(1, 1).await;
-    world.cloud.go_on(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.cloud.go_on(0, 1);
+    world.change_streams.split_shard(0, 1);
     world.append(2, 2).await;
-    world.cloud.trim();
+    world.change_streams.trim_records();
     world.append(3, 1).await;
-    is_missing(world.index().await, shard);
+    assert_missing_events(world.index().await, shard);
 
-    // A whole stream.
+    // A removed change stream.
     let world = World::new().await;
     world.append(1, 2).await;
     world.index().await.unwrap();
     world.append(2, 2).await;
-    world.cloud.switch_on_again();
-    world.cloud.forget_closed();
+    world.change_streams.recreate_stream();
+    world.change_streams.remove_closed_shards();
     world.append(3, 1).await;
-    is_missing(
+    assert_missing_events(
         world.index().await,
         &format!("{shard}00000000000000000001 position=After("),
     );
 }
 
-/// The streams still have what their records told, so who goes on brings it where it is missed.
+/// The events of trimmed records are still in their streams. They are added to the feed at the next append to the
+/// stream.
 #[tokio::test]
-async fn who_goes_on_without_them_tells_what_the_streams_still_have() {
+async fn accept_trimmed_fills_gaps_from_the_streams() {
     let world = World::new().await;
     world.append(1, 2).await;
     world.append(2, 1).await;
@@ -323,49 +324,48 @@ async fn who_goes_on_without_them_tells_what_the_streams_still_have() {
     world.append(1, 3).await;
     world.append(2, 1).await;
     world.append(3, 5).await;
-    world.cloud.trim();
+    world.change_streams.trim_records();
     world.append(1, 1).await;
     assert!(world.index().await.is_err());
     let accepting = world.options.clone().accept_trimmed();
     let indexed = world.index_with(accepting).await.unwrap();
-    // Of the others nobody knows, until something is appended to them.
+    // Gaps in the other streams are found at the next append to them.
     assert_eq!(indexed.events, 4);
-    let told = world.told().await;
+    let fed = world.fed().await;
     let name = |id: u64| StreamName::new("Cart", &id).unwrap();
-    assert_eq!(told, [(name(1), 6), (name(2), 1)].into());
+    assert_eq!(fed, [(name(1), 6), (name(2), 1)].into());
     world.append(2, 1).await;
-    is_missing(
+    assert_missing_events(
         world.index().await,
         "the feed would skip events: stream=Cart-2 expected=1 found=2",
     );
     let accepting = world.options.clone().accept_trimmed();
     assert_eq!(world.index_with(accepting).await.unwrap().events, 2);
-    assert_eq!(world.told().await.get(&name(2)), Some(&3));
+    assert_eq!(world.fed().await.get(&name(2)), Some(&3));
 }
 
 #[tokio::test]
-async fn what_was_read_may_go() {
+async fn removing_shards_that_were_read_is_no_error() {
     let world = World::new().await;
     world.append(1, 2).await;
-    world.cloud.go_on(0, 2);
+    world.change_streams.split_shard(0, 2);
     world.append(1, 2).await;
     world.index().await.unwrap();
-    world.cloud.forget_closed();
+    world.change_streams.remove_closed_shards();
     world.append(1, 1).await;
     world.append(2, 1).await;
     assert_eq!(world.index().await.unwrap().events, 2);
-    world.check("what was read is gone").await;
+    world.check("the shards that were read are removed").await;
 }
 
-/// A feed that is begun late tells of what is left, as it says of itself.
 #[tokio::test]
-async fn a_feed_that_is_begun_late_begins_with_what_is_left() {
+async fn feed_that_starts_late_contains_the_remaining_records() {
     let world = World::new().await;
     world.append(1, 2).await;
-    world.cloud.go_on(0, 2);
+    world.change_streams.split_shard(0, 2);
     world.append(2, 1).await;
-    world.cloud.trim();
-    world.cloud.forget_closed();
+    world.change_streams.trim_records();
+    world.change_streams.remove_closed_shards();
     world.append(3, 2).await;
     assert_eq!(world.index().await.unwrap().events, 2);
 }

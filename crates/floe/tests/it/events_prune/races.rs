@@ -1,4 +1,4 @@
-//! Appends that meet a prune, or an equal event of somebody else, at the worst moment.
+//! Appends that race with a prune, or with an equal event of another writer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use floe_testkit::fault::{FaultKind, Operation};
 use super::streams::World;
 use super::{gate, streams};
 
-struct Count;
+struct Counter;
 
 #[derive(Clone, Debug)]
 struct Added;
@@ -25,12 +25,12 @@ impl Event for Added {
         Ok(vec![])
     }
 
-    fn decode(t: &str, _: &[u8]) -> Result<Option<Self>> {
-        Ok((t == "Added").then_some(Added))
+    fn decode(event_type: &str, _: &[u8]) -> Result<Option<Self>> {
+        Ok((event_type == "Added").then_some(Added))
     }
 }
 
-impl Decider for Count {
+impl Decider for Counter {
     const CATEGORY: &'static str = "Count";
     type Id = str;
     type Event = Added;
@@ -40,44 +40,44 @@ impl Decider for Count {
         0
     }
 
-    fn evolve(s: u64, _: &Added) -> u64 {
-        s + 1
+    fn evolve(state: u64, _: &Added) -> u64 {
+        state + 1
     }
 }
 
 #[tokio::test]
-async fn an_append_notices_that_the_tip_was_pruned() {
+async fn append_notices_that_the_tip_was_pruned() {
     let world = World::new(Capabilities::all()).await;
     let store = world
         .store
         .clone()
         .cached(Caching::Sliding(Duration::from_secs(1000)), 1 << 20);
-    let count = store.stream::<Count>("a").load(Load::AnyCached);
+    let count = store.stream::<Counter>("a").load(Load::AnyCached);
     let add = |_: &u64| Ok::<_, Error>(vec![Added]);
     let name = StreamName::new("Count", "a").unwrap();
     for _ in 0..5 {
         count.transact(add).await.unwrap();
     }
-    // A batch 0..3 and a Tip 3..5, of which another process deletes the first four events.
+    // There are a calf 0..3 and a Tip 3..5. Another process prunes the first four events.
     let pruned = world.other.prune(&name, 4).await.unwrap();
-    // The version is what it was. This one is appended to the Tip, and the next one calves it.
+    // The version is unchanged. The first append extends the Tip, and the second calves it.
     count.transact(add).await.unwrap();
     count.transact(add).await.unwrap();
     let read = world.other.read(&name).collect().await.unwrap();
-    let indexes: Vec<_> = read.iter().map(|read| read.index).collect();
+    let indexes: Vec<_> = read.iter().map(|event| event.index).collect();
     assert_eq!((pruned.lowest, indexes), (4, vec![4, 5, 6]));
 }
 
 #[tokio::test]
-async fn an_append_whose_answer_was_lost_is_not_made_again_over_a_prune() {
+async fn append_with_lost_response_is_not_repeated_after_a_prune() {
     let world = Arc::new(World::new(Capabilities::dynamodb()).await);
     let name = streams::stream();
     world.append(&name, 0..1).await;
-    let mut again = world.gate.hold("write_item", gate::Side::Before);
+    let mut first = world.gate.hold("write_item", gate::Side::Before);
     let mut resend = world.gate.hold("write_item", gate::Side::Before);
-    let there = world.clone();
+    let appending = world.clone();
     let task = tokio::spawn(async move {
-        there
+        appending
             .store
             .append(
                 &streams::stream(),
@@ -86,31 +86,31 @@ async fn an_append_whose_answer_was_lost_is_not_made_again_over_a_prune() {
             )
             .await
     });
-    again.arrived().await;
+    first.arrived().await;
     world
         .faults
         .script(Operation::WriteItem, FaultKind::LostAfter)
         .unwrap();
-    again.open();
+    first.open();
     resend.arrived().await;
     let pruned = world.other.prune(&name, 2).await.unwrap();
     assert_eq!(pruned.deleted, 2);
     resend.open();
-    let told = task.await.unwrap();
-    assert_eq!(told.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    let appended = task.await.unwrap();
+    assert_eq!(appended.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
     assert_eq!(world.other.version(&name).await.unwrap(), 2);
 }
 
 #[tokio::test]
-async fn an_equal_event_of_another_is_not_taken_for_ours() {
+async fn equal_event_of_another_writer_is_not_mistaken_for_the_own() {
     let world = Arc::new(World::new(Capabilities::dynamodb()).await);
     let name = streams::stream();
     world.append(&name, 0..1).await;
     let mut first = world.gate.hold("write_item", gate::Side::Before);
     let mut resend = world.gate.hold("write_item", gate::Side::Before);
-    let there = world.clone();
+    let appending = world.clone();
     let task = tokio::spawn(async move {
-        there
+        appending
             .store
             .append(
                 &streams::stream(),
@@ -126,7 +126,7 @@ async fn an_equal_event_of_another_is_not_taken_for_ours() {
         .unwrap();
     first.open();
     resend.arrived().await;
-    // The same event in the same millisecond, by another process.
+    // Another process appends the same event in the same millisecond.
     world
         .other
         .append(&name, Expected::Any, [EventData::new("Tick", "")])

@@ -1,15 +1,16 @@
-//! The dead letters of a consumer: one item in the index table for each stream that was set aside.
+//! The dead letters of a consumer: one item in the index table for each parked stream.
 //!
 //! | attribute | meaning |
 //! |---|---|
 //! | `p` | `$ReaderDeadLetters-<group>_<partition>` |
 //! | `i` | a digest of the stream's name, larger than any index of a stream |
 //! | `s` | the name of the stream |
-//! | `f`, `t` | indexes of the first event that is not handled, and after the last one that was skipped |
-//! | `r` | why the handler failed |
+//! | `f`, `t` | the index of the first event that is not handled, and the index after the last one |
+//! | `r` | the error of the handler, or of reading the events |
 //!
-//! A dead letter changes in the transaction that also checks or stores the consumer's checkpoint, so its events are either
-//! handled or in the dead letter, never both and never neither. A checkpoint stays small however many there are.
+//! A dead letter is added or extended in a transaction that also checks or stores the consumer's position, so each
+//! event is handled or in a dead letter before the position passes it. The item of the checkpoint stays small however
+//! many dead letters there are.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite};
 use floe_store::{Item, Value};
 use sha2::{Digest, Sha256};
 
-use super::progress::ParkedStream;
+use super::parked_stream::ParkedStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::stored::{INDEX, STREAM};
 use crate::events::{EventStore, StreamName};
@@ -33,12 +34,18 @@ const FROM: &str = "f";
 const TO: &str = "t";
 const REASON: &str = "r";
 
+/// Above the index of every event and of the Tip.
+const FIRST_INDEX: u64 = 1 << 60;
+
+/// Two streams with the same digest are detected when the item is read.
+const DIGEST_BYTES: usize = 7;
+
 const MISSING: &str = "the index table is missing: call ensure_feed";
 
-/// Maximum dead letters that change in one transaction, which also holds the checkpoint.
+/// Maximum number of dead letters changed in one transaction, which also stores the checkpoint.
 pub(super) const CHANGES_MAX: usize = 50;
 
-/// The dead letters of a group and partition.
+/// The dead letters of a group in a partition.
 #[derive(Clone, Debug)]
 pub(super) struct DeadLetters {
     store: EventStore,
@@ -55,33 +62,33 @@ impl DeadLetters {
         }
     }
 
-    /// All of them, by the digests of their streams.
+    /// Lists all dead letters, ordered by the digests of their streams.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store, and [`InvalidEvent`](ErrorKind::InvalidEvent) if an item cannot be read.
     pub(super) async fn list(&self) -> Result<Vec<ParkedStream>> {
         let key = KeyCondition::partition(STREAM, self.partition_key.as_str());
         let mut query = Query::new(self.table.as_str(), key);
         query.consistent = true;
         let items = self.reads(None).query(query, None).await?;
-        items.iter().map(read).collect()
+        items.iter().map(decode).collect()
     }
 
-    /// The dead letter of a stream.
+    /// Reads the dead letter of a stream.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// As for [`list`](Self::list).
     pub(super) async fn get(&self, stream: &StreamName) -> Result<Option<ParkedStream>> {
         self.read_one(None, stream).await
     }
 
-    /// The dead letter of a stream, in a transaction that may [replace](Self::replace) it.
+    /// Reads the dead letter of a stream in a transaction that may [replace](Self::replace) it.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// As for [`list`](Self::list).
     pub(super) async fn get_in(
         &self,
         tx: &Tx,
@@ -92,14 +99,17 @@ impl DeadLetters {
 
     async fn read_one(&self, tx: Option<&Tx>, stream: &StreamName) -> Result<Option<ParkedStream>> {
         let item = self.reads(tx).item(&self.table, &self.key(stream)).await?;
-        item.as_ref().map(|item| read_of(stream, item)).transpose()
+        item.as_ref()
+            .map(|item| decode_of(stream, item))
+            .transpose()
     }
 
-    /// Replaces or removes a dead letter. The transaction commits only if it still is `old`.
+    /// Replaces or removes a dead letter. The transaction commits only if the stored one still has the indexes of
+    /// `old`.
     ///
     /// # Errors
     ///
-    /// When the transaction has ended.
+    /// If the transaction has ended.
     pub(super) fn replace(
         &self,
         tx: &Tx,
@@ -109,7 +119,7 @@ impl DeadLetters {
         let Some(stream) = old.or(new).map(|letter| &letter.stream) else {
             return Ok(());
         };
-        let change = LetterChange {
+        let change = DeadLetterChange {
             table: self.table.clone(),
             stream: stream.clone(),
             key: self.key(stream),
@@ -117,20 +127,20 @@ impl DeadLetters {
             new: new.cloned(),
         };
         tx.session()
-            .with(|LetterChanges(changes): &mut LetterChanges| changes.push(change))
+            .with(|DeadLetterChanges(changes): &mut DeadLetterChanges| changes.push(change))
     }
 
-    /// Adds events to dead letters: those of streams that have one extend it.
+    /// Adds dead letters. If a stream already has one, it is extended.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// As for [`list`](Self::list).
     pub(super) async fn add_in(&self, tx: &Tx, added: &[ParkedStream]) -> Result<()> {
         let mut by_stream: BTreeMap<&StreamName, ParkedStream> = BTreeMap::new();
         for letter in added {
             by_stream
                 .entry(&letter.stream)
-                .and_modify(|known| known.extend(letter))
+                .and_modify(|earlier| earlier.extend(letter))
                 .or_insert_with(|| letter.clone());
         }
         let keys = by_stream.keys().map(|stream| ItemRequest {
@@ -141,7 +151,7 @@ impl DeadLetters {
         let keys: Vec<_> = keys.collect();
         let stored = self.reads(Some(tx)).items(&keys).await?;
         for (item, letter) in stored.iter().zip(by_stream.values()) {
-            let old = item.as_ref().map(|item| read_of(&letter.stream, item));
+            let old = item.as_ref().map(|item| decode_of(&letter.stream, item));
             let old = old.transpose()?;
             let mut new = old.clone().unwrap_or_else(|| letter.clone());
             new.extend(letter);
@@ -166,13 +176,8 @@ impl DeadLetters {
     }
 }
 
-/// Above the index of every event and of the Tip.
-const FIRST_INDEX: u64 = 1 << 60;
-
-/// Two streams with one digest are found when the item is read.
-const DIGEST_BYTES: usize = 7;
-
-fn read(item: &Item) -> Result<ParkedStream> {
+/// Decodes the item of a dead letter.
+fn decode(item: &Item) -> Result<ParkedStream> {
     let letter = || {
         let text = |name| item.get(name).and_then(Value::as_s);
         let number = |name| item.get(name).and_then(Value::as_n)?.to_u64();
@@ -184,28 +189,31 @@ fn read(item: &Item) -> Result<ParkedStream> {
         })
     };
     letter().ok_or_else(|| {
-        let message = format!("a dead letter cannot be read: item={item:?}");
+        let message = format!("cannot read a dead letter of the feed: item={item:?}");
         Error::new(ErrorKind::InvalidEvent, message)
     })
 }
 
-/// Reads the dead letter of this stream.
-fn read_of(stream: &StreamName, item: &Item) -> Result<ParkedStream> {
-    let letter = read(item)?;
+/// Decodes the item, and checks that it is the dead letter of this stream.
+fn decode_of(stream: &StreamName, item: &Item) -> Result<ParkedStream> {
+    let letter = decode(item)?;
     if letter.stream != *stream {
         let other = &letter.stream;
-        let message = format!("two streams have one dead letter: stream={stream} other={other}");
+        let message = format!(
+            "two streams with one digest cannot both have a dead letter: stream={stream} other={other}"
+        );
         return Err(Error::new(ErrorKind::InvalidEvent, message));
     }
     Ok(letter)
 }
 
-/// The dead letters that a run of a body replaces.
+/// The changes of dead letters in an attempt of a transaction.
 #[derive(Debug, Default)]
-struct LetterChanges(Vec<LetterChange>);
+struct DeadLetterChanges(Vec<DeadLetterChange>);
 
+/// A change of one dead letter. `None` if there was none before, or is none afterwards.
 #[derive(Debug)]
-struct LetterChange {
+struct DeadLetterChange {
     table: String,
     stream: StreamName,
     key: Item,
@@ -213,14 +221,15 @@ struct LetterChange {
     new: Option<ParkedStream>,
 }
 
-impl Changes for LetterChanges {
+impl Changes for DeadLetterChanges {
     fn into_parts(self, _: PartContext<'_>) -> Result<Vec<Box<dyn Part>>> {
         let parts = self.0.into_iter();
         Ok(parts.map(|change| Box::new(change) as _).collect())
     }
 }
 
-impl LetterChange {
+impl DeadLetterChange {
+    /// The condition that the stored dead letter has the expected indexes.
     fn condition(&self) -> Condition {
         match &self.old {
             None => Condition::attribute_not_exists(Path::attribute(STREAM)),
@@ -230,13 +239,13 @@ impl LetterChange {
     }
 }
 
-impl Part for LetterChange {
+impl Part for DeadLetterChange {
     fn is_write(&self) -> bool {
         true
     }
 
     fn read_only_error(&self) -> Error {
-        let message = "a read-only transaction cannot change dead letters";
+        let message = "a read-only transaction cannot change dead letters of the feed";
         Error::new(ErrorKind::ReadOnly, message)
     }
 
@@ -266,7 +275,7 @@ impl Part for LetterChange {
 
     fn condition_failed(&self, _: usize, _: Option<&Item>) -> Rejection {
         let stream = &self.stream;
-        let message = format!("another process changed the dead letter: stream={stream}");
+        let message = format!("another process changed a dead letter of the feed: stream={stream}");
         Rejection::Conflict(Error::new(ErrorKind::TransactionFailed, message))
     }
 }

@@ -1,7 +1,7 @@
-//! At least once: events of a partition to handlers, many streams at once, each in its order.
+//! At-least-once delivery: passes the events of a partition to handlers, many streams concurrently, each in order.
 //!
-//! What runs is [`delivery`](crate::delivery). The partition is its source, and the streams are the keys. A checkpoint is
-//! stored with the streams that are parked by then, in one item.
+//! The runtime is [`delivery`](crate::delivery): the partition is its source, and the streams are its keys. A
+//! checkpoint is stored together with the dead letters of the streams that were parked before it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,8 @@ use floe_store::BoxFuture;
 use tracing::Instrument;
 
 use super::dead_letters::CHANGES_MAX;
-use super::progress::{ConsumerState, ParkedStream, Place};
+use super::parked_stream::ParkedStream;
+use super::state::{ConsumerState, FeedPosition};
 use super::{FeedConsumer, FeedSummary, Handled, WorkerNotice};
 use crate::delivery::{
     Attempts, BacklogLimits, Batch, BatchOf, Consume, Entry, Host, Run, RunContext, RunOutcome,
@@ -22,18 +23,22 @@ use crate::delivery::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::feed::checkpoint::Checkpoint;
-use crate::events::feed::kept::Kept;
-use crate::events::feed::limits::{BATCHES_AHEAD, EVENTS_AHEAD};
+use crate::events::feed::limits::{BATCHES_AHEAD_MAX, EVENTS_AHEAD_MAX};
 use crate::events::feed::log::TableLog;
 use crate::events::feed::reader::Reader;
+use crate::events::feed::stored_state::StateEvent;
 use crate::events::feed::subscription::load_between;
 use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
 use crate::lock::{into_inner, lock};
 
-/// A handler of events: an async closure or function of a stream and its next events, which says how far it has come.
+/// The reason of a dead letter whose previous one, with the error of the handler, was removed by a concurrent retry.
+const SKIPPED: &str = "skipped while the stream was parked";
+
+/// A handler of events: an async closure or function of a stream and its next events that returns which of them it has
+/// handled.
 pub trait Handler: Send + Sync {
-    /// Calls it. An error is told as text.
+    /// Calls the handler. Returns an error as text.
     fn call(
         &self,
         stream: StreamName,
@@ -60,28 +65,28 @@ where
 }
 
 /// A run over a partition.
-struct Delivering<'c> {
+struct DeliveryRun<'c> {
     consumer: &'c FeedConsumer,
     handler: &'c dyn Handler,
     retries_forever: bool,
-    known: Mutex<Known>,
+    state: Mutex<RunState>,
 }
 
-/// What is known in a run.
-struct Known {
-    /// What is stored.
-    progress: ConsumerState,
+/// The state of a run.
+struct RunState {
+    /// The state as last stored.
+    stored: ConsumerState,
     /// Streams with dead letters, stored or not.
     parked: BTreeSet<StreamName>,
-    /// What is parked and not stored.
+    /// New dead letters that are not stored.
     unstored: Vec<ParkedStream>,
-    /// What is parked and being stored.
+    /// New dead letters that are being stored.
     storing: Vec<ParkedStream>,
-    consumed: FeedSummary,
+    summary: FeedSummary,
 }
 
 impl FeedConsumer {
-    /// Gives the events of the partition to the handler, up to where the orders say.
+    /// Passes the events of the partition to the handler, up to the tail or until the run must stop.
     pub(super) async fn deliver(
         &self,
         handler: &dyn Handler,
@@ -94,74 +99,78 @@ impl FeedConsumer {
         let Some(claimed) = claimed.await else {
             return Ok((FeedSummary::default(), RunOutcome::Completed));
         };
-        let Some(progress) = claimed? else {
+        let Some(stored) = claimed? else {
             return Ok((FeedSummary::default(), RunOutcome::Fenced));
         };
-        let letters = || Box::pin(self.dead_letters()) as BoxFuture<'_, Result<Vec<ParkedStream>>>;
-        let letters = context.unless_stopped(retry_store(self, retries_forever, letters));
+        let list =
+            || Box::pin(self.list_dead_letters()) as BoxFuture<'_, Result<Vec<ParkedStream>>>;
+        let letters = context.unless_stopped(retry_store(self, retries_forever, list));
         let Some(letters) = letters.await else {
             return Ok((FeedSummary::default(), RunOutcome::Completed));
         };
         let parked = letters?.into_iter().map(|letter| letter.stream);
-        let reader = self.reader(progress.place.checkpoint);
-        let delivering = Delivering {
+        let reader = self.reader(stored.position.checkpoint);
+        let delivery = DeliveryRun {
             consumer: self,
             handler,
             retries_forever,
-            known: Mutex::new(Known {
-                progress,
+            state: Mutex::new(RunState {
+                stored,
                 parked: parked.collect(),
                 unstored: Vec::new(),
                 storing: Vec::new(),
-                consumed: FeedSummary::default(),
+                summary: FeedSummary::default(),
             }),
         };
-        let run = Run::new(&delivering, context, vec![(reader, None)]);
-        let end = run.finish().await?;
-        let known = into_inner(delivering.known);
-        let consumed = FeedSummary {
-            checkpoint: known.progress.place.checkpoint,
-            ..known.consumed
+        let run = Run::new(&delivery, context, vec![(reader, None)]);
+        let outcome = run.finish().await?;
+        let state = into_inner(delivery.state);
+        let summary = FeedSummary {
+            checkpoint: state.stored.position.checkpoint,
+            ..state.summary
         };
-        Ok((consumed, end))
+        Ok((summary, outcome))
     }
 
-    /// Makes the progress one's own; `None` if somebody else holds the partition by now.
+    /// Claims the stored state. Returns `None` if a later lease has claimed it.
     async fn claim(&self, lease: Option<u64>) -> Result<Option<ConsumerState>> {
         let decide = |stored: &ConsumerState| {
             let claimed = stored.claimed(lease);
-            Ok::<_, Error>((claimed.clone(), claimed.map(Kept)))
+            Ok::<_, Error>((claimed.clone(), claimed.map(StateEvent)))
         };
-        self.stored().transact(decide).await
+        self.state_stream().transact(decide).await
     }
 
-    /// Stores how far everything is done; `None` if it was claimed or moved by somebody else.
-    async fn advance(
+    /// Stores a checkpoint and dead letters under a term. Returns `None` if another consumer has claimed or moved the
+    /// checkpoint.
+    async fn store_progress(
         &self,
         term: u64,
         checkpoint: Option<Checkpoint>,
         parked: &[ParkedStream],
     ) -> Result<Option<ConsumerState>> {
         let after = |stored: &ConsumerState| match checkpoint {
-            Some(checkpoint) => stored.at(Place::before(checkpoint)),
+            Some(checkpoint) => stored.at(FeedPosition::before(checkpoint)),
             None => stored.clone(),
         };
         if parked.is_empty() {
             let decide = |stored: &ConsumerState| {
                 let after = (stored.term == term).then(|| after(stored));
-                Ok::<_, Error>((after.clone(), after.map(Kept)))
+                Ok::<_, Error>((after.clone(), after.map(StateEvent)))
             };
-            return self.stored().transact(decide).await;
+            return self.state_stream().transact(decide).await;
         }
-        let (index, letters) = (self.store.feed_index(), self.letters());
-        let mut advanced = None;
+        let (index, letters) = (self.store.feed_index(), self.dead_letters());
+        let mut state = None;
         let mut chunks = parked.chunks(CHANGES_MAX).peekable();
         while let Some(chunk) = chunks.next() {
-            // The checkpoint comes last: a crash before it repeats events, and loses none.
+            // The checkpoint is stored last: a crash before that repeats events, and loses none.
             let is_last = chunks.peek().is_none();
             let stored = self.store.db().transact(async |tx| {
                 let id = &self.id;
-                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
+                let mut stored = tx
+                    .stream_in::<StateEvent<ConsumerState>>(&index, id)
+                    .await?;
                 if stored.state().term != term {
                     return Ok::<_, Error>(None);
                 }
@@ -171,33 +180,34 @@ impl FeedConsumer {
                     return Ok(Some(before));
                 }
                 let after = after(&before);
-                stored.append([Kept(after.clone())])?;
+                stored.append([StateEvent(after.clone())])?;
                 Ok(Some(after))
             });
-            advanced = stored.await?;
-            if advanced.is_none() {
+            state = stored.await?;
+            if state.is_none() {
                 break;
             }
         }
-        Ok(advanced)
+        Ok(state)
     }
 
-    /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
-    pub(super) async fn handle_parked(
+    /// Handles the events of a dead letter, and stores the result. Returns the number of handled events, and the part
+    /// that failed again.
+    pub(super) async fn retry_dead_letter(
         &self,
         handler: &dyn Handler,
-        known: &ParkedStream,
+        letter: &ParkedStream,
     ) -> Result<(u64, Option<ParkedStream>)> {
-        let (stream, end) = (&known.stream, known.end);
-        let handled = self.handle(stream, known.index..end, handler, false);
-        let (done, failure) = handled.await?;
-        let again = failure.map(|reason| ParkedStream::new(stream.clone(), done..end, &reason));
-        self.store_retried(known, again.as_ref()).await?;
-        Ok((done - known.index, again))
+        let (stream, end) = (&letter.stream, letter.end);
+        let handled = self.handle(stream, letter.index..end, handler, false);
+        let (next, failure) = handled.await?;
+        let failed = failure.map(|reason| ParkedStream::new(stream.clone(), next..end, &reason));
+        self.store_retry(letter, failed.as_ref()).await?;
+        Ok((next - letter.index, failed))
     }
 
-    /// Gives events of a stream to the handler until they are done, or it does not get on. Tells the index before which they
-    /// are done, and why the others are not.
+    /// Passes events of a stream to the handler until all are handled, or all attempts have failed. Returns the index
+    /// of the first event that is not handled, and the reason of the last failure.
     async fn handle(
         &self,
         stream: &StreamName,
@@ -211,30 +221,30 @@ impl FeedConsumer {
                 .start
                 .saturating_add(self.options.events_max.max(1) as u64);
             let chunk = range.start..end.min(range.end);
-            let (done, reason) = match self.load(stream, chunk.clone(), retries_forever).await {
+            let (next, reason) = match self.load(stream, chunk.clone(), retries_forever).await {
                 Ok(events) => match self.call(stream, events, handler).await {
                     Ok(Handled::All) => (chunk.end, None),
                     Ok(Handled::UpTo(index)) => (index.clamp(chunk.start, chunk.end), None),
                     Ok(Handled::None) => (chunk.start, None),
                     Err(reason) => (chunk.start, Some(reason)),
                 },
-                Err(error) if is_of_stream(&error) => (chunk.start, Some(error.to_string())),
+                Err(error) if is_caused_by_stream(&error) => (chunk.start, Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            if done > range.start {
+            if next > range.start {
                 attempts.progressed();
             } else if let Some(pause) = attempts.fail(Duration::ZERO) {
                 attempts.wait(pause).await;
             } else {
-                let reason = reason.unwrap_or_else(|| "nothing was handled".to_owned());
-                return Ok((done, Some(reason)));
+                let reason = reason.unwrap_or_else(|| "the handler handled no event".to_owned());
+                return Ok((next, Some(reason)));
             }
-            range.start = done;
+            range.start = next;
         }
         Ok((range.start, None))
     }
 
-    /// Calls the handler.
+    /// Calls the handler with a time limit.
     async fn call(
         &self,
         stream: &StreamName,
@@ -247,7 +257,7 @@ impl FeedConsumer {
         called.unwrap_or_else(|interrupted| Err(interrupted.to_string()))
     }
 
-    /// Loads events of a stream, however long the store does not answer if the consumer follows the feed.
+    /// Loads events of a stream. Retries failures of the store without limit, or not at all.
     pub(super) async fn load(
         &self,
         stream: &StreamName,
@@ -259,16 +269,16 @@ impl FeedConsumer {
     }
 }
 
-/// Whether it is the stream that is at fault, and not the store.
-pub(super) fn is_of_stream(error: &Error) -> bool {
+/// Whether events of the stream are missing or cannot be read. Otherwise the store failed.
+pub(super) fn is_caused_by_stream(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::MissingEvents | ErrorKind::InvalidEvent
     )
 }
 
-/// The ranges, where those that stand side by side are one.
-fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+/// Joins adjacent ranges.
+fn join_adjacent(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut().filter(|last| last.end == range.start) {
@@ -279,67 +289,67 @@ fn joined(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-impl Delivering<'_> {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        lock(&self.known)
+impl DeliveryRun<'_> {
+    fn state(&self) -> MutexGuard<'_, RunState> {
+        lock(&self.state)
     }
 
-    /// Whether a stream has a dead letter. One that is stored may have been retried by another process since.
+    /// Whether a stream has a dead letter. A stored one is read again, because a concurrent retry may have removed it.
     async fn is_parked(&self, stream: &StreamName) -> Result<bool> {
         {
-            let known = self.known();
-            let mut unstored = known.storing.iter().chain(&known.unstored);
-            if !known.parked.contains(stream) || unstored.any(|p| p.stream == *stream) {
-                return Ok(known.parked.contains(stream));
+            let state = self.state();
+            let mut unstored = state.storing.iter().chain(&state.unstored);
+            if !state.parked.contains(stream) || unstored.any(|p| p.stream == *stream) {
+                return Ok(state.parked.contains(stream));
             }
         }
-        let letters = self.consumer.letters();
-        let look = || Box::pin(letters.get(stream)) as BoxFuture<'_, Result<Option<ParkedStream>>>;
-        let stored = retry_store(self.consumer, self.retries_forever, look).await?;
+        let letters = self.consumer.dead_letters();
+        let get = || Box::pin(letters.get(stream)) as BoxFuture<'_, Result<Option<ParkedStream>>>;
+        let stored = retry_store(self.consumer, self.retries_forever, get).await?;
         if stored.is_none() {
-            self.known().parked.remove(stream);
+            self.state().parked.remove(stream);
         }
         Ok(stored.is_some())
     }
 
-    /// Parks events that the handler does not get on with.
+    /// Parks a stream whose handler failed in all attempts.
     fn park(&self, parked: ParkedStream) {
         let consumer = self.consumer;
         telemetry::parked(&consumer.id.0, consumer.partition, &parked.stream);
         let notice = WorkerNotice::Parked(consumer.partition, parked.clone());
-        consumer.options.tell(&notice);
-        let mut known = self.known();
-        known.consumed.parked.push(parked.clone());
-        known.park(parked);
+        consumer.options.notify(&notice);
+        let mut state = self.state();
+        state.summary.parked.push(parked.clone());
+        state.add_dead_letter(parked);
     }
 
-    /// Parks events of a stream that is parked.
-    fn pass_by(&self, stream: &StreamName, range: Range<u64>) {
-        let mut known = self.known();
-        let mut told = known.consumed.parked.iter_mut().rev();
-        if let Some(told) = told.find(|told| told.stream == *stream) {
-            told.end = told.end.max(range.end);
+    /// Adds later events of a parked stream to its dead letter.
+    fn skip(&self, stream: &StreamName, range: Range<u64>) {
+        let mut state = self.state();
+        let mut reported = state.summary.parked.iter_mut().rev();
+        if let Some(reported) = reported.find(|parked| parked.stream == *stream) {
+            reported.end = reported.end.max(range.end);
         }
-        known.park(ParkedStream::new(stream.clone(), range, PASSED_BY));
+        state.add_dead_letter(ParkedStream::new(stream.clone(), range, SKIPPED));
     }
 }
 
-impl Known {
-    fn park(&mut self, parked: ParkedStream) {
+impl RunState {
+    fn add_dead_letter(&mut self, parked: ParkedStream) {
         self.parked.insert(parked.stream.clone());
         self.unstored.push(parked);
     }
 }
 
-impl Consume for Delivering<'_> {
+impl Consume for DeliveryRun<'_> {
     type Source = Reader<TableLog>;
     type Key = StreamName;
     type Work = Range<u64>;
     type Checkpoint = Checkpoint;
 
     const LIMITS: BacklogLimits = BacklogLimits {
-        batches_max: BATCHES_AHEAD,
-        records_max: EVENTS_AHEAD,
+        batches_max: BATCHES_AHEAD_MAX,
+        records_max: EVENTS_AHEAD_MAX,
         bytes_max: usize::MAX,
     };
     const EMPTY_READS: u32 = 1;
@@ -381,45 +391,43 @@ impl Consume for Delivering<'_> {
     ) -> Result<RunOutcome> {
         let mut is_parked = self.is_parked(stream).await?;
         let end = ranges.iter().map(|range| range.end).max();
-        for range in joined(ranges) {
+        for range in join_adjacent(ranges) {
             if is_parked {
-                self.pass_by(stream, range);
+                self.skip(stream, range);
                 continue;
             }
             let (start, end) = (range.start, end.unwrap_or(range.end));
             let handled = self
                 .consumer
                 .handle(stream, range, self.handler, self.retries_forever);
-            let (done, failure) = handled.await?;
-            self.known().consumed.events += done - start;
+            let (next, failure) = handled.await?;
+            self.state().summary.events += next - start;
             if let Some(reason) = failure {
                 is_parked = true;
-                self.park(ParkedStream::new(stream.clone(), done..end, &reason));
+                self.park(ParkedStream::new(stream.clone(), next..end, &reason));
             }
         }
         Ok(RunOutcome::Completed)
     }
 
     fn has_unstored(&self) -> bool {
-        !self.known().unstored.is_empty()
+        !self.state().unstored.is_empty()
     }
 
     async fn store(&self, checkpoints: &[(usize, Checkpoint)]) -> Result<RunOutcome> {
         let (term, parked) = {
-            let known = &mut *self.known();
-            known.storing.append(&mut known.unstored);
-            (known.progress.term, known.storing.clone())
+            let state = &mut *self.state();
+            state.storing.append(&mut state.unstored);
+            (state.stored.term, state.storing.clone())
         };
         let checkpoint = checkpoints.last().map(|(_, checkpoint)| *checkpoint);
-        let Some(stored) = self.consumer.advance(term, checkpoint, &parked).await? else {
+        let stored = self.consumer.store_progress(term, checkpoint, &parked);
+        let Some(stored) = stored.await? else {
             return Ok(RunOutcome::Fenced);
         };
-        let known = &mut *self.known();
-        known.progress = stored;
-        known.storing.clear();
+        let state = &mut *self.state();
+        state.stored = stored;
+        state.storing.clear();
         Ok(RunOutcome::Completed)
     }
 }
-
-/// Why events of a stream are parked that was tried again in the same moment.
-const PASSED_BY: &str = "they came while the stream was parked";

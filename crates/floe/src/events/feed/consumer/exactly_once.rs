@@ -1,27 +1,28 @@
-//! Exactly once: what a handler writes and how far it has come are one commit.
+//! Exactly-once delivery: the handler's changes and the new position are one commit.
 //!
-//! Each commit expects the place that the one before has stored. Whoever finds another one begins anew from there: so any
-//! number may run, and whatever became of a commit whose answer was lost, its events count once. A stream that the handler
-//! cannot get on with is parked in the same item, so that its events are either in the view or parked, never both.
+//! Each commit is made on the condition that the stored position is the one that the previous commit stored. A run that
+//! finds another position restarts from it. So any number of runs may compete, and the events of a commit whose
+//! response was lost count once. A stream is parked in the transaction that moves past its events, so they are either
+//! in the view or in a dead letter, never in both.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use floe_store::BoxFuture;
 
-use super::deliver::is_of_stream;
-use super::progress::{ConsumerState, ParkedStream, Place};
+use super::deliver::is_caused_by_stream;
+use super::parked_stream::ParkedStream;
+use super::state::{ConsumerState, FeedPosition};
 use super::{FeedConsumer, FeedSummary, ViewTransaction, WorkerNotice};
 use crate::delivery::{Attempts, RunContext, StoreRetry, Timeout, guard, is_transient};
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::feed::kept::Kept;
 use crate::events::feed::span::Span;
+use crate::events::feed::stored_state::StateEvent;
 use crate::events::feed::telemetry;
 use crate::events::{Recorded, StreamName};
 use crate::tx::body::TxBody;
 
-/// A handler for views: an async closure or function of a [`ViewTransaction`], which may be called many times.
+/// A handler for views: an async closure or function of a [`ViewTransaction`], which may be called repeatedly.
 pub trait ViewHandler:
     for<'t> AsyncFn(ViewTransaction<'t>) -> Result<()>
     + for<'t> TxBody<ViewTransaction<'t>, Result<()>>
@@ -38,67 +39,69 @@ impl<H> ViewHandler for H where
 {
 }
 
-/// A handler in a transaction, whatever its type.
-pub(super) trait View: Send + Sync {
-    /// Calls it.
+/// A [`ViewHandler`] of any type.
+pub(super) trait DynViewHandler: Send + Sync {
+    /// Calls the handler.
     fn call<'t>(&'t self, delivery: ViewTransaction<'t>) -> BoxFuture<'t, Result<()>>;
 }
 
-impl<H: ViewHandler> View for H {
+impl<H: ViewHandler> DynViewHandler for H {
     fn call<'t>(&'t self, delivery: ViewTransaction<'t>) -> BoxFuture<'t, Result<()>> {
         Box::pin(TxBody::call(self, delivery))
     }
 }
 
-/// What became of events.
-enum Committed {
+/// The outcome of committing the events of a chunk.
+enum ChunkOutcome {
     /// They are in the view.
     Handled,
-    /// They are parked, because the handler said this, or because their stream is.
+    /// They are in a dead letter: with the error if they failed, without one if their stream was parked already.
     Parked(Option<String>),
-    /// Somebody else has gone on, or moved the checkpoint.
-    Elsewhere,
+    /// Another run has advanced the position, or it was moved. Nothing was committed.
+    Superseded,
 }
 
 /// A run over a partition.
-struct Projecting<'c> {
+struct ProjectionRun<'c> {
     consumer: &'c FeedConsumer,
-    handler: &'c dyn View,
+    handler: &'c dyn DynViewHandler,
     context: RunContext,
-    /// What is stored.
-    known: ConsumerState,
+    /// The position as last stored.
+    position: FeedPosition,
     /// Streams with dead letters.
     parked: BTreeSet<StreamName>,
-    consumed: FeedSummary,
+    summary: FeedSummary,
 }
 
-impl Projecting<'_> {
-    /// Goes on from what is stored; `false` if somebody else has gone on meanwhile.
-    async fn go_on(&mut self) -> Result<bool> {
+impl ProjectionRun<'_> {
+    /// Processes the partition from the stored position. Returns `false` if another run has advanced the position, so
+    /// that this one must restart.
+    async fn run_from_stored(&mut self) -> Result<bool> {
         let consumer = self.consumer;
-        // In this order: a stream that is parked in between moves the place, and the next commit finds that.
-        self.known = consumer.progress().await?;
-        let letters = consumer.dead_letters().await?.into_iter();
+        // In this order: parking a stream advances the position, so if another run parks one after the position was
+        // read, the next commit finds another position.
+        self.position = consumer.state().await?.position;
+        let letters = consumer.list_dead_letters().await?.into_iter();
         self.parked = letters.map(|letter| letter.stream).collect();
-        let mut place = self.known.place;
-        let mut reader = consumer.reader(place.checkpoint);
+        let mut position = self.position;
+        let mut reader = consumer.reader(position.checkpoint);
         loop {
             while let Some(batch) = reader.next().await? {
-                for (chunk, to) in consumer.chunks(place, &batch.spans) {
+                for (chunk, after) in consumer.chunks(position, &batch.spans) {
                     if self.context.is_stopped() {
-                        self.consumed.checkpoint = self.known.place.checkpoint;
+                        self.summary.checkpoint = self.position.checkpoint;
                         return Ok(true);
                     }
-                    if !self.step(&chunk, to).await? {
+                    if !self.step(&chunk, after).await? {
                         return Ok(false);
                     }
                 }
-                place = Place::before(batch.checkpoint);
+                position = FeedPosition::before(batch.checkpoint);
             }
-            if self.known.place != place && !self.move_on(place).await? {
+            if self.position != position && !self.store_position(position).await? {
                 return Ok(false);
             }
-            self.consumed.checkpoint = place.checkpoint;
+            self.summary.checkpoint = position.checkpoint;
             if !self.context.follows || self.context.is_stopped() {
                 return Ok(true);
             }
@@ -108,165 +111,182 @@ impl Projecting<'_> {
         }
     }
 
-    /// Commits a few events, and the place after them; `false` if somebody else has gone on.
-    async fn step(&mut self, chunk: &Span, to: Place) -> Result<bool> {
+    /// Commits a chunk of events together with the position after it. Returns `false` if another run has advanced the
+    /// position.
+    async fn step(&mut self, chunk: &Span, after: FeedPosition) -> Result<bool> {
         let (consumer, stream, range) = (self.consumer, &chunk.stream, chunk.start..chunk.end());
-        let mut committed = Committed::Handled;
+        let mut outcome = ChunkOutcome::Handled;
         if self.parked.contains(stream) {
-            committed = self.pass_by(chunk, to, None).await?;
+            outcome = self.park(chunk, after, None).await?;
         }
-        if matches!(committed, Committed::Handled) {
+        // The stream is not parked, or not any more.
+        if matches!(outcome, ChunkOutcome::Handled) {
             let retries_forever = self.context.retries_forever;
-            committed = match consumer.load(stream, range.clone(), retries_forever).await {
-                Ok(events) => self.commit(chunk, to, &events).await?,
-                Err(error) if is_of_stream(&error) => {
-                    self.pass_by(chunk, to, Some(error.to_string())).await?
+            outcome = match consumer.load(stream, range.clone(), retries_forever).await {
+                Ok(events) => self.commit(chunk, after, &events).await?,
+                Err(error) if is_caused_by_stream(&error) => {
+                    self.park(chunk, after, Some(error.to_string())).await?
                 }
                 Err(error) => return Err(error),
             };
         }
-        match committed {
-            Committed::Elsewhere => return Ok(false),
-            Committed::Handled => {
-                self.consumed.events += chunk.types.len() as u64;
+        match outcome {
+            ChunkOutcome::Superseded => return Ok(false),
+            ChunkOutcome::Handled => {
+                self.summary.events += chunk.types.len() as u64;
                 self.parked.remove(stream);
-                self.known.place = to;
+                self.position = after;
             }
-            Committed::Parked(reason) => {
-                let text = reason.as_deref().unwrap_or_default();
-                let parked = ParkedStream::new(stream.clone(), range, text);
-                self.known.place = to;
+            ChunkOutcome::Parked(reason) => {
+                self.position = after;
                 self.parked.insert(stream.clone());
-                if reason.is_some() {
+                if let Some(reason) = reason {
+                    let parked = ParkedStream::new(stream.clone(), range, &reason);
                     telemetry::parked(&consumer.id.0, consumer.partition, stream);
                     let notice = WorkerNotice::Parked(consumer.partition, parked.clone());
-                    consumer.options.tell(&notice);
-                    self.consumed.parked.push(parked);
+                    consumer.options.notify(&notice);
+                    self.summary.parked.push(parked);
                 }
             }
         }
         Ok(true)
     }
 
-    /// Commits what the handler makes of events, with the place after them. Parks them if it does not get on.
-    async fn commit(&self, chunk: &Span, to: Place, events: &[Recorded]) -> Result<Committed> {
-        let (consumer, handler, from) = (self.consumer, self.handler, self.known.place);
+    /// Commits the handler's changes with the position after the events. Parks the stream if all attempts failed.
+    async fn commit(
+        &self,
+        chunk: &Span,
+        after: FeedPosition,
+        events: &[Recorded],
+    ) -> Result<ChunkOutcome> {
+        let (consumer, handler, before) = (self.consumer, self.handler, self.position);
         let (index, id, stream) = (consumer.store.feed_index(), &consumer.id, &chunk.stream);
         let mut attempts = Attempts::new(consumer);
         loop {
             let committed = consumer.store.db().transact(async |tx| {
-                let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
-                if stored.state().place != from {
-                    return Ok(Committed::Elsewhere);
+                let mut stored = tx
+                    .stream_in::<StateEvent<ConsumerState>>(&index, id)
+                    .await?;
+                if stored.state().position != before {
+                    return Ok(ChunkOutcome::Superseded);
                 }
-                let after = stored.state().at(to);
+                let after = stored.state().at(after);
                 let delivery = ViewTransaction { tx, stream, events };
                 consumer.call_in(handler, delivery).await?;
-                stored.append([Kept(after)])?;
-                Ok::<_, Error>(Committed::Handled)
+                stored.append([StateEvent(after)])?;
+                Ok::<_, Error>(ChunkOutcome::Handled)
             });
             let error = match committed.await {
-                Ok(committed) => return Ok(committed),
+                Ok(outcome) => return Ok(outcome),
                 Err(error) => error,
             };
             if let Some(pause) = attempts.fail(Duration::ZERO) {
                 attempts.wait(pause).await;
-            } else if is_of_handler(&error) {
-                return self.pass_by(chunk, to, Some(error.to_string())).await;
+            } else if is_caused_by_handler(&error) {
+                return self.park(chunk, after, Some(error.to_string())).await;
             } else {
                 return Err(error);
             }
         }
     }
 
-    /// Parks events: because of a reason, or else because their stream is parked, if it still is.
-    async fn pass_by(&self, chunk: &Span, to: Place, reason: Option<String>) -> Result<Committed> {
+    /// Adds events to a dead letter, and stores the position after them. Without a reason, does so only if the stream
+    /// is still parked; otherwise commits nothing and returns [`ChunkOutcome::Handled`].
+    async fn park(
+        &self,
+        chunk: &Span,
+        after: FeedPosition,
+        reason: Option<String>,
+    ) -> Result<ChunkOutcome> {
         let (stream, range) = (&chunk.stream, chunk.start..chunk.end());
         let text = reason.as_deref().unwrap_or_default();
         let parked = ParkedStream::new(stream.clone(), range, text);
-        let (consumer, from) = (self.consumer, self.known.place);
-        let (index, id, letters) = (
-            consumer.store.feed_index(),
-            &consumer.id,
-            consumer.letters(),
-        );
-        let passed = consumer.store.db().transact(async |tx| {
-            let mut stored = tx.stream_in::<Kept<ConsumerState>>(&index, id).await?;
-            if stored.state().place != from {
-                return Ok::<_, Error>(Committed::Elsewhere);
+        let (consumer, before) = (self.consumer, self.position);
+        let (index, id) = (consumer.store.feed_index(), &consumer.id);
+        let letters = consumer.dead_letters();
+        let committed = consumer.store.db().transact(async |tx| {
+            let mut stored = tx
+                .stream_in::<StateEvent<ConsumerState>>(&index, id)
+                .await?;
+            if stored.state().position != before {
+                return Ok::<_, Error>(ChunkOutcome::Superseded);
             }
             if reason.is_none() && letters.get_in(tx, stream).await?.is_none() {
-                return Ok(Committed::Handled);
+                return Ok(ChunkOutcome::Handled);
             }
             letters.add_in(tx, std::slice::from_ref(&parked)).await?;
-            let after = stored.state().at(to);
-            stored.append([Kept(after)])?;
-            Ok(Committed::Parked(reason.clone()))
+            let after = stored.state().at(after);
+            stored.append([StateEvent(after)])?;
+            Ok(ChunkOutcome::Parked(reason.clone()))
         });
-        passed.await
+        committed.await
     }
 
-    /// Stores a place; `false` if the stored one is not the one that is known.
-    async fn move_on(&mut self, to: Place) -> Result<bool> {
-        let from = std::mem::replace(&mut self.known.place, to);
+    /// Stores a position. Returns `false` if another run has advanced it.
+    async fn store_position(&mut self, after: FeedPosition) -> Result<bool> {
+        let before = std::mem::replace(&mut self.position, after);
         let decide = |stored: &ConsumerState| {
-            let is_expected = stored.place == from;
-            Ok::<_, Error>((is_expected, is_expected.then(|| Kept(stored.at(to)))))
+            let is_expected = stored.position == before;
+            let event = is_expected.then(|| StateEvent(stored.at(after)));
+            Ok::<_, Error>((is_expected, event))
         };
-        self.consumer.stored().transact(decide).await
+        self.consumer.state_stream().transact(decide).await
     }
 }
 
 impl FeedConsumer {
-    /// Commits the events of the partition, up to where the orders say.
+    /// Commits the events of the partition to the view, up to the tail or until the run must stop.
     pub(super) async fn project(
         &self,
-        handler: &dyn View,
+        handler: &dyn DynViewHandler,
         context: RunContext,
     ) -> Result<FeedSummary> {
         let retries_forever = context.retries_forever;
-        let mut run = Projecting {
+        let mut run = ProjectionRun {
             consumer: self,
             handler,
             context,
-            known: ConsumerState::default(),
+            position: FeedPosition::default(),
             parked: BTreeSet::new(),
-            consumed: FeedSummary::default(),
+            summary: FeedSummary::default(),
         };
         let mut retry = StoreRetry::new(self, retries_forever);
         loop {
-            let before = run.consumed.events;
-            let went = run.go_on().await;
-            if run.consumed.events > before {
+            let events_before = run.summary.events;
+            let result = run.run_from_stored().await;
+            if run.summary.events > events_before {
                 retry = StoreRetry::new(self, retries_forever);
             }
-            match went {
-                Ok(true) => return Ok(run.consumed),
+            match result {
+                Ok(true) => return Ok(run.summary),
                 Ok(false) => {}
                 Err(error) => retry.wait_if_transient(error).await?,
             }
         }
     }
 
-    /// The rest of a batch from a place in it, in pieces of which each is given to the handler at once; and the place
+    /// Splits the spans of a batch after a position into chunks, one for each call of the handler, with the position
     /// after each.
-    fn chunks(&self, place: Place, spans: &[Span]) -> Vec<(Span, Place)> {
+    fn chunks(&self, position: FeedPosition, spans: &[Span]) -> Vec<(Span, FeedPosition)> {
         let mut chunks = Vec::new();
-        for (spans, span) in (0_u64..).zip(spans) {
-            let is_told = self.options.filter.matches(&span.stream);
-            let mut rest = undone(place, spans, span).filter(|_| is_told);
+        for (number, span) in (0_u64..).zip(spans) {
+            if !self.options.filter.matches(&span.stream) {
+                continue;
+            }
+            let mut rest = position.remaining(number, span);
             while let Some(span) = rest {
                 let mut chunk = span.clone();
                 chunk.types.truncate(self.options.events_max.max(1));
                 rest = span.from_index(chunk.end());
-                let (spans, index) = match rest {
-                    Some(_) => (spans, chunk.end()),
-                    None => (spans + 1, 0),
+                let (spans, index) = if rest.is_some() {
+                    (number, chunk.end())
+                } else {
+                    (number + 1, 0)
                 };
-                let after = Place {
+                let after = FeedPosition {
                     spans,
                     index,
-                    ..place
+                    ..position
                 };
                 chunks.push((chunk, after));
             }
@@ -274,102 +294,90 @@ impl FeedConsumer {
         chunks
     }
 
-    /// Calls the handler in a transaction.
-    async fn call_in(&self, handler: &dyn View, delivery: ViewTransaction<'_>) -> Result<()> {
+    /// Calls the handler in a transaction with a time limit.
+    async fn call_in(
+        &self,
+        handler: &dyn DynViewHandler,
+        delivery: ViewTransaction<'_>,
+    ) -> Result<()> {
         let called = async { handler.call(delivery).await };
         guard(Some(Timeout::of(self)), called).await?
     }
 
-    /// Tries a parked stream again. Tells how many events are done, and what is parked of it now.
-    pub(super) async fn commit_parked(
+    /// Handles the events of a dead letter. Returns the number of handled events, and the part that failed again.
+    pub(super) async fn retry_dead_letter_in_view(
         &self,
-        handler: &dyn View,
-        known: &ParkedStream,
+        handler: &dyn DynViewHandler,
+        letter: &ParkedStream,
     ) -> Result<(u64, Option<ParkedStream>)> {
-        let (mut index, mut attempts) = (known.index, Attempts::new(self));
-        while index < known.end {
-            let next = self.commit_next_parked(handler, &known.stream, index).await;
+        let (mut index, mut attempts) = (letter.index, Attempts::new(self));
+        while index < letter.end {
+            let next = self.commit_retry(handler, &letter.stream, index).await;
             let error = match next {
                 Ok(Some(next)) => {
                     index = next;
                     attempts.progressed();
                     continue;
                 }
-                // Somebody else tries it, too.
+                // Another process retries it too.
                 Ok(None) => break,
                 Err(error) => error,
             };
             if let Some(pause) = attempts.fail(Duration::ZERO) {
                 attempts.wait(pause).await;
-            } else if is_of_handler(&error) || is_of_stream(&error) {
-                let range = index..known.end;
-                let parked = ParkedStream::new(known.stream.clone(), range, &error.to_string());
-                self.store_retried(&parked, Some(&parked)).await?;
-                return Ok((index - known.index, Some(parked)));
+            } else if is_caused_by_handler(&error) || is_caused_by_stream(&error) {
+                let range = index..letter.end;
+                let parked = ParkedStream::new(letter.stream.clone(), range, &error.to_string());
+                self.store_retry(&parked, Some(&parked)).await?;
+                return Ok((index - letter.index, Some(parked)));
             } else {
                 return Err(error);
             }
         }
-        Ok((index - known.index, None))
+        Ok((index - letter.index, None))
     }
 
-    /// Commits what the handler makes of parked events of a stream, from this index on. Tells where to go on; `None` if
-    /// somebody else has, or nothing is left.
-    async fn commit_next_parked(
+    /// Commits the handler's changes for the first events of a dead letter, and removes them from it. Returns the index
+    /// after them; `None` if the dead letter does not start at this index any more.
+    async fn commit_retry(
         &self,
-        handler: &dyn View,
+        handler: &dyn DynViewHandler,
         stream: &StreamName,
-        from: u64,
+        start: u64,
     ) -> Result<Option<u64>> {
-        let letters = self.letters();
-        let known = letters.get(stream).await?;
-        let Some(known) = known.filter(|known| known.index == from) else {
+        let letters = self.dead_letters();
+        let stored = letters.get(stream).await?;
+        let Some(stored) = stored.filter(|stored| stored.index == start) else {
             return Ok(None);
         };
-        let end = from.saturating_add(self.options.events_max.max(1) as u64);
-        let end = end.min(known.end);
-        let events = self.load(stream, from..end, false).await?;
+        let end = start.saturating_add(self.options.events_max.max(1) as u64);
+        let end = end.min(stored.end);
+        let events = self.load(stream, start..end, false).await?;
         let events = events.as_slice();
-        let tried = ParkedStream::new(stream.clone(), from..end, "");
+        let retried = ParkedStream::new(stream.clone(), start..end, "");
         self.store
             .db()
             .transact(async |tx| {
-                let known = letters.get_in(tx, stream).await?;
-                let Some(known) = known.filter(|known| known.index == from) else {
+                let stored = letters.get_in(tx, stream).await?;
+                let Some(stored) = stored.filter(|stored| stored.index == start) else {
                     return Ok(None);
                 };
                 let delivery = ViewTransaction { tx, stream, events };
                 self.call_in(handler, delivery).await?;
-                let rest = known.after_retry(&tried, None);
-                letters.replace(tx, Some(&known), rest.as_ref())?;
+                let rest = stored.after_retry(&retried, None);
+                letters.replace(tx, Some(&stored), rest.as_ref())?;
                 Ok::<_, Error>(Some(end))
             })
             .await
     }
 }
 
-/// What of a span is not done at a place in its batch.
-fn undone(place: Place, number: u64, span: &Span) -> Option<Span> {
-    let index = match number.cmp(&place.spans) {
-        Ordering::Less => return None,
-        Ordering::Equal => place.index,
-        Ordering::Greater => 0,
-    };
-    span.clone().from_index(index)
-}
-
-/// How many events of a span are not done at a place in its batch.
-pub(super) fn undone_events(place: Place, number: u64, span: &Span) -> u64 {
-    undone(place, number, span).map_or(0, |span| span.types.len() as u64)
-}
-
-/// Whether it is the handler that cannot get on with these events. What the store fails with passes, or stands in the way
-/// of all events alike.
-fn is_of_handler(error: &Error) -> bool {
-    let of_all = matches!(error.kind(), ErrorKind::Table | ErrorKind::Unsupported);
+/// Whether the handler failed because of these events. Other failures are transient, or affect all events alike.
+fn is_caused_by_handler(error: &Error) -> bool {
+    let affects_all = matches!(error.kind(), ErrorKind::Table | ErrorKind::Unsupported);
     let is_denied = matches!(
         error.store_error(),
         Some(floe_store::Error::AccessDenied(_))
     );
-    !of_all && !is_denied && !is_transient(error)
+    !affects_all && !is_denied && !is_transient(error)
 }

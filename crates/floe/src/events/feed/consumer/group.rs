@@ -1,4 +1,4 @@
-//! Groups: the partitions of the feed, shared among workers.
+//! Groups: workers that share the partitions of the feed.
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
@@ -8,25 +8,25 @@ use std::time::Duration;
 use floe_store::BoxFuture;
 
 use super::deliver::Handler;
-use super::exactly_once::{View, ViewHandler};
-use super::options::{Options, WorkerNotice};
-use super::{FeedConsumer, ParkedStream};
+use super::exactly_once::{DynViewHandler, ViewHandler};
+use super::options::Options;
+use super::{FeedConsumer, FeedSummary, ParkedStream, WorkerNotice, members_stream};
 use crate::db::Db;
 use crate::delivery::{
     self, Group, GroupState, Heartbeat, Host, LeaseNotice, Members, RunContext, RunOutcome, Worker,
 };
 use crate::error::{Error, Result};
 use crate::events::feed::checkpoint::Checkpoint;
-use crate::events::feed::kept::Kept;
 use crate::events::feed::lag::Lag;
 use crate::events::feed::partition::{Partition, Partitions};
 use crate::events::feed::reader::Filter;
+use crate::events::feed::stored_state::StateEvent;
 use crate::events::feed::telemetry;
-use crate::events::{EventStore, Recorded, StreamName};
+use crate::events::{EventStore, Recorded, Stream, StreamName};
 use crate::lock::{into_inner, lock};
 
 impl EventStore {
-    /// A group of consumers of this store's feed. Its name has no `_`.
+    /// Creates a group of consumers of this store's feed. Its name contains no `_`.
     ///
     /// ```
     /// use floe::events::feed::{Handled, IndexerOptions};
@@ -43,13 +43,13 @@ impl EventStore {
     /// store.indexer(IndexerOptions::new())?.run_until_caught_up().await?;
     ///
     /// let mail = store.consumers("mail");
-    /// let worked = mail
+    /// let summary = mail
     ///     .run_until_caught_up(async |stream: StreamName, events: Vec<Recorded>| {
     ///         println!("{stream}: {} events", events.len());
     ///         Ok::<_, Error>(Handled::All)
     ///     })
     ///     .await?;
-    /// assert_eq!(worked.events, 1);
+    /// assert_eq!(summary.events, 1);
     /// assert_eq!(mail.lag().await?.events, 0);
     /// # Ok(())
     /// # }
@@ -61,8 +61,8 @@ impl EventStore {
 
 /// Consumers that share the partitions of the feed: see [`EventStore::consumers`].
 ///
-/// Each call of `run` is a worker. Workers of the same group, in this process and in others, hold leases on partitions, so
-/// that each has its fair share and each partition one worker.
+/// Each call of `run` is a worker. The workers of a group, in any number of processes, acquire leases of partitions, so
+/// that each worker has its fair share and each partition has one worker.
 #[derive(Clone, Debug)]
 pub struct ConsumerGroup {
     pub(super) store: EventStore,
@@ -70,15 +70,15 @@ pub struct ConsumerGroup {
     pub(super) options: Options,
 }
 
-/// What a worker has done.
+/// The result of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct WorkerSummary {
-    /// How many events were handled, without those of partitions that it has lost.
+    /// Number of handled events, without those of partitions that it lost.
     pub events: u64,
-    /// Up to where each partition that it had is done with.
+    /// The position up to which each of its partitions is processed.
     pub checkpoints: BTreeMap<Partition, Checkpoint>,
-    /// The streams that were parked during this run.
+    /// The dead letters that this run added.
     pub parked: Vec<ParkedStream>,
 }
 
@@ -92,39 +92,40 @@ impl ConsumerGroup {
     }
 
     setters! {
-        /// Handles what the filter lets through alone. The rest counts as done.
+        /// Handles only streams that match the filter. Events of other streams are skipped.
         pub fn filter(filter: Filter) => options.filter = filter;
 
-        /// Handles so many streams of a partition at once; 16 if nothing is said.
-        pub const fn at_once_max(streams: usize) => options.delivery.concurrency_max = streams;
+        /// Maximum number of streams of a partition handled concurrently. Default: 16.
+        pub const fn concurrency_max(streams: usize) => options.delivery.concurrency_max = streams;
 
-        /// Gives at most so many events to a handler, and so to a transaction; 100 if nothing is said.
+        /// Maximum number of events per call of the handler, and so per transaction. Default: 100.
         pub const fn events_max(events: usize) => options.events_max = events;
 
-        /// Tries so often to get on with a stream before it is parked; 5 times if nothing is said.
-        pub const fn tries_max(tries: u32) => options.delivery.attempts_max = tries;
+        /// Maximum attempts without progress before a stream is parked. Default: 5.
+        pub const fn attempts_max(attempts: u32) => options.delivery.attempts_max = attempts;
 
-        /// Timeout of a handler, for the events of one call. Default: 60 seconds. A handler that takes longer is
-        /// dropped, and has failed a try; until then it holds its stream alone, or in the form for views its partition.
+        /// Time limit of a handler, for the events of one call. Default: 60 seconds. A handler that exceeds it is
+        /// dropped, which fails the attempt; until then it blocks only its stream, or with exactly-once delivery its
+        /// partition.
         pub const fn handler_timeout(timeout: Duration) => options.delivery.handler_timeout = timeout;
 
-        /// How long a worker waits at the tail before it looks again; 250 ms if nothing is said.
+        /// Pause at the tail before the next read. Default: 250 milliseconds.
         pub const fn poll(pause: Duration) => options.delivery.poll = pause;
 
-        /// For how long a worker may be silent before others take its partitions; 10 seconds if nothing is said. It
-        /// says that it is alive four times as often. All workers of a group should say the same here.
+        /// Time without a heartbeat after which other workers take over the partitions of a worker. Default: 10
+        /// seconds. A worker sends four heartbeats in this time. Use the same value for all workers of a group.
         pub const fn lease(lease: Duration) => options.delivery.lease = lease;
 
-        /// How long handlers that are under way may take when a worker stops or gives a partition back; 5 seconds if
-        /// nothing is said. Then they are dropped, and their events given to whoever goes on.
+        /// Time for running handlers to finish when a worker stops or releases a partition. Default: 5 seconds. After
+        /// that they are dropped, and their events are delivered again.
         pub const fn grace(grace: Duration) => options.delivery.grace = grace;
 
-        /// Calls this when something happens that one may want to log or count.
-        pub fn on_notice(tell: impl Fn(&WorkerNotice) + Send + Sync + 'static) =>
-            options.on_notice.0 = Some(Arc::new(tell));
+        /// Calls this function with notices while a worker runs.
+        pub fn on_notice(listener: impl Fn(&WorkerNotice) + Send + Sync + 'static) =>
+            options.on_notice.0 = Some(Arc::new(listener));
     }
 
-    /// The consumer of one partition, without a lease.
+    /// Creates a consumer of one partition, without a lease.
     pub fn partition(&self, partition: Partition) -> FeedConsumer {
         FeedConsumer {
             store: self.store.clone(),
@@ -134,17 +135,17 @@ impl ConsumerGroup {
         }
     }
 
-    /// Works until `stop` is done: takes its share of the partitions, gives what comes to the handler, follows the tail.
-    /// It waits where the store does not answer, and tells so by [notices](Self::on_notice). In the end it waits for its
-    /// handlers, stores how far it has come, and gives its partitions back.
+    /// Runs a worker until `stop` completes: acquires its share of the partitions, passes their events to the handler,
+    /// and follows the tail. Retries while the store fails, and reports it by [notices](Self::on_notice). After `stop`,
+    /// waits for running handlers, stores checkpoints, and releases its partitions.
     ///
-    /// If it is dropped instead, nothing is lost: others go on once the lease has run out.
+    /// If the future is dropped instead, nothing is lost: other workers continue after the lease has expired.
     ///
     /// # Errors
     ///
-    /// What does not pass: [`Table`](crate::ErrorKind::Table) when a table is missing,
-    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) when the lease lasts for no time,
-    /// [`Store`](crate::ErrorKind::Store) when the store refuses what is asked.
+    /// Permanent failures: [`Table`](crate::ErrorKind::Table) if a table is missing,
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the lease is too short, [`Store`](crate::ErrorKind::Store) if
+    /// the store rejects a request.
     pub async fn run<H, F>(
         &self,
         stop: impl Future<Output = ()> + Send,
@@ -153,25 +154,25 @@ impl ConsumerGroup {
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        self.work(Works::AtLeastOnce(&handler), true, Box::pin(stop))
+        self.work(DeliveryMode::AtLeastOnce(&handler), true, Box::pin(stop))
             .await
     }
 
-    /// Gives everything up to the tail to the handler, of all partitions that no other worker has. Partitions of a worker
-    /// that is silent are waited for until its lease has run out.
+    /// Passes all events up to the tail to the handler, in all partitions that no other worker holds. If another worker
+    /// sends no heartbeats, waits until its lease has expired and takes over its partitions.
     ///
     /// # Errors
     ///
-    /// As for [`run`](Self::run), and when the store does not answer.
+    /// As for [`run`](Self::run), and transient failures of the store.
     pub async fn run_until_caught_up<H, F>(&self, handler: H) -> Result<WorkerSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        self.work(Works::AtLeastOnce(&handler), false, Box::pin(pending()))
-            .await
+        let mode = DeliveryMode::AtLeastOnce(&handler);
+        self.work(mode, false, Box::pin(pending())).await
     }
 
-    /// As [`run`](Self::run), with a transaction for each call of the handler, which also stores how far it has come.
+    /// As [`run`](Self::run), but each call of the handler is in a transaction that also stores the new position.
     ///
     /// # Errors
     ///
@@ -181,12 +182,12 @@ impl ConsumerGroup {
         stop: impl Future<Output = ()> + Send,
         handler: H,
     ) -> Result<WorkerSummary> {
-        self.work(Works::ExactlyOnce(&handler), true, Box::pin(stop))
+        self.work(DeliveryMode::ExactlyOnce(&handler), true, Box::pin(stop))
             .await
     }
 
-    /// As [`run_until_caught_up`](Self::run_until_caught_up), with a transaction for each call of the handler, which also
-    /// stores how far it has come.
+    /// As [`run_until_caught_up`](Self::run_until_caught_up), but each call of the handler is in a transaction that
+    /// also stores the new position.
     ///
     /// # Errors
     ///
@@ -195,109 +196,112 @@ impl ConsumerGroup {
         &self,
         handler: H,
     ) -> Result<WorkerSummary> {
-        self.work(Works::ExactlyOnce(&handler), false, Box::pin(pending()))
-            .await
+        let mode = DeliveryMode::ExactlyOnce(&handler);
+        self.work(mode, false, Box::pin(pending())).await
     }
 
     async fn work(
         &self,
-        works: Works<'_>,
+        mode: DeliveryMode<'_>,
         follows: bool,
         stop: BoxFuture<'_, ()>,
     ) -> Result<WorkerSummary> {
-        let sharing = Sharing {
+        let worker_group = WorkerGroup {
             group: self,
-            works,
+            mode,
             partitions: OnceLock::new(),
-            worked: Mutex::default(),
+            summary: Mutex::default(),
         };
-        Worker::new(&sharing, follows, follows)?.run(stop).await?;
-        Ok(into_inner(sharing.worked))
+        let worker = Worker::new(&worker_group, follows, follows)?;
+        worker.run(stop).await?;
+        Ok(into_inner(worker_group.summary))
     }
 
-    /// Tries the parked streams of all partitions again. Workers may run meanwhile.
+    /// Handles the events in the dead letters of all partitions. Removes each dead letter whose events are all handled.
+    /// Workers may run concurrently.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn retry_parked<H, F>(&self, handler: H) -> Result<WorkerSummary>
     where
         H: Fn(StreamName, Vec<Recorded>) -> F + Handler,
     {
-        self.retry(Works::AtLeastOnce(&handler)).await
+        self.retry(DeliveryMode::AtLeastOnce(&handler)).await
     }
 
-    /// As [`retry_parked`](Self::retry_parked), with a transaction for each call of the handler.
+    /// As [`retry_parked`](Self::retry_parked), but each call of the handler is in a transaction that also changes the
+    /// dead letter.
     ///
     /// # Errors
     ///
-    /// As the store fails, also for the handler.
+    /// Failures of the store, including those that the handler returns.
     pub async fn retry_parked_exactly_once<H: ViewHandler>(
         &self,
         handler: H,
     ) -> Result<WorkerSummary> {
-        self.retry(Works::ExactlyOnce(&handler)).await
+        self.retry(DeliveryMode::ExactlyOnce(&handler)).await
     }
 
-    async fn retry(&self, works: Works<'_>) -> Result<WorkerSummary> {
-        let mut worked = WorkerSummary::default();
-        for consumer in self.all().await? {
-            worked.add(consumer.partition, consumer.retry(works).await?);
+    async fn retry(&self, mode: DeliveryMode<'_>) -> Result<WorkerSummary> {
+        let mut summary = WorkerSummary::default();
+        for consumer in self.partition_consumers().await? {
+            summary.add(consumer.partition, consumer.retry(mode).await?);
         }
-        Ok(worked)
+        Ok(summary)
     }
 
-    /// Up to where each partition is done with.
+    /// Returns the position up to which each partition is processed.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn checkpoints(&self) -> Result<BTreeMap<Partition, Checkpoint>> {
         let mut checkpoints = BTreeMap::new();
-        for consumer in self.all().await? {
+        for consumer in self.partition_consumers().await? {
             checkpoints.insert(consumer.partition, consumer.checkpoint().await?);
         }
         Ok(checkpoints)
     }
 
-    /// The streams that are parked.
+    /// Returns the dead letters of all partitions, one for each parked stream.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn parked(&self) -> Result<Vec<ParkedStream>> {
         let mut parked = Vec::new();
-        for consumer in self.all().await? {
+        for consumer in self.partition_consumers().await? {
             parked.extend(consumer.parked().await?);
         }
         Ok(parked)
     }
 
-    /// How far the group is behind: the events of all partitions, and the age of the oldest. At the tail this takes two
-    /// reads for each partition.
+    /// Returns the number of unprocessed events in all partitions, and the age of the oldest. At the tail this takes
+    /// two reads and a query of the dead letters for each partition.
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn lag(&self) -> Result<Lag> {
         let mut lag = Lag::default();
-        for consumer in self.all().await? {
+        for consumer in self.partition_consumers().await? {
             lag.add(consumer.lag().await?);
         }
         Ok(lag)
     }
 
-    /// Goes on from this place of a partition: see [`FeedConsumer::move_to`].
+    /// Moves the checkpoint of a partition: see [`FeedConsumer::move_to`].
     ///
     /// # Errors
     ///
-    /// As the store fails.
+    /// Failures of the store.
     pub async fn move_to(&self, partition: Partition, checkpoint: Checkpoint) -> Result<()> {
         self.partition(partition).move_to(checkpoint).await
     }
 
-    /// The consumers of all partitions; none if the feed was not begun yet.
-    async fn all(&self) -> Result<Vec<FeedConsumer>> {
+    /// The consumers of all partitions; none if the feed has not started.
+    async fn partition_consumers(&self) -> Result<Vec<FeedConsumer>> {
         let partitions = self.store.feed_partitions().await?;
         let partitions = partitions.iter().flat_map(|partitions| partitions.all());
         Ok(partitions
@@ -307,10 +311,10 @@ impl ConsumerGroup {
 }
 
 impl WorkerSummary {
-    pub(super) fn add(&mut self, partition: Partition, consumed: super::FeedSummary) {
-        self.events += consumed.events;
-        self.parked.extend(consumed.parked);
-        self.checkpoints.insert(partition, consumed.checkpoint);
+    pub(super) fn add(&mut self, partition: Partition, summary: FeedSummary) {
+        self.events += summary.events;
+        self.parked.extend(summary.parked);
+        self.checkpoints.insert(partition, summary.checkpoint);
     }
 }
 
@@ -327,38 +331,43 @@ impl Host for ConsumerGroup {
         telemetry::failed(&self.name, error);
         let (partition, error) = (None, error.clone());
         self.options
-            .tell(&WorkerNotice::Failed { partition, error });
+            .notify(&WorkerNotice::Failed { partition, error });
     }
 }
 
-/// What a worker does with a partition.
+/// A kind of delivery, with its handler.
 #[derive(Clone, Copy)]
-pub(super) enum Works<'w> {
-    AtLeastOnce(&'w dyn Handler),
-    ExactlyOnce(&'w dyn View),
+pub(super) enum DeliveryMode<'h> {
+    AtLeastOnce(&'h dyn Handler),
+    ExactlyOnce(&'h dyn DynViewHandler),
 }
 
-/// The workers of a group, as one of them sees them.
-struct Sharing<'w> {
+/// The group of one worker.
+struct WorkerGroup<'w> {
     group: &'w ConsumerGroup,
-    works: Works<'w>,
-    /// The partitions of the feed, once they are known.
+    mode: DeliveryMode<'w>,
+    /// The partitions of the feed, once known.
     partitions: OnceLock<Partitions>,
-    worked: Mutex<WorkerSummary>,
+    /// The result of the worker so far.
+    summary: Mutex<WorkerSummary>,
 }
 
-impl Sharing<'_> {
-    /// The partitions of the feed, if it was begun.
+impl WorkerGroup<'_> {
+    /// Returns the partitions of the feed; `None` if it has not started.
     async fn partitions(&self) -> Result<Option<Partitions>> {
-        if let Some(known) = self.partitions.get() {
-            return Ok(Some(*known));
+        if let Some(partitions) = self.partitions.get() {
+            return Ok(Some(*partitions));
         }
-        let found = self.group.store.feed_partitions().await?;
-        Ok(found.map(|found| *self.partitions.get_or_init(|| found)))
+        let partitions = self.group.store.feed_partitions().await?;
+        Ok(partitions.map(|partitions| *self.partitions.get_or_init(|| partitions)))
+    }
+
+    fn members(&self) -> Stream<StateEvent<Members>> {
+        members_stream(&self.group.store, &self.group.name)
     }
 }
 
-impl Group for Sharing<'_> {
+impl Group for WorkerGroup<'_> {
     fn host(&self) -> &dyn Host {
         self.group
     }
@@ -367,11 +376,10 @@ impl Group for Sharing<'_> {
         let partitions = self.partitions().await?.map(Partitions::count);
         let decide = |members: &Members| {
             let after = members.after_heartbeat(&heartbeat, partitions);
-            Ok::<_, Error>((after.clone(), [Kept(after)]))
+            Ok::<_, Error>((after.clone(), [StateEvent(after)]))
         };
-        let members = super::members(&self.group.store, &self.group.name);
         Ok(GroupState {
-            members: members.transact(decide).await?,
+            members: self.members().transact(decide).await?,
             partitions,
             replay_requests: 0,
         })
@@ -380,40 +388,39 @@ impl Group for Sharing<'_> {
     async fn leave(&self, member: &str) -> Result<()> {
         let decide = |members: &Members| {
             let is_member = members.heartbeats.contains_key(member);
-            Ok::<_, Error>(is_member.then(|| Kept(members.without(member))))
+            Ok::<_, Error>(is_member.then(|| StateEvent(members.without(member))))
         };
-        let members = super::members(&self.group.store, &self.group.name);
-        members.transact(decide).await
+        self.members().transact(decide).await
     }
 
     async fn run(&self, context: RunContext) -> Result<RunOutcome> {
         let partition = Partition::new(context.partition);
         let consumer = self.group.partition(partition);
-        let (consumed, end) = match self.works {
-            Works::AtLeastOnce(handler) => consumer.deliver(handler, context).await?,
-            Works::ExactlyOnce(view) => (
-                consumer.project(view, context).await?,
+        let (summary, outcome) = match self.mode {
+            DeliveryMode::AtLeastOnce(handler) => consumer.deliver(handler, context).await?,
+            DeliveryMode::ExactlyOnce(handler) => (
+                consumer.project(handler, context).await?,
                 RunOutcome::Completed,
             ),
         };
-        lock(&self.worked).add(partition, consumed);
-        Ok(end)
+        lock(&self.summary).add(partition, summary);
+        Ok(outcome)
     }
 
     fn noticed(&self, notice: LeaseNotice) {
-        self.group.options.tell(&match notice {
-            LeaseNotice::Acquired(number) => WorkerNotice::Taken(Partition::new(number)),
-            LeaseNotice::Released(number) => WorkerNotice::GivenBack(Partition::new(number)),
+        self.group.options.notify(&match notice {
+            LeaseNotice::Acquired(number) => WorkerNotice::Acquired(Partition::new(number)),
+            LeaseNotice::Released(number) => WorkerNotice::Released(Partition::new(number)),
             LeaseNotice::Lost(number) => WorkerNotice::Lost(Partition::new(number)),
             LeaseNotice::Waiting => return,
         });
     }
 
-    /// Measures how far the partitions are behind, if somebody listens: this takes two reads for each.
+    /// Measures the lag of the partitions, if metrics are enabled: each takes two reads and a query.
     async fn measure(&self, held: Vec<u32>) {
         for number in held {
             if telemetry::is_measured() {
-                // It tells what it finds. What it cannot find now, it finds later.
+                // Records the lag in telemetry. If a read fails, the next round measures again.
                 drop(self.group.partition(Partition::new(number)).lag().await);
             }
         }

@@ -33,7 +33,7 @@ use crate::events::EventStore;
 use crate::events::feed::checkpoint::Checkpoint;
 use crate::events::feed::epoch::Gap;
 use crate::events::feed::ingester::{IngestOutcome, Ingester};
-use crate::events::feed::limits::PARTITIONS_AT_ONCE;
+use crate::events::feed::limits::PARTITIONS_CONCURRENCY_MAX;
 use crate::events::feed::log::TableLog;
 use crate::events::feed::partition::Partition;
 use crate::events::feed::source::span_of_change;
@@ -193,7 +193,7 @@ impl ChangeIngester {
             }
         }
         let mut ingested = IngestSummary::default();
-        for outcome in concurrent::run_all(PARTITIONS_AT_ONCE, ingesting).await {
+        for outcome in concurrent::run_all(PARTITIONS_CONCURRENCY_MAX, ingesting).await {
             let (partition, outcome) = outcome?;
             ingested.events += outcome.events;
             ingested.checkpoints.insert(partition, outcome.checkpoint);

@@ -6,14 +6,14 @@
 use serde_json::{Value, json};
 
 use crate::delivery::ShardPositions;
-use crate::events::feed::kept::State;
+use crate::events::feed::stored_state::StoredState;
 
-impl State for ShardPositions {
+impl StoredState for ShardPositions {
     const CATEGORY: &'static str = "$IndexerPosition";
     /// The name of the indexer.
     type Id = str;
     const EVENT_TYPE: &'static str = "Moved";
-    const WHAT: &'static str = "the position of an indexer";
+    const DESCRIPTION: &'static str = "the position of an indexer";
 
     fn write(&self) -> Value {
         json!({ "shards": self.to_json() })
@@ -30,7 +30,7 @@ mod tests {
     use crate::delivery::ShardPosition;
     use crate::error::ErrorKind;
     use crate::events::Event;
-    use crate::events::feed::kept::Kept;
+    use crate::events::feed::stored_state::StateEvent;
 
     fn of<const N: usize>(positions: [(&str, ShardPosition); N]) -> ShardPositions {
         ShardPositions(
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn positions_round_trip() {
         let begun = ShardPosition::Begun(Some("7".to_owned()));
-        let positions = Kept(of([
+        let positions = StateEvent(of([
             ("a", ShardPosition::After("007".to_owned())),
             ("b", ShardPosition::End),
             ("c", begun),
@@ -53,14 +53,15 @@ mod tests {
         let text = r#"{"shards":{"a":{"after":"007"},"b":{"end":true},"c":{"begun":"7"},"d":{"begun":null}}}"#;
         assert_eq!(data, text.as_bytes());
         assert_eq!(
-            Kept::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, &data).unwrap(),
+            StateEvent::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, &data).unwrap(),
             Some(positions)
         );
         assert_eq!(
-            Kept::<ShardPositions>::decode("Other", &data).unwrap(),
+            StateEvent::<ShardPositions>::decode("Other", &data).unwrap(),
             None
         );
-        let error = Kept::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, b"{}").unwrap_err();
+        let error =
+            StateEvent::<ShardPositions>::decode(ShardPositions::EVENT_TYPE, b"{}").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidEvent);
     }
 }

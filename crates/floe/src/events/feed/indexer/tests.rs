@@ -333,7 +333,7 @@ async fn listener_receives_steps_and_transient_failures() {
 
 /// On the embedded engine: enabling the stream again creates another stream.
 #[tokio::test]
-async fn disabled_stream_is_read_to_its_end_before_the_next() {
+async fn disabled_change_stream_is_read_to_its_end_before_the_next() {
     use floe_store::op::UpdateTable;
     use floe_store::table::StreamView;
 

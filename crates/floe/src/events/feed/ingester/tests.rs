@@ -1,4 +1,4 @@
-//! Ingesters that compete, fail and die: nothing is lost or duplicated, and the order of each stream is kept.
+//! Ingesters that compete, fail and restart: nothing is lost or duplicated, and the order of each stream is kept.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use floe_store::env::{Clock, SeededRandom};
 
 use super::*;
 use crate::events::feed::index::{IndexEvent, IndexState};
-use crate::events::feed::log::memory::{MemoryLog, Task, pause, run_on};
+use crate::events::feed::log::memory::{MemoryLog, Task, pause, poll_once};
 use crate::events::keys::StreamName;
 
 const PARTITION: Partition = Partition::new(4);
@@ -80,8 +80,11 @@ async fn batch_is_one_append_after_the_epoch_is_loaded() {
         (3, "0@2")
     );
     assert_eq!(log.take_requests(), ["append_epoch"]);
-    let known = ingester.ingest(vec![span(1, 1, 4)], now).await.unwrap();
-    assert_eq!((known.events, known.checkpoint), (0, outcome.checkpoint));
+    let repeated = ingester.ingest(vec![span(1, 1, 4)], now).await.unwrap();
+    assert_eq!(
+        (repeated.events, repeated.checkpoint),
+        (0, outcome.checkpoint)
+    );
     assert_eq!(log.take_requests(), [""; 0]);
 }
 
@@ -107,7 +110,7 @@ async fn full_epoch_is_closed_and_the_next_is_recorded() {
 }
 
 #[tokio::test]
-async fn stale_ingester_finds_what_others_wrote() {
+async fn stale_ingester_skips_spans_of_another_ingester() {
     let log = MemoryLog::new();
     let (mut one, mut other) = (ingester(&log, closing_at(2)), ingester(&log, closing_at(2)));
     let now = log.clock.now();
@@ -148,7 +151,7 @@ async fn closed_epoch_missing_in_the_index_is_passed() {
         .ingest(vec![span(1, 0, 1)], log.clock.now())
         .await
         .unwrap();
-    // It died before it could update the index.
+    // It ends before it can update the index.
     {
         let mut state = log.state();
         state.index.pop();
@@ -201,9 +204,9 @@ async fn new_ingester_loads_epochs_back_to_its_oldest_change() {
 #[tokio::test]
 async fn ingester_gives_up_after_too_many_conflicts() {
     #[derive(Debug)]
-    struct Busy(MemoryLog);
+    struct ConflictingLog(MemoryLog);
 
-    impl EpochLog for Busy {
+    impl EpochLog for ConflictingLog {
         type Position = usize;
 
         async fn load_epoch(
@@ -238,7 +241,7 @@ async fn ingester_gives_up_after_too_many_conflicts() {
         }
     }
 
-    let log = Busy(MemoryLog::new());
+    let log = ConflictingLog(MemoryLog::new());
     let mut ingester = Ingester::new(log, PARTITION, EpochLimits::default()).unwrap();
     let now = Timestamp::default();
     let error = ingester.ingest(vec![span(1, 0, 1)], now).await.unwrap_err();
@@ -299,8 +302,8 @@ impl Worker {
     }
 }
 
-/// Runs several workers that read the same changes, conflict, fail and die.
-fn check_workers(seed: u64) {
+/// Runs several workers that read the same changes, conflict, fail and restart.
+fn check_concurrent_workers(seed: u64) {
     let random = Rc::new(SeededRandom::new(seed));
     let limits = EpochLimits {
         bytes_max: 300 + random.below(3_000),
@@ -327,7 +330,7 @@ fn check_workers(seed: u64) {
     let mut tasks: Vec<Task> = workers.iter().cloned().map(Worker::start).collect();
     let mut ends = vec![0; 1 + random.below(6) as usize];
     let mut is_done = vec![false; tasks.len()];
-    let mut deaths = 0;
+    let mut restarts = 0;
     while is_done.contains(&false) {
         let clock = &worker.log.clock;
         clock.advance(Duration::from_millis(random.below(20_000)));
@@ -344,11 +347,11 @@ fn check_workers(seed: u64) {
         if is_done[chosen] {
             continue;
         }
-        if deaths < 20 && random.below(40) == 0 {
-            deaths += 1;
+        if restarts < 20 && random.below(40) == 0 {
+            restarts += 1;
             tasks[chosen] = workers[chosen].clone().start();
         }
-        is_done[chosen] = run_on(&mut tasks[chosen]);
+        is_done[chosen] = poll_once(&mut tasks[chosen]);
     }
     check_log(&worker.log, &ends);
 }
@@ -378,8 +381,8 @@ fn check_log(log: &MemoryLog, ends: &[u64]) {
 }
 
 #[test]
-fn competing_dying_ingesters_lose_and_duplicate_nothing() {
+fn concurrent_restarted_ingesters_write_each_event_once() {
     for seed in 0..300 {
-        check_workers(seed);
+        check_concurrent_workers(seed);
     }
 }

@@ -79,7 +79,10 @@ impl MemoryLog {
             pause().await;
         }
         if self.fails_once_in(60) {
-            Err(Error::new(ErrorKind::Store, "lost on the way"))
+            Err(Error::new(
+                ErrorKind::Store,
+                "the request or the response was lost",
+            ))
         } else {
             Ok(())
         }
@@ -224,7 +227,7 @@ pub(crate) async fn pause() {
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Runs a task up to its next pause. Returns whether it has completed.
-pub(crate) fn run_on(task: &mut Task) -> bool {
+pub(crate) fn poll_once(task: &mut Task) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     task.as_mut().poll(&mut context).is_ready()
 }

@@ -1,4 +1,4 @@
-//! Computes how far a reader is behind.
+//! Computes the lag of a reader.
 //!
 //! Only epochs are read: they contain the number of events and their times. At the tail this is one read.
 
@@ -21,32 +21,31 @@ impl<S: EpochSource> Reader<S> {
     /// Failures of the source.
     pub async fn lag(&self, now: Timestamp) -> Result<Lag> {
         let count = |_, span: &Span| {
-            let is_selected = self.filter.matches(&span.stream);
-            if is_selected {
+            if self.filter.matches(&span.stream) {
                 span.types.len() as u64
             } else {
                 0
             }
         };
-        behind(&self.source, self.partition, self.checkpoint, now, count).await
+        lag_from(&self.source, self.partition, self.checkpoint, now, count).await
     }
 }
 
-/// Computes the lag from a checkpoint to the tail. `count` returns how many events of a span count; its first
-/// argument is the number of the span in the first batch, and `None` in later batches.
-pub(in crate::events::feed) async fn behind<S: EpochSource>(
+/// Computes the lag from a checkpoint to the tail. `count` returns how many events of a span count. Its first argument
+/// is the number of the span if it is in the first batch, and `None` in later batches.
+pub(in crate::events::feed) async fn lag_from<S: EpochSource>(
     source: &S,
     partition: Partition,
     from: Checkpoint,
     now: Timestamp,
     count: impl Fn(Option<u64>, &Span) -> u64,
 ) -> Result<Lag> {
-    let (mut position, mut behind) = (from, Lag::default());
+    let (mut position, mut lag) = (from, Lag::default());
     loop {
         let page = source.read_epoch(partition, position.epoch(), position.offset());
         let EpochPage { events, is_end } = page.await?;
         if events.is_empty() && !is_end {
-            return Ok(behind);
+            return Ok(lag);
         }
         let mut has_ended = is_end;
         for (event, time) in &events {
@@ -58,10 +57,10 @@ pub(in crate::events::feed) async fn behind<S: EpochSource>(
             let spans = (0..).zip(ingested.spans());
             let counted = spans.map(|(number, span)| count(is_first.then_some(number), span));
             let counted: u64 = counted.sum();
-            if counted > 0 && behind.events == 0 {
-                behind.age = now.since(*time);
+            if counted > 0 && lag.events == 0 {
+                lag.age = now.since(*time);
             }
-            behind.events += counted;
+            lag.events += counted;
             position = Checkpoint::of(position.epoch(), position.offset() + 1)?;
         }
         if has_ended {

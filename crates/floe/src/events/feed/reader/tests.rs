@@ -6,7 +6,7 @@ use floe_store::env::SeededRandom;
 use super::*;
 use crate::events::feed::ingester::Ingester;
 use crate::events::feed::limits::EpochLimits;
-use crate::events::feed::log::memory::{MemoryLog, Task, run_on};
+use crate::events::feed::log::memory::{MemoryLog, Task, poll_once};
 
 const PARTITION: Partition = Partition::FIRST;
 
@@ -53,7 +53,7 @@ fn checkpoints(batches: &[FeedBatch]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn reader_passes_closed_epochs_to_the_tail() {
+async fn reader_continues_past_closed_epochs_to_the_tail() {
     let log = MemoryLog::new();
     let mut reader = reader(&log, Checkpoint::START);
     assert_eq!(reader.next().await.unwrap(), None);
@@ -141,7 +141,7 @@ fn run<T: 'static>(future: impl Future<Output = T> + 'static) -> T {
     let mut task: Task = Box::pin(async move {
         *sender.borrow_mut() = Some(future.await);
     });
-    while !run_on(&mut task) {}
+    while !poll_once(&mut task) {}
     result.take().unwrap()
 }
 

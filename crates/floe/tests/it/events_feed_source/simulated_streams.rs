@@ -1,8 +1,9 @@
-//! Change streams as DynamoDB keeps them, around an engine whose own stream is one shard that never ends.
+//! An engine that simulates the change streams of DynamoDB on top of the embedded engine, whose stream is one open
+//! shard.
 //!
-//! Records are spread over shards by the key of their item. Shards are closed and go on in children, and are forgotten
-//! when they are old; records are trimmed; a stream that is switched on again is another one. The test says when.
-//! Pages are short and often empty, iterators grow old, and each request gives others a turn before and after it.
+//! Records are distributed over shards by the key of their item. Shards are closed, continue in child shards, and are
+//! removed; records are trimmed; a stream that is enabled again is a new stream. The test controls when. Pages are
+//! short and often empty, iterators expire, and each request yields before and after it runs.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,58 +16,58 @@ use floe_store::{
     BoxFuture, Capabilities, Engine, Error, Result, Timestamp, each_operation, forward_to,
 };
 
-/// How many requests for records get through between two that come to an old iterator.
-const EXPIRED_EACH: u64 = 17;
+/// Of this many `GetRecords` requests, one fails with an expired iterator.
+const EXPIRED_EVERY: u64 = 17;
 
-/// Of so many pages of a shard one is empty, whatever there is.
-const EMPTY_EACH: u64 = 3;
+/// Of this many pages of a shard, one is empty even if there are records.
+const EMPTY_EVERY: u64 = 3;
 
-pub(crate) struct Cloud {
+pub(crate) struct SimulatedStreams {
     inner: LocalEngine,
     table: String,
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
 }
 
 #[derive(Default)]
-struct State {
-    streams: Vec<Stream>,
-    /// Up to where the records of the engine are spread over shards.
-    spread: Option<String>,
-    /// How many pages of records were asked for.
+struct StreamsState {
+    streams: Vec<SimulatedStream>,
+    /// The sequence number of the last record that was distributed to a shard.
+    last_distributed: Option<String>,
+    /// Number of `GetRecords` requests.
     pages: u64,
-    shards: u32,
-    /// How many streams there were.
-    switched: u32,
+    /// Number of shards created so far.
+    shards_created: u32,
+    /// Number of streams created so far.
+    streams_created: u32,
 }
 
-struct Stream {
+struct SimulatedStream {
     label: String,
-    shards: Vec<SomeShard>,
+    shards: Vec<SimulatedShard>,
 }
 
-/// A shard, with what it has forgotten.
-struct SomeShard {
+struct SimulatedShard {
     id: String,
     parent: Option<String>,
-    /// The first and the last hash of its keys.
+    /// The first and the last hash of the keys in this shard.
     hashes: (u64, u64),
     start: String,
     is_closed: bool,
-    /// Nobody finds it any more.
-    is_gone: bool,
+    /// Whether it no longer appears in descriptions and cannot be read.
+    is_removed: bool,
     records: Vec<ChangeRecord>,
-    /// How many pages of it were asked for.
+    /// Number of `GetRecords` requests for it.
     pages: u64,
-    /// What is before it cannot be asked for.
+    /// The sequence number of the last trimmed record.
     trimmed: Option<String>,
 }
 
-impl SomeShard {
+impl SimulatedShard {
     fn is_open(&self) -> bool {
-        !self.is_closed && !self.is_gone
+        !self.is_closed && !self.is_removed
     }
 
-    /// The children of a shard begin where it ends.
+    /// Creates a child shard, which starts where this one ends.
     fn child(&self, id: String, hashes: (u64, u64), start: String) -> Self {
         Self {
             id,
@@ -74,7 +75,7 @@ impl SomeShard {
             hashes,
             start,
             is_closed: false,
-            is_gone: false,
+            is_removed: false,
             records: Vec::new(),
             pages: 0,
             trimmed: None,
@@ -82,24 +83,24 @@ impl SomeShard {
     }
 }
 
-impl Cloud {
-    /// Streams of this table, of which there is one with one shard.
+impl SimulatedStreams {
+    /// Creates an engine that simulates the streams of this table, with one stream of one shard.
     pub(crate) fn new(table: &str) -> Self {
-        let cloud = Self {
+        let streams = Self {
             inner: LocalEngine::memory().unwrap(),
             table: table.to_owned(),
             state: Mutex::default(),
         };
-        cloud.switch_on_again();
-        cloud
+        streams.recreate_stream();
+        streams
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StreamsState> {
         self.state.lock().unwrap()
     }
 
-    /// Spreads what was written since over the open shards.
-    pub(crate) async fn spread(&self) {
+    /// Distributes the new records of the embedded engine over the open shards.
+    pub(crate) async fn distribute_records(&self) {
         let request = ListStreams {
             table_name: Some(self.table.clone()),
             ..ListStreams::default()
@@ -113,7 +114,7 @@ impl Cloud {
             ..DescribeStream::default()
         };
         let described = self.inner.describe_stream(described).await.unwrap();
-        let kind = match self.state().spread.clone() {
+        let kind = match self.state().last_distributed.clone() {
             Some(sequence) => IteratorKind::AfterSequenceNumber(sequence),
             None => IteratorKind::TrimHorizon,
         };
@@ -130,31 +131,31 @@ impl Cloud {
             next = page.next_iterator.filter(|_| !page.records.is_empty());
             page.records
                 .into_iter()
-                .for_each(|record| self.state().take(record));
+                .for_each(|record| self.state().add_record(record));
         }
     }
 
-    /// Closes the shard of this number among the open ones, and goes on in so many children.
-    pub(crate) fn go_on(&self, number: usize, children: u64) {
-        self.state().go_on(number, children);
+    /// Closes an open shard, given its number among the open ones, and adds child shards.
+    pub(crate) fn split_shard(&self, number: usize, children: u64) {
+        self.state().split_shard(number, children);
     }
 
-    /// Forgets all closed shards.
-    pub(crate) fn forget_closed(&self) {
+    /// Removes all closed shards, and streams without shards except the newest.
+    pub(crate) fn remove_closed_shards(&self) {
         let mut state = self.state();
         for shard in state.streams.iter_mut().flat_map(|s| &mut s.shards) {
-            shard.is_gone |= shard.is_closed;
+            shard.is_removed |= shard.is_closed;
         }
         let newest = state.streams.len() - 1;
-        let mut at = 0..;
+        let mut numbers = 0..;
         state.streams.retain(|stream| {
-            let is_newest = at.next() == Some(newest);
-            is_newest || stream.shards.iter().any(|shard| !shard.is_gone)
+            let is_newest = numbers.next() == Some(newest);
+            is_newest || stream.shards.iter().any(|shard| !shard.is_removed)
         });
     }
 
-    /// Trims all records that there are.
-    pub(crate) fn trim(&self) {
+    /// Trims all records.
+    pub(crate) fn trim_records(&self) {
         for stream in &mut self.state().streams {
             for shard in &mut stream.shards {
                 if let Some(last) = shard.records.last() {
@@ -165,24 +166,24 @@ impl Cloud {
         }
     }
 
-    /// Closes all shards, and begins another stream.
-    pub(crate) fn switch_on_again(&self) {
+    /// Disables the stream and enables it again: closes all shards, and adds a stream.
+    pub(crate) fn recreate_stream(&self) {
         let mut state = self.state();
         for shard in state.streams.iter_mut().flat_map(|s| &mut s.shards) {
             shard.is_closed = true;
         }
-        let (id, start) = (state.new_id(), state.next_sequence());
-        state.switched += 1;
-        let number = state.switched - 1;
-        state.streams.push(Stream {
+        let (id, start) = (state.new_shard_id(), state.next_sequence());
+        let number = state.streams_created;
+        state.streams_created += 1;
+        state.streams.push(SimulatedStream {
             label: format!("2026-01-01T00:00:00.{number:03}"),
-            shards: vec![SomeShard {
+            shards: vec![SimulatedShard {
                 id,
                 parent: None,
                 hashes: (0, u64::MAX),
                 start,
                 is_closed: false,
-                is_gone: false,
+                is_removed: false,
                 records: Vec::new(),
                 pages: 0,
                 trimmed: None,
@@ -190,42 +191,45 @@ impl Cloud {
         });
     }
 
-    /// How many shards are open.
-    pub(crate) fn open(&self) -> usize {
+    /// Number of open shards.
+    pub(crate) fn open_shards(&self) -> usize {
         let state = self.state();
         let shards = state.streams.iter().flat_map(|stream| &stream.shards);
         shards.filter(|shard| shard.is_open()).count()
     }
 }
 
-impl State {
-    fn new_id(&mut self) -> String {
-        self.shards += 1;
-        format!("shardId-{:020}", self.shards)
+impl StreamsState {
+    fn new_shard_id(&mut self) -> String {
+        self.shards_created += 1;
+        format!("shardId-{:020}", self.shards_created)
     }
 
-    /// The number that comes after all that were spread.
+    /// The sequence number after the last distributed record.
     fn next_sequence(&self) -> String {
-        let last = self.spread.as_deref().unwrap_or("000000000000000000000");
+        let last = self
+            .last_distributed
+            .as_deref()
+            .unwrap_or("000000000000000000000");
         let next = last.parse::<u128>().unwrap() + 1;
         format!("{next:0width$}", width = last.len())
     }
 
-    fn take(&mut self, record: ChangeRecord) {
+    fn add_record(&mut self, record: ChangeRecord) {
         let mut hasher = DefaultHasher::new();
         format!("{:?}", record.keys).hash(&mut hasher);
         let hash = hasher.finish();
-        self.spread = Some(record.sequence.clone());
+        self.last_distributed = Some(record.sequence.clone());
         let stream = self.streams.last_mut().unwrap();
-        let is_its = |shard: &&mut SomeShard| {
+        let contains_key = |shard: &&mut SimulatedShard| {
             shard.is_open() && (shard.hashes.0..=shard.hashes.1).contains(&hash)
         };
-        let shard = stream.shards.iter_mut().find(is_its).unwrap();
+        let shard = stream.shards.iter_mut().find(contains_key).unwrap();
         shard.records.push(record);
     }
 
-    fn go_on(&mut self, number: usize, children: u64) {
-        let ids: Vec<String> = (0..children).map(|_| self.new_id()).collect();
+    fn split_shard(&mut self, number: usize, children: u64) {
+        let ids: Vec<String> = (0..children).map(|_| self.new_shard_id()).collect();
         let start = self.next_sequence();
         let stream = self.streams.last_mut().unwrap();
         let mut open = stream.shards.iter_mut().filter(|shard| shard.is_open());
@@ -234,28 +238,29 @@ impl State {
         };
         shard.is_closed = true;
         let (low, high) = (u128::from(shard.hashes.0), u128::from(shard.hashes.1));
-        let edge = |number: u64| {
-            let edge = low + (high - low + 1) * u128::from(number) / u128::from(children);
-            u64::try_from(edge).ok()
+        // The first hash of the child with this number; `None` beyond the last hash.
+        let first_hash = |number: u64| {
+            let hash = low + (high - low + 1) * u128::from(number) / u128::from(children);
+            u64::try_from(hash).ok()
         };
-        let born: Vec<SomeShard> = (0..)
+        let new_shards: Vec<SimulatedShard> = (0..)
             .zip(ids)
             .map(|(number, id)| {
-                let last = edge(number + 1).map_or(u64::MAX, |edge| edge - 1);
-                shard.child(id, (edge(number).unwrap(), last), start.clone())
+                let last = first_hash(number + 1).map_or(u64::MAX, |hash| hash - 1);
+                shard.child(id, (first_hash(number).unwrap(), last), start.clone())
             })
             .collect();
-        stream.shards.extend(born);
+        stream.shards.extend(new_shards);
     }
 
-    fn stream(&self, arn: &str) -> Result<&Stream> {
+    fn stream(&self, arn: &str) -> Result<&SimulatedStream> {
         let found = self.streams.iter().find(|stream| arn_of(stream) == arn);
         found.ok_or_else(|| missing_stream(arn))
     }
 
-    fn shard(&self, arn: &str, id: &str) -> Result<&SomeShard> {
+    fn shard(&self, arn: &str, id: &str) -> Result<&SimulatedShard> {
         let mut shards = self.stream(arn)?.shards.iter();
-        let found = shards.find(|shard| shard.id == id && !shard.is_gone);
+        let found = shards.find(|shard| shard.id == id && !shard.is_removed);
         found.ok_or_else(|| missing_shard(arn, id))
     }
 
@@ -267,7 +272,9 @@ impl State {
             IteratorKind::AtSequenceNumber(sequence)
             | IteratorKind::AfterSequenceNumber(sequence) => {
                 if shard.trimmed.as_ref().is_some_and(|last| sequence <= last) {
-                    return Err(Error::TrimmedDataAccess("it is gone".to_owned()));
+                    return Err(Error::TrimmedDataAccess(
+                        "the record was trimmed".to_owned(),
+                    ));
                 }
                 sequence
             }
@@ -279,24 +286,27 @@ impl State {
 
     fn records(&mut self, input: &GetRecords) -> Result<GetRecordsOutput> {
         self.pages += 1;
-        if self.pages.is_multiple_of(EXPIRED_EACH) {
-            return Err(Error::ExpiredIterator("it is old".to_owned()));
+        if self.pages.is_multiple_of(EXPIRED_EVERY) {
+            return Err(Error::ExpiredIterator(
+                "the iterator has expired".to_owned(),
+            ));
         }
         let parts: Vec<&str> = input.iterator.split('|').collect();
-        let [arn, id, place, mark] = parts[..] else {
+        let [arn, id, position, mark] = parts[..] else {
             panic!("{input:?}");
         };
         let shards = self.streams.iter_mut().flat_map(|s| &mut s.shards);
-        let mut shards = shards.filter(|shard| shard.id == id && !shard.is_gone);
+        let mut shards = shards.filter(|shard| shard.id == id && !shard.is_removed);
         let shard = shards.next().ok_or_else(|| missing_shard(arn, id))?;
         shard.pages += 1;
         let is_ahead = |record: &&ChangeRecord| match mark {
-            "at" => record.sequence.as_str() >= place,
-            _ => record.sequence.as_str() > place,
+            "at" => record.sequence.as_str() >= position,
+            _ => record.sequence.as_str() > position,
         };
-        let limit = match shard.pages.is_multiple_of(EMPTY_EACH) {
-            true => 0,
-            false => input.limit.unwrap_or(1_000).min(3),
+        let limit = if shard.pages.is_multiple_of(EMPTY_EVERY) {
+            0
+        } else {
+            input.limit.unwrap_or(1_000).min(3)
         };
         let mut ahead = shard.records.iter().filter(is_ahead);
         let records: Vec<ChangeRecord> = ahead.by_ref().take(limit).cloned().collect();
@@ -313,7 +323,7 @@ impl State {
 
     fn describe(&self, input: &DescribeStream) -> Result<StreamDescription> {
         let stream = self.stream(&input.stream_arn)?;
-        let shards = stream.shards.iter().filter(|shard| !shard.is_gone);
+        let shards = stream.shards.iter().filter(|shard| !shard.is_removed);
         let mut page: Vec<Shard> = shards
             .map(|shard| Shard {
                 id: shard.id.clone(),
@@ -338,7 +348,7 @@ impl State {
         })
     }
 
-    /// The streams, a page each, the newest first.
+    /// The streams, newest first, one per page.
     fn list(&self, table: &str, input: &ListStreams) -> ListStreamsOutput {
         let newest_first = self.streams.iter().rev();
         let mut summaries = newest_first.map(|stream| StreamSummary {
@@ -358,12 +368,12 @@ impl State {
     }
 }
 
-fn arn_of(stream: &Stream) -> String {
-    format!("arn:cloud/{}", stream.label)
+fn arn_of(stream: &SimulatedStream) -> String {
+    format!("arn:simulated/{}", stream.label)
 }
 
-/// Gives others a turn.
-async fn yields<T>(output: impl Future<Output = T>) -> T {
+/// Yields to other tasks before and after a request.
+async fn with_yields<T>(output: impl Future<Output = T>) -> T {
     tokio::task::yield_now().await;
     let output = output.await;
     tokio::task::yield_now().await;
@@ -373,12 +383,12 @@ async fn yields<T>(output: impl Future<Output = T>) -> T {
 macro_rules! yielding {
     ($($operation:ident($type:ty) -> $output:ty, $name:literal;)*) => {$(
         fn $operation(&self, input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(yields(self.inner.$operation(input)))
+            Box::pin(with_yields(self.inner.$operation(input)))
         }
     )*};
 }
 
-impl Engine for Cloud {
+impl Engine for SimulatedStreams {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = self.inner.capabilities();
         capabilities.change_holds = false;
@@ -389,19 +399,19 @@ impl Engine for Cloud {
 
     fn list_streams(&self, input: ListStreams) -> BoxFuture<'_, Result<ListStreamsOutput>> {
         let listed = async move { Ok(self.state().list(&self.table, &input)) };
-        Box::pin(yields(listed))
+        Box::pin(with_yields(listed))
     }
 
     fn describe_stream(&self, input: DescribeStream) -> BoxFuture<'_, Result<StreamDescription>> {
-        Box::pin(yields(async move { self.state().describe(&input) }))
+        Box::pin(with_yields(async move { self.state().describe(&input) }))
     }
 
     fn get_shard_iterator(&self, input: GetShardIterator) -> BoxFuture<'_, Result<String>> {
-        Box::pin(yields(async move { self.state().iterator(&input) }))
+        Box::pin(with_yields(async move { self.state().iterator(&input) }))
     }
 
     fn get_records(&self, input: GetRecords) -> BoxFuture<'_, Result<GetRecordsOutput>> {
-        Box::pin(yields(async move { self.state().records(&input) }))
+        Box::pin(with_yields(async move { self.state().records(&input) }))
     }
 
     each_operation!(yielding; items, tables);

@@ -1,18 +1,18 @@
-//! How the members of a group are stored: `$ReaderGroup-<group>` in the index table.
+//! The stored members of a group: `$ReaderGroup-<group>` in the index table.
 //!
-//! One small item for a group, which each heartbeat replaces under the condition that it is as it was read.
+//! One small item for each group. A heartbeat replaces it, on the condition that it is unchanged since it was read.
 
 use serde_json::{Map, Value, json};
 
 use crate::delivery::{Lease, Members};
-use crate::events::feed::kept::State;
+use crate::events::feed::stored_state::StoredState;
 
-impl State for Members {
+impl StoredState for Members {
     const CATEGORY: &'static str = "$ReaderGroup";
     /// The name of the group.
     type Id = str;
     const EVENT_TYPE: &'static str = "Shared";
-    const WHAT: &'static str = "the members of a group";
+    const DESCRIPTION: &'static str = "the members of a group";
 
     fn write(&self) -> Value {
         let leases = self.leases.iter();
@@ -26,7 +26,7 @@ impl State for Members {
     }
 
     fn read(json: &Value) -> Option<Self> {
-        let beats = json.get("members")?.as_object()?.iter();
+        let heartbeats = json.get("members")?.as_object()?.iter();
         let leases = json.get("leases")?.as_object()?.iter();
         let lease = |(number, json): (&String, &Value)| {
             let holder = match json.get("holder")? {
@@ -37,8 +37,8 @@ impl State for Members {
             Some((number.parse().ok()?, Lease { holder, term }))
         };
         Some(Self {
-            heartbeats: beats
-                .map(|(member, beats)| Some((member.clone(), beats.as_u64()?)))
+            heartbeats: heartbeats
+                .map(|(member, count)| Some((member.clone(), count.as_u64()?)))
                 .collect::<Option<_>>()?,
             leases: leases.map(lease).collect::<Option<_>>()?,
         })
@@ -50,34 +50,37 @@ mod tests {
     use super::*;
     use crate::delivery::Heartbeat;
     use crate::events::Event;
-    use crate::events::feed::kept::Kept;
+    use crate::events::feed::stored_state::StateEvent;
 
-    const SHARED: &str = Members::EVENT_TYPE;
+    const EVENT_TYPE: &str = Members::EVENT_TYPE;
 
-    fn beaten(members: &Members, member: &str, partitions: u32) -> Members {
-        let beat = Heartbeat {
+    fn after_heartbeat(members: &Members, member: &str, partitions: u32) -> Members {
+        let heartbeat = Heartbeat {
             member: member.to_owned(),
             ..Heartbeat::default()
         };
-        members.after_heartbeat(&beat, Some(partitions))
+        members.after_heartbeat(&heartbeat, Some(partitions))
     }
 
     #[test]
-    fn members_are_read_as_they_were_written() {
-        let members = beaten(&Members::default(), "a", 2);
-        let members = beaten(&members, "b", 2).without("b");
-        let data = Kept(members.clone()).encode().unwrap();
+    fn members_round_trip() {
+        let members = after_heartbeat(&Members::default(), "a", 2);
+        let members = after_heartbeat(&members, "b", 2).without("b");
+        let data = StateEvent(members.clone()).encode().unwrap();
         assert_eq!(
             str::from_utf8(&data).unwrap(),
             r#"{"leases":{"0":{"holder":"a","term":1},"1":{"holder":"a","term":1}},"members":{"a":1}}"#
         );
-        assert_eq!(Kept::decode(SHARED, &data).unwrap(), Some(Kept(members)));
+        assert_eq!(
+            StateEvent::decode(EVENT_TYPE, &data).unwrap(),
+            Some(StateEvent(members))
+        );
         let free = r#"{"leases":{"0":{"holder":null,"term":7}},"members":{}}"#;
-        let Kept(free) = Kept::<Members>::decode(SHARED, free.as_bytes())
+        let StateEvent(free) = StateEvent::<Members>::decode(EVENT_TYPE, free.as_bytes())
             .unwrap()
             .unwrap();
-        assert_eq!(beaten(&free, "a", 1).held("a"), [(0, 8)].into());
-        assert!(Kept::<Members>::decode(SHARED, b"[]").is_err());
-        assert_eq!(Kept::<Members>::decode("Other", b"[]").unwrap(), None);
+        assert_eq!(after_heartbeat(&free, "a", 1).held("a"), [(0, 8)].into());
+        assert!(StateEvent::<Members>::decode(EVENT_TYPE, b"[]").is_err());
+        assert_eq!(StateEvent::<Members>::decode("Other", b"[]").unwrap(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! States of the feed that are stored as one small item each, in the index table.
+//! States of the feed that are each stored as one small item in the index table.
 //!
 //! Each change replaces the item, on the condition that it is unchanged since it was read.
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::events::{Access, Decider, Event, EventStore, Load, Stream, StreamId};
 
 /// A state that is stored as one JSON value.
-pub(super) trait State: Clone + Default + Send + Sync + 'static {
+pub(super) trait StoredState: Clone + Default + Send + Sync + 'static {
     /// The category of its streams.
     const CATEGORY: &'static str;
     /// The id of its streams.
@@ -17,18 +17,18 @@ pub(super) trait State: Clone + Default + Send + Sync + 'static {
     /// The stored event type.
     const EVENT_TYPE: &'static str;
     /// A description for error messages.
-    const WHAT: &'static str;
+    const DESCRIPTION: &'static str;
 
     fn write(&self) -> Value;
 
     fn read(json: &Value) -> Option<Self>;
 }
 
-/// A state as the event of its stream.
+/// The event of the stream of a state: it contains the complete state, and replaces the previous event.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kept<S>(pub(super) S);
+pub(super) struct StateEvent<S>(pub(super) S);
 
-impl<S: State> Event for Kept<S> {
+impl<S: StoredState> Event for StateEvent<S> {
     fn event_type(&self) -> &'static str {
         S::EVENT_TYPE
     }
@@ -41,11 +41,11 @@ impl<S: State> Event for Kept<S> {
         if event_type != S::EVENT_TYPE {
             return Ok(None);
         }
-        read_json(S::WHAT, data, S::read).map(|state| Some(Self(state)))
+        read_json(S::DESCRIPTION, data, S::read).map(|state| Some(Self(state)))
     }
 }
 
-impl<S: State> Decider for Kept<S> {
+impl<S: StoredState> Decider for StateEvent<S> {
     const CATEGORY: &'static str = S::CATEGORY;
     type Id = S::Id;
     type Event = Self;
@@ -68,8 +68,8 @@ impl<S: State> Decider for Kept<S> {
 
 impl EventStore {
     /// The stream of a state, read with strong consistency.
-    pub(super) fn kept<S: State>(&self, id: &S::Id) -> Stream<Kept<S>> {
-        let stream = self.feed_index().stream::<Kept<S>>(id);
+    pub(super) fn state_stream<S: StoredState>(&self, id: &S::Id) -> Stream<StateEvent<S>> {
+        let stream = self.feed_index().stream::<StateEvent<S>>(id);
         stream.load(Load::RequireLeader)
     }
 }
