@@ -137,7 +137,7 @@ impl Engine for Gate {
     fn describe_table(&self, table_name: String) -> BoxFuture<'_, Result<TableDescription>> {
         if self.is_secretive {
             let denied = Error::Unsupported("not allowed".to_owned());
-            return Box::pin(async move { Err(refusal) });
+            return Box::pin(async move { Err(denied) });
         }
         self.inner.describe_table(table_name)
     }
