@@ -309,8 +309,7 @@ async fn append_followed_by_other_appends_is_reconciled_by_its_events() {
             assert_eq!(after, [0, 1, 100, 101], "{strategy:?} calves={calves}");
             let world = scripted().await;
             let other = world.reliable.event_store(options);
-            let before =
-                note_interrupted(&world, FaultKind::LostBefore, other, strategy).await;
+            let before = note_interrupted(&world, FaultKind::LostBefore, other, strategy).await;
             assert_eq!(before, [0, 100, 101, 1], "{strategy:?} calves={calves}");
         }
     }
