@@ -75,9 +75,9 @@ impl<'a> UnprocessedParts<'a> {
         let step = roll(2).checked_rem(total - 1)?;
         attempt.record_fault(FaultKind::PartialBatch, format!("parts={total}"));
         Some(Self {
+            attempt,
             unprocessed,
             processed: (unprocessed + 1 + step).checked_rem(total)?,
-            done: (left + 1 + step).checked_rem(total)?,
             at: 0,
         })
     }
