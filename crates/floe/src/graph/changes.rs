@@ -112,7 +112,10 @@ impl Changes {
 
     /// Whether the stored entity, as read, has pending index entries.
     pub(super) fn has_pending_entries(&self, scoped_key: &ScopedKey) -> bool {
-        let read = self.nodes.get(scoped_key).and_then(|state| state.read.as_ref());
+        let read = self
+            .nodes
+            .get(scoped_key)
+            .and_then(|state| state.read.as_ref());
         read.is_some_and(|read| read.as_ref().is_some_and(|read| read.has_pending_entries))
     }
 

@@ -98,7 +98,9 @@ impl Operation for Delete<'_> {
             return Ok(Outcome::TooWide);
         };
         deletion.check_restrictions()?;
-        context.read_unexpected(deletion.remaining_objects()).await?;
+        context
+            .read_unexpected(deletion.remaining_objects())
+            .await?;
         let deleted = context.changes(|changes| deletion.apply(changes, context.scope))??;
         Ok(Outcome::Completed(deleted))
     }

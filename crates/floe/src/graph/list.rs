@@ -168,10 +168,7 @@ where
     /// # Errors
     ///
     /// As for [`append`](Self::append).
-    pub async fn link_once<K: ToKeyOf<O>>(
-        &self,
-        objects: impl IntoIterator<Item = K>,
-    ) -> Result<()>
+    pub async fn link_once<K: ToKeyOf<O>>(&self, objects: impl IntoIterator<Item = K>) -> Result<()>
     where
         A: WithoutAttributes,
     {

@@ -113,10 +113,7 @@ impl Change<'_> {
 
 /// Completes the deletion of an entity that is written again. The process that started it may have stopped. The steps
 /// are no part of the transaction. Returns the error with which it runs again.
-async fn complete_deletion(
-    context: OperationContext<'_>,
-    scoped_key: ScopedKey,
-) -> Result<Error> {
+async fn complete_deletion(context: OperationContext<'_>, scoped_key: ScopedKey) -> Result<Error> {
     let outside = context.outside();
     Box::pin(outside.complete_deletion(scoped_key.clone())).await?;
     let what = "the entity was being deleted";

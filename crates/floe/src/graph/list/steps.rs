@@ -212,7 +212,8 @@ impl Graph<'_> {
                 _ => {}
             }
         }
-        list.edges.retain(|target| !dropped.contains(&target.object));
+        list.edges
+            .retain(|target| !dropped.contains(&target.object));
         Ok(())
     }
 

@@ -193,7 +193,10 @@ impl Graph<'_> {
             let Some(Visited { key, follows, .. }) = visited.get(at) else {
                 continue;
             };
-            for follow in follows.iter().filter(|follow| follow.is_of(key.type_name())) {
+            for follow in follows
+                .iter()
+                .filter(|follow| follow.is_of(key.type_name()))
+            {
                 let query = (key, follow.predicate.as_str());
                 queries.entry(query).or_default().push((at, follow));
             }

@@ -141,7 +141,8 @@ impl Graph<'_> {
             let own = self.context(tx);
             own.changes(|changes| edges.retain(|edge| !changes.has_edge(own.scope, edge)))?;
         }
-        let mut removed: BTreeSet<EdgeName> = edges.iter().map(Edge::name).collect::<Result<_>>()?;
+        let mut removed: BTreeSet<EdgeName> =
+            edges.iter().map(Edge::name).collect::<Result<_>>()?;
         for edge in self.reads().still_stored(&self.scope, edges).await? {
             removed.remove(&edge.name()?);
         }

@@ -96,7 +96,10 @@ async fn update_writes_a_value_whole_and_merge_keeps_other_attributes() {
     // A partial update: the missing address stays.
     world.graph.merge(&renamed).await.unwrap();
     let found = world.graph.get::<Author>("ann").await.unwrap().unwrap();
-    assert_eq!((found.name.as_str(), found.email), ("Ann", ann.email.clone()));
+    assert_eq!(
+        (found.name.as_str(), found.email),
+        ("Ann", ann.email.clone())
+    );
     // The value as a whole: the address is removed, and its unique key is free again.
     world.graph.update(&renamed).await.unwrap();
     let found = world.graph.get::<Author>("ann").await.unwrap();

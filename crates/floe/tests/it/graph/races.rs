@@ -633,7 +633,16 @@ async fn edges_of_an_entity_recreated_after_a_wide_deletion_are_visible() {
         holds.keys().await
     });
     assert_eq!(ids(&tx.await.unwrap()), ["a"]);
-    assert_eq!(world.graph.referrers(&article("a")).keys().await.unwrap().len(), 2);
+    assert_eq!(
+        world
+            .graph
+            .referrers(&article("a"))
+            .keys()
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
     world.check().await;
     world.graph.delete(&article("a")).await.unwrap();
     assert_eq!(holds.keys().await.unwrap(), []);
@@ -662,7 +671,10 @@ async fn records_of_completed_deletions_are_removed_after_ten_minutes() {
         }
         graph.delete(&hub).await.unwrap();
         let key = KeyCondition::partition("_id", "_leaving");
-        let page = engine.query(Query::new("entities_master", key)).await.unwrap();
+        let page = engine
+            .query(Query::new("entities_master", key))
+            .await
+            .unwrap();
         records.push(page.items.len());
     }
     assert_eq!(records, [1, 2, 2]);

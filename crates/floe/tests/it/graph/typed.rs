@@ -1,9 +1,7 @@
 //! Typed relations: what their lists offer, and what untyped calls may add to them.
 
 use floe::ErrorKind;
-use floe::graph::{
-    EntityKey, Graph, GraphSchema, Include, KeyOf, Node, Record, Relation, ToKey,
-};
+use floe::graph::{EntityKey, Graph, GraphSchema, Include, KeyOf, Node, Record, Relation, ToKey};
 use floe::model::Json;
 
 use super::support::{
@@ -96,7 +94,10 @@ async fn edges_that_stay_keep_their_attributes() {
         reversed.reverse();
         list.replace(reversed).await.unwrap();
         let found = list.objects().await.unwrap();
-        let days: Vec<Json> = found.into_iter().map(|related| related.attributes).collect();
+        let days: Vec<Json> = found
+            .into_iter()
+            .map(|related| related.attributes)
+            .collect();
         let expected: Vec<Json> = (1..count as u32).rev().map(json).collect();
         assert_eq!(days, expected);
     }
@@ -139,9 +140,15 @@ async fn edges_between_undeclared_types_are_rejected() {
     assert_eq!(error.kind(), ErrorKind::InvalidUse);
     let in_transaction = world.db.transact(async |tx| {
         let graph = tx.graph("library");
-        graph.related_by(&north, "holds").append([author("ann")]).await
+        graph
+            .related_by(&north, "holds")
+            .append([author("ann")])
+            .await
     });
-    assert_eq!(in_transaction.await.unwrap_err().kind(), ErrorKind::InvalidUse);
+    assert_eq!(
+        in_transaction.await.unwrap_err().kind(),
+        ErrorKind::InvalidUse
+    );
     // A predicate without a relation is free.
     graph.related_by(&north, "likes").link(&ann).await.unwrap();
     assert_eq!(graph.related_all(&ann).keys().await.unwrap(), []);
@@ -158,7 +165,11 @@ async fn entities_of_another_type_are_not_read_as_the_declared_type() {
     let report = Node::new("report", "r").with("title", "On a");
     other.create(&report).await.unwrap();
     let north = shelf("north");
-    other.related_by(&north, "holds").link(&report).await.unwrap();
+    other
+        .related_by(&north, "holds")
+        .link(&report)
+        .await
+        .unwrap();
     let error = graph.related::<Holds>(&north).objects().await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -183,7 +194,10 @@ async fn typed_keys_identify_subjects_and_objects() {
     let holds = graph.related::<Holds>(&KeyOf::<Shelf>::new("north"));
     let key = KeyOf::<Article>::new;
     holds.link_with(&key("a"), &None).await.unwrap();
-    holds.link_at_with(0, &article("b"), &Some(since(7))).await.unwrap();
+    holds
+        .link_at_with(0, &article("b"), &Some(since(7)))
+        .await
+        .unwrap();
     let edges = holds.keys().await.unwrap();
     assert_eq!(ids(&edges), ["b", "a"]);
     let objects = edges.into_iter().rev().map(|edge| edge.object);
@@ -212,7 +226,10 @@ async fn link_once_adds_only_objects_that_are_missing() {
     // An object that the list contains twice stays twice.
     wrote.append(["b", "b"].map(article)).await.unwrap();
     world.engine.take();
-    wrote.link_once(["c", "b", "c", "a"].map(article)).await.unwrap();
+    wrote
+        .link_once(["c", "b", "c", "a"].map(article))
+        .await
+        .unwrap();
     assert_eq!(world.requests(), ["GetItem", "Query", "TransactWriteItems"]);
     assert_eq!(ids(&wrote.keys().await.unwrap()), ["b", "b", "c", "a"]);
     world.engine.take();
@@ -220,12 +237,18 @@ async fn link_once_adds_only_objects_that_are_missing() {
     assert_eq!(world.requests(), ["GetItem", "Query"]);
     // Present edges keep their attributes.
     let holds = world.graph.related::<Holds>(&shelf("north"));
-    holds.link_with(&article("a"), &Some(since(1))).await.unwrap();
+    holds
+        .link_with(&article("a"), &Some(since(1)))
+        .await
+        .unwrap();
     let days = [("a", since(2)), ("b", since(3))];
     let days = days.map(|(id, day)| (article(id), Some(day)));
     holds.link_once_with(days).await.unwrap();
     let found = holds.objects().await.unwrap();
-    let days: Vec<_> = found.into_iter().map(|related| related.attributes).collect();
+    let days: Vec<_> = found
+        .into_iter()
+        .map(|related| related.attributes)
+        .collect();
     assert_eq!(days, [Some(since(1)), Some(since(3))]);
     // Concurrent calls add an object once.
     let mut tasks = Vec::new();
@@ -255,7 +278,11 @@ async fn link_once_adds_only_objects_that_are_missing() {
 #[tokio::test]
 async fn include_of_a_relation_with_other_subjects_is_rejected() {
     let (world, graph) = world().await;
-    graph.related::<Wrote>(&author("ann")).link(&article("a")).await.unwrap();
+    graph
+        .related::<Wrote>(&author("ann"))
+        .link(&article("a"))
+        .await
+        .unwrap();
     world.engine.take();
     let of_shelf = [Include::relation::<Holds>()];
     let error = graph.include(&author("ann"), &of_shelf).await.unwrap_err();
@@ -266,7 +293,10 @@ async fn include_of_a_relation_with_other_subjects_is_rejected() {
     );
     let nested = [Include::relation::<Wrote>().with(Include::relation::<Holds>())];
     let error = graph.include(&author("ann"), &nested).await.unwrap_err();
-    assert!(error.to_string().ends_with("expected=shelf actual=article"), "{error}");
+    assert!(
+        error.to_string().ends_with("expected=shelf actual=article"),
+        "{error}"
+    );
     assert_eq!(world.requests(), [""; 0]);
 }
 
@@ -288,12 +318,21 @@ async fn record_is_set_with_its_lists_in_one_commit() {
     let likes = graph.related_by(&south, "likes");
     likes.link(&author("ann")).await.unwrap();
     world.engine.take();
-    graph.set_record(&record(&[("b", 3)], &["c", "a"])).await.unwrap();
-    assert_eq!(world.requests(), ["GetItem", "Query", "Query", "TransactWriteItems"]);
+    graph
+        .set_record(&record(&[("b", 3)], &["c", "a"]))
+        .await
+        .unwrap();
+    assert_eq!(
+        world.requests(),
+        ["GetItem", "Query", "Query", "TransactWriteItems"]
+    );
     let lends = graph.related::<Lends>(&south);
     let found = lends.objects().await.unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].edge.object.id(), found[0].attributes.day), ("b", 3));
+    assert_eq!(
+        (found[0].edge.object.id(), found[0].attributes.day),
+        ("b", 3)
+    );
     let holds = graph.related::<Holds>(&south);
     assert_eq!(ids(&holds.keys().await.unwrap()), ["c", "a"]);
     assert_eq!(likes.keys().await.unwrap().len(), 1, "other lists stay");

@@ -131,7 +131,10 @@ async fn next_writer_of_an_entity_completes_its_interrupted_deletion() {
     }
     // An entity under deletion does not exist.
     let world = with_unfinished_deletion().await;
-    for refused in [world.graph.update(&new).await, world.graph.merge(&new).await] {
+    for refused in [
+        world.graph.update(&new).await,
+        world.graph.merge(&new).await,
+    ] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
     }
     let deleted = world.graph.delete(&new).await.unwrap();
@@ -153,7 +156,9 @@ async fn next_write_of_an_entity_completes_its_pending_entries() {
         let set = interrupt(world.graph.set(&tagged(250)), polls).await;
         assert!(set.is_none());
     }
-    let renamed = world.graph.modify::<Article>("a", |article| article.year = 1999);
+    let renamed = world
+        .graph
+        .modify::<Article>("a", |article| article.year = 1999);
     renamed.await.unwrap();
     let found = world.graph.find::<ByTag>().keys().await.unwrap();
     assert_eq!(ids_of(&found), ["a"; 250]);
