@@ -625,7 +625,7 @@ async fn edges_of_an_entity_recreated_after_a_wide_deletion_are_visible() {
     let holds = world.graph.related::<Holds>(&shelf("7"));
     assert_eq!(ids(&holds.keys().await.unwrap()), ["a"]);
     // The record of the completed deletion makes the reader read the edge again.
-    assert_eq!(world.requests(), ["Query", "Query", "BatchGetItem"]);
+    assert_eq!(world.requests(), ["Query", "Query", "GetItem"]);
     let tx = world.db.transact(async |tx| {
         let holds = tx.graph("library");
         let holds = holds.related::<Holds>(&shelf("8"));

@@ -63,11 +63,11 @@ async fn list_change_in_a_transaction_completes_an_interrupted_one() {
     let linked = world.db.transact(async |tx| {
         let graph = tx.graph("library");
         let list = graph.related_by(&hub, "pages");
-        list.replace([pages[7].clone()]).await
+        list.link_at(0, &pages[7]).await
     });
     linked.await.unwrap();
-    let list = world.graph.related_by(&hub, "pages");
-    assert_eq!(list.keys().await.unwrap().len(), 1);
+    let edges = world.graph.related_by(&hub, "pages").keys().await.unwrap();
+    assert_eq!((edges.len(), &edges[0].object), (131, &pages[7]));
     world.check().await;
 }
 
