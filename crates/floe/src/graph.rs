@@ -78,8 +78,7 @@
 //! - An entity under [deletion](Graph::delete) is invisible to readers from the first step.
 //! - Readers see intermediate states of a [list](List), but edges that remain in it are always visible.
 //! - An entity with very many [index keys](MapIndex) is visible at once with all attributes, and each key finds it as
-//! soon
-//!   as its entry is written.
+//!   soon as its entry is written.
 //!
 //! # What is stored
 //!

@@ -75,7 +75,7 @@ async fn list_change_in_a_transaction_completes_an_interrupted_one() {
 async fn concurrent_writers_complete_an_interrupted_list_change() {
     let (world, hub, pages) = with_unfinished_list("h").await;
     let mut tasks = Vec::new();
-    for page in pages.iter().take(6).cloned() {
+    for page in pages.into_iter().take(6) {
         let (graph, hub) = (world.graph.clone(), hub.clone());
         tasks.push(tokio::spawn(async move {
             graph.related_by(&hub, "more").link(&page).await
