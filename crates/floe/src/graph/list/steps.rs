@@ -4,7 +4,8 @@
 //! First one transaction records the new list as an intent and marks the subject with it. From then on no other change
 //! may write edges of the subject. Then the differences are written in batches, and at last the intent and the mark are
 //! deleted. Each step follows from the intent and the stored edges, and depends on the mark: so every process that finds
-//! an intent can continue, also concurrently, and a late process changes nothing. The next writer of the subject does.
+//! an intent can continue, also concurrently, and a late process changes nothing. After a crash, the next writer of the
+//! subject completes the change, or `resume`.
 //!
 //! Readers see intermediate states: edges appear and disappear in batches. Edges that remain are always visible,
 //! because an edge that moves is removed and added in the same step.
