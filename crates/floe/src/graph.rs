@@ -72,8 +72,8 @@
 //! and streams. The commit checks what the transaction read, and calls see the changes of earlier calls. Queries of
 //! indexes, referrers, pages and all entities of a type return committed data only.
 //!
-//! A change that does not fit into one transaction is made in steps; [`resume`](Graph::resume) completes it if it is
-//! interrupted:
+//! A change that does not fit into one transaction is made in steps. If it is interrupted, the next writer of the same
+//! entity completes it, and [`resume`](Graph::resume) completes all of a scope:
 //!
 //! - An entity under [deletion](Graph::delete) is invisible to readers from the first step.
 //! - Readers see intermediate states of a [list](List), but edges that remain in it are always visible.
@@ -129,8 +129,10 @@ pub use delete::{Deleted, DeletionProgress};
 pub use handle::Graph;
 pub use index::IndexRebuild;
 pub use keys::{EntityKey, Id, IndexKey, IndexKeyRef, ToId, ToIndexKey};
-pub use list::{List, Related};
-pub use node::{Entity, FromNode, Node, ToKey, ToNode};
+pub use list::{List, Record, Related};
+pub use node::{Entity, FromNode, KeyOf, Node, ToKey, ToKeyOf, ToNode};
 pub use query::{All, Include, Included, IncludedEdge, IndexEntry, Lookup, Referrer, Referrers};
-pub use schema::{Emit, GraphSchema, IndexDef, MapIndex, OnDelete, Relation, RelationDef};
+pub use schema::{
+    Emit, GraphSchema, IndexDef, MapIndex, OnDelete, Relation, RelationDef, WithoutAttributes,
+};
 pub use stored::Edge;

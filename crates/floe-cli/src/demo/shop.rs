@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use floe::events::feed::IndexerOptions;
 use floe::events::{Access, Decider};
-use floe::graph::{Emit, GraphSchema, MapIndex, Relation};
+use floe::graph::{Emit, GraphSchema, KeyOf, MapIndex, Relation};
 use floe::{Db, Entity, Error, Event, Model, Registry, Tx};
 
 use crate::{Result, Table};
@@ -263,8 +263,8 @@ async fn buy(tx: &Tx, customer: &str, number: u32, sku: &str, pieces: i64) -> Re
     }])?;
     let graph = tx.graph("shop");
     graph
-        .related::<Bought>(&("customer", customer))
-        .link(&("product", sku))
+        .related::<Bought>(&KeyOf::<Customer>::new(customer))
+        .link(&KeyOf::<CatalogProduct>::new(sku))
         .await?;
     let purchase = Purchase {
         customer: customer.to_owned(),

@@ -95,6 +95,30 @@ impl Changes {
         read.filter(|stored| stored.is_deleting)
     }
 
+    /// Number of items to write for an entity and its index entries.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) if an index function cannot read the entity.
+    pub(super) fn entity_items(
+        &self,
+        schema: &GraphSchema,
+        scoped_key: &ScopedKey,
+    ) -> Result<usize> {
+        let indexed = self.nodes.get(scoped_key);
+        let indexed = indexed.map(|state| state.index(schema, scoped_key));
+        Ok(1 + indexed.transpose()?.map_or(0, |indexed| indexed.items()))
+    }
+
+    /// Whether the stored entity, as read, has pending index entries.
+    pub(super) fn has_pending_entries(&self, scoped_key: &ScopedKey) -> bool {
+        let read = self
+            .nodes
+            .get(scoped_key)
+            .and_then(|state| state.read.as_ref());
+        read.is_some_and(|read| read.as_ref().is_some_and(|read| read.has_pending_entries))
+    }
+
     /// Records the result of a read. The first result of an entity stays.
     pub(super) fn record_read(&mut self, scoped_key: &ScopedKey, read: Option<StoredEntity>) {
         self.state(scoped_key).read.get_or_insert(read);
@@ -176,6 +200,12 @@ impl Changes {
         };
         self.edges.insert(key, change);
         Ok(())
+    }
+
+    /// Whether the body adds or rewrites an edge.
+    pub(super) fn has_edge(&self, scope: &str, edge: &Edge) -> bool {
+        let mut own = self.changes_to(&edge.object, scope);
+        own.any(|change| change.kind != EdgeChangeKind::Remove && change.edge == *edge)
     }
 
     /// Number of stored edges of a list that the body removes.

@@ -92,7 +92,12 @@ impl Part for GraphPart {
     fn condition_failed(&self, at: usize, item: Option<&Item>) -> Rejection {
         let planned = self.planned.as_ref().ok();
         match planned.and_then(|planned| planned.get(at)) {
-            Some(planned) => planned.on_failure.failure(item).into(),
+            Some(planned) => {
+                if let Some(scoped_key) = planned.on_failure.unexpected(item) {
+                    self.schema.note_unexpected(scoped_key);
+                }
+                planned.on_failure.failure(item).into()
+            }
             None => Rejection::Conflict(Error::new(ErrorKind::TransactionFailed, "lost a race")),
         }
     }
@@ -247,6 +252,14 @@ impl Compiler<'_> {
         } = touched;
         // An entity that only loses edges may be under deletion itself.
         let loses_edges = touched.counts.0 < 0;
+        if loses_edges && matches!(state.read, Some(None)) {
+            // The edges are dangling: there is no count to update.
+            let is_absent = Condition::attribute_not_exists(Path::attribute(ID));
+            let key = stored::entity_key(scoped_key);
+            let mut check = ConditionCheck::new(self.schema.entities(), key, is_absent);
+            check.return_old_on_failure = true;
+            return self.plan(check, ConditionFailure::Changed(scoped_key.clone()));
+        }
         let alive = read.filter(|stored| !stored.is_deleting);
         let watched = match alive {
             Some(stored) => state.is_watched.then(|| is_version(stored.version)),

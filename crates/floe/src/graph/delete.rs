@@ -12,8 +12,10 @@ mod run;
 
 pub use progress::{Deleted, DeletionProgress};
 
+use floe_store::Item;
+
 use super::handle::Graph;
-use super::keys::EntityKey;
+use super::keys::{EntityKey, ScopedKey};
 use super::node::ToKey;
 use super::operation::{Operation, OperationContext, Outcome};
 use super::stored::{self, DELETIONS_ID};
@@ -50,11 +52,21 @@ impl Graph<'_> {
         self.run_or_step(&Delete { key: &key }, &key, steps).await
     }
 
+    /// Completes the deletion of an entity that another process has started.
+    pub(super) async fn complete_deletion(&self, scoped_key: ScopedKey) -> Result<Deleted> {
+        let ignore = |_: &DeletionProgress| {};
+        let mut job = DeletionJob::new(&self.db, &self.scope, &ignore);
+        job.enqueue(scoped_key);
+        job.run().await
+    }
+
     /// Completes all deletions of the scope that were started.
     pub(super) async fn resume_deletions(&self, progress: Listener<'_>) -> Result<Deleted> {
         let mut job = DeletionJob::new(&self.db, &self.scope, progress);
-        for intent in self.reads().intents(DELETIONS_ID, &self.scope).await? {
-            job.enqueue(self.scoped_key(&stored::intent_owner(&intent)?)?);
+        let intents = self.reads().intents(DELETIONS_ID, &self.scope).await?;
+        let in_progress = |intent: &&Item| stored::completed_at(intent).is_none();
+        for intent in intents.iter().filter(in_progress) {
+            job.enqueue(self.scoped_key(&stored::intent_owner(intent)?)?);
         }
         job.run().await
     }
@@ -75,6 +87,10 @@ impl Operation for Delete<'_> {
             return Err(root.error(ErrorKind::InvalidUse, what));
         }
         if context.load(&root).await?.is_none() {
+            if context.is_own && context.changes(|changes| changes.deleting(&root).is_some())? {
+                // The deletion was started and not completed: its steps continue.
+                return Ok(Outcome::TooWide);
+            }
             context.changes(|changes| changes.watch(&root))?;
             return Ok(Outcome::Completed(Deleted::default()));
         }
@@ -82,6 +98,9 @@ impl Operation for Delete<'_> {
             return Ok(Outcome::TooWide);
         };
         deletion.check_restrictions()?;
+        context
+            .read_unexpected(deletion.remaining_objects())
+            .await?;
         let deleted = context.changes(|changes| deletion.apply(changes, context.scope))??;
         Ok(Outcome::Completed(deleted))
     }

@@ -7,6 +7,7 @@ use super::keys::{EntityKey, ToId};
 use super::node::{Entity, Node, ToKey, ToNode};
 use crate::error::Result;
 use write::Change;
+pub(super) use write::Change as EntityChange;
 
 impl Graph<'_> {
     /// Returns an entity, or `None` if it does not exist.
@@ -80,8 +81,9 @@ impl Graph<'_> {
         self.put(&Change::Create(entity.to_node()?)).await
     }
 
-    /// Merges an entity into the stored one: maps are merged, other attributes are replaced, and attributes that
-    /// `entity` does not have stay.
+    /// Replaces the stored entity, which must exist: attributes that `entity` does not have, like a field that is
+    /// `None`, are removed. Its edges stay. To keep attributes, call [`modify`](Self::modify) or
+    /// [`merge`](Self::merge).
     ///
     /// # Errors
     ///
@@ -90,7 +92,17 @@ impl Graph<'_> {
         self.put(&Change::Update(entity.to_node()?)).await
     }
 
-    /// Merges an entity into the stored one, or creates it.
+    /// Merges attributes into the stored entity, which must exist: maps are merged, other attributes are replaced, and
+    /// attributes that `entity` does not have stay.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](crate::ErrorKind::NotFound) if it does not exist, and as for [`create`](Self::create).
+    pub async fn merge(&self, entity: &impl ToNode) -> Result<()> {
+        self.put(&Change::Merge(entity.to_node()?)).await
+    }
+
+    /// Merges an entity into the stored one like [`merge`](Self::merge), or creates it.
     ///
     /// # Errors
     ///

@@ -7,26 +7,28 @@ mod commit;
 mod difference;
 mod order;
 mod plan;
+mod record;
 mod steps;
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use floe_store::{Item, Value};
+use floe_store::Item;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::handle::Graph;
 use super::keys::{self, EntityKey, ScopedKey};
-use super::node::{FromNode, Node, ToKey};
+use super::node::{FromNode, Node, ToKey, ToKeyOf};
 use super::reads;
-use super::schema::Relation;
+use super::schema::{Relation, WithoutAttributes};
 use super::stored::{Edge, PREDICATE_KEY, SUBJECT_KEY};
-use crate::attribute::document::{self, Json};
+use crate::attribute::document::Json;
 use crate::cursor::Page;
 use crate::error::{Error, ErrorKind, Result};
 use commit::Change;
 use plan::{ListChange, NewEdge};
+pub use record::Record;
 
 /// The edges of a subject under a predicate, in order; see [`Graph::related`].
 pub struct List<'g, 'tx, O, A> {
@@ -55,7 +57,7 @@ impl<'tx> Graph<'tx> {
     /// Returns the list of a subject's edges under a relation, in order.
     pub fn related<R: Relation>(
         &self,
-        subject: &impl ToKey,
+        subject: &impl ToKeyOf<R::Subject>,
     ) -> List<'_, 'tx, R::Object, R::Attributes> {
         let schema = self.db.graph_schema();
         List {
@@ -64,7 +66,8 @@ impl<'tx> Graph<'tx> {
         }
     }
 
-    /// Returns the list of a subject's edges under a predicate, untyped.
+    /// Returns the list of a subject's edges under a predicate, untyped. If relations are declared for the predicate,
+    /// new edges must have the types and attributes of one of them.
     pub fn related_by(
         &self,
         subject: &impl ToKey,
@@ -109,8 +112,13 @@ where
     ///
     /// # Errors
     ///
-    /// [`NotFound`](ErrorKind::NotFound) if the subject or the object does not exist.
-    pub async fn link(&self, object: &impl ToKey) -> Result<()> {
+    /// [`NotFound`](ErrorKind::NotFound) if the subject or the object does not exist. On an untyped list whose predicate
+    /// has declared relations, [`InvalidUse`](ErrorKind::InvalidUse) if none of them has these types, and
+    /// [`InvalidField`](ErrorKind::InvalidField) if its attributes cannot be missing.
+    pub async fn link(&self, object: &impl ToKeyOf<O>) -> Result<()>
+    where
+        A: WithoutAttributes,
+    {
         let new = NewEdge::plain(object);
         self.put(ListChange::Append(vec![new])).await
     }
@@ -121,7 +129,7 @@ where
     ///
     /// As for [`link`](Self::link), and [`InvalidField`](ErrorKind::InvalidField) if the attributes are not a map from
     /// names to values that can be stored.
-    pub async fn link_with(&self, object: &impl ToKey, attributes: &A) -> Result<()> {
+    pub async fn link_with(&self, object: &impl ToKeyOf<O>, attributes: &A) -> Result<()> {
         let new = NewEdge::with(object, attributes)?;
         self.put(ListChange::Append(vec![new])).await
     }
@@ -131,45 +139,106 @@ where
     /// # Errors
     ///
     /// As for [`link`](Self::link).
-    pub async fn link_at(&self, position: usize, object: &impl ToKey) -> Result<()> {
+    pub async fn link_at(&self, position: usize, object: &impl ToKeyOf<O>) -> Result<()>
+    where
+        A: WithoutAttributes,
+    {
         let change = ListChange::Insert(position, NewEdge::plain(object));
         self.put(change).await
     }
 
-    /// Appends objects in order.
+    /// Inserts an object at a position like [`link_at`](Self::link_at), with attributes of the edge.
+    ///
+    /// # Errors
+    ///
+    /// As for [`link_with`](Self::link_with).
+    pub async fn link_at_with(
+        &self,
+        position: usize,
+        object: &impl ToKeyOf<O>,
+        attributes: &A,
+    ) -> Result<()> {
+        let change = ListChange::Insert(position, NewEdge::with(object, attributes)?);
+        self.put(change).await
+    }
+
+    /// Appends the objects that the list does not contain, in order, each once. Reads the whole list, and writes nothing
+    /// if it contains all of them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Self::append).
+    pub async fn link_once<K: ToKeyOf<O>>(&self, objects: impl IntoIterator<Item = K>) -> Result<()>
+    where
+        A: WithoutAttributes,
+    {
+        self.put(ListChange::LinkOnce(plain(objects))).await
+    }
+
+    /// Appends the objects that the list does not contain like [`link_once`](Self::link_once), with attributes of each
+    /// new edge. Present edges keep theirs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append_with`](Self::append_with).
+    pub async fn link_once_with<K: ToKeyOf<O>>(
+        &self,
+        objects: impl IntoIterator<Item = (K, A)>,
+    ) -> Result<()> {
+        let new = with_attributes(objects)?;
+        self.put(ListChange::LinkOnce(new)).await
+    }
+
+    /// Appends objects in order, also those that the list contains already.
     ///
     /// # Errors
     ///
     /// As for [`link`](Self::link). Objects that do not fit into one commit are added in steps, and readers see the
     /// list grow. In a transaction, or for some thousands, this is [`TooLarge`](ErrorKind::TooLarge).
-    pub async fn append<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
-        let new = objects.into_iter().map(|object| NewEdge::plain(&object));
-        self.put(ListChange::Append(new.collect())).await
+    pub async fn append<K: ToKeyOf<O>>(&self, objects: impl IntoIterator<Item = K>) -> Result<()>
+    where
+        A: WithoutAttributes,
+    {
+        self.put(ListChange::Append(plain(objects))).await
     }
 
-    /// Replaces the list. Edges that keep their order are not written. A change that does not fit into one commit is
-    /// made in steps: readers see edges appear and disappear one after the other, and all edges that remain.
+    /// Appends objects like [`append`](Self::append), with attributes of each edge.
     ///
     /// # Errors
     ///
-    /// As for [`append`](Self::append).
-    pub async fn replace<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
-        let new = objects.into_iter().map(|object| NewEdge::plain(&object));
-        self.put(ListChange::Replace(new.collect())).await
-    }
-
-    /// Replaces the list like [`replace`](Self::replace), with attributes of each edge.
-    ///
-    /// # Errors
-    ///
-    /// As for [`append`](Self::append).
-    pub async fn replace_with<K: ToKey>(
+    /// As for [`append`](Self::append) and [`link_with`](Self::link_with).
+    pub async fn append_with<K: ToKeyOf<O>>(
         &self,
         objects: impl IntoIterator<Item = (K, A)>,
     ) -> Result<()> {
-        let new = objects.into_iter();
-        let new = new.map(|(object, attributes)| NewEdge::with(&object, &attributes));
-        let new = new.collect::<Result<_>>()?;
+        let new = with_attributes(objects)?;
+        self.put(ListChange::Append(new)).await
+    }
+
+    /// Replaces the list. An edge to an object that stays keeps its attributes, and is not written if it keeps its
+    /// order. A change that does not fit into one commit is made in steps: readers see edges appear and disappear one
+    /// after the other, and all edges that remain.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append`](Self::append).
+    pub async fn replace<K: ToKeyOf<O>>(&self, objects: impl IntoIterator<Item = K>) -> Result<()>
+    where
+        A: WithoutAttributes,
+    {
+        self.put(ListChange::Replace(plain(objects))).await
+    }
+
+    /// Replaces the list like [`replace`](Self::replace), with attributes of each edge, also of those that stay.
+    ///
+    /// # Errors
+    ///
+    /// As for [`append_with`](Self::append_with).
+    pub async fn replace_with<K: ToKeyOf<O>>(
+        &self,
+        objects: impl IntoIterator<Item = (K, A)>,
+    ) -> Result<()> {
+        let new = with_attributes(objects)?;
         self.put(ListChange::Replace(new)).await
     }
 
@@ -178,7 +247,7 @@ where
     /// # Errors
     ///
     /// [`NotFound`](ErrorKind::NotFound) if the subject does not exist.
-    pub async fn unlink(&self, object: &impl ToKey) -> Result<u64> {
+    pub async fn unlink(&self, object: &impl ToKeyOf<O>) -> Result<u64> {
         self.change(ListChange::Unlink(object.to_key())).await
     }
 
@@ -189,7 +258,7 @@ where
     ///
     /// [`InvalidUse`](ErrorKind::InvalidUse) unless these are exactly the objects of the list, each as often as the
     /// list contains it.
-    pub async fn reorder<K: ToKey>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
+    pub async fn reorder<K: ToKeyOf<O>>(&self, objects: impl IntoIterator<Item = K>) -> Result<()> {
         let keys = objects.into_iter().map(|object| object.to_key());
         self.put(ListChange::Reorder(keys.collect())).await
     }
@@ -229,8 +298,9 @@ where
     /// Returns the edges in order, without their objects.
     ///
     /// One query; and if there are edges, another one that finds out which of their entities are being
-    /// [deleted](Graph::delete) in steps, so that their edges are left out. In a transaction, the removal of an edge
-    /// because its object is deleted does not count as a change of the list.
+    /// [deleted](Graph::delete) in steps, so that their edges are left out. Edges of entities whose deletion in steps has
+    /// ended within the last ten minutes are read again, because it may have ended between the two queries. In a
+    /// transaction, the removal of an edge because its object is deleted does not count as a change of the list.
     ///
     /// # Errors
     ///
@@ -291,7 +361,7 @@ where
         let rows = rows.map(|(edge, object)| {
             let object = object.map(O::from_node);
             Ok(Related {
-                attributes: read_attributes(&edge)?,
+                attributes: edge.read_attributes()?,
                 object: object.transpose()?,
                 edge,
             })
@@ -300,11 +370,16 @@ where
     }
 }
 
-fn read_attributes<A: DeserializeOwned>(edge: &Edge) -> Result<A> {
-    let map = Value::M(edge.attributes.clone());
-    let mut read = document::from_value(Some(&map));
-    if edge.attributes.is_empty() {
-        read = read.or_else(|error| document::from_value(Some(&Value::Null)).map_err(|_| error));
-    }
-    read.map_err(|invalid| Error::invalid("edge", &edge.predicate, &invalid))
+/// New edges without attributes.
+fn plain<K: ToKey>(objects: impl IntoIterator<Item = K>) -> Vec<NewEdge> {
+    let objects = objects.into_iter();
+    objects.map(|object| NewEdge::plain(&object)).collect()
+}
+
+fn with_attributes<K: ToKey, A: Serialize>(
+    objects: impl IntoIterator<Item = (K, A)>,
+) -> Result<Vec<NewEdge>> {
+    let objects = objects.into_iter();
+    let new = objects.map(|(object, attributes)| NewEdge::with(&object, &attributes));
+    new.collect()
 }

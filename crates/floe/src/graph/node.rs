@@ -1,9 +1,12 @@
 //! Entities: typed ones, and the untyped `Node`.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use floe_store::{Item, Name, Value};
 
 use super::keys::{EntityKey, ToId, invalid};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A struct whose values are entities of one type. Implemented by `#[derive(floe::Entity)]`.
 #[diagnostic::on_unimplemented(
@@ -113,6 +116,94 @@ impl<E: Entity> ToKey for E {
     }
 }
 
+/// The key of an entity whose type is known: identifies it where a typed entity is expected, without its value.
+///
+/// ```
+/// use floe::Entity;
+/// use floe::graph::{EntityKey, KeyOf, ToKey};
+///
+/// #[derive(Entity)]
+/// struct Author { id: String, name: String }
+///
+/// let ann = KeyOf::<Author>::new("ann");
+/// assert_eq!(ann.to_key(), EntityKey::new("author", "ann"));
+/// assert!(KeyOf::<Author>::try_from(EntityKey::new("article", "a-1")).is_err());
+/// # Ok::<(), floe::Error>(())
+/// ```
+pub struct KeyOf<E> {
+    key: EntityKey,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E: Entity> KeyOf<E> {
+    /// Returns the key with this id.
+    pub fn new(id: impl ToId) -> Self {
+        Self {
+            key: EntityKey::new(E::TYPE, id),
+            entity: PhantomData,
+        }
+    }
+}
+
+impl<E> Clone for KeyOf<E> {
+    fn clone(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            entity: PhantomData,
+        }
+    }
+}
+
+impl<E> PartialEq for KeyOf<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<E> Eq for KeyOf<E> {}
+
+impl<E> fmt::Debug for KeyOf<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeyOf").field(&self.key).finish()
+    }
+}
+
+impl<E> ToKey for KeyOf<E> {
+    fn to_key(&self) -> EntityKey {
+        self.key.clone()
+    }
+}
+
+/// Fails with [`InvalidUse`](ErrorKind::InvalidUse) if the key has another type.
+impl<E: Entity> TryFrom<EntityKey> for KeyOf<E> {
+    type Error = Error;
+
+    fn try_from(key: EntityKey) -> Result<Self> {
+        if key.type_name() == E::TYPE {
+            let entity = PhantomData;
+            return Ok(Self { key, entity });
+        }
+        let expected = E::TYPE;
+        let message = format!("the key has another type: expected={expected} actual={key}");
+        Err(Error::new(ErrorKind::InvalidUse, message))
+    }
+}
+
+/// Identifies an entity of type `E`: the entity itself, or its [`KeyOf`]. Where untyped entities ([`Node`]) are
+/// expected, every [`ToKey`] does.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not identify an entity of type `{E}`",
+    label = "expected `{E}` or `KeyOf<{E}>`",
+    note = "the relation declares the types of its subjects and objects; an id alone is `KeyOf::<{E}>::new(id)`"
+)]
+pub trait ToKeyOf<E>: ToKey {}
+
+impl<E: Entity> ToKeyOf<E> for E {}
+
+impl<E: Entity> ToKeyOf<E> for KeyOf<E> {}
+
+impl<K: ToKey> ToKeyOf<Node> for K {}
+
 /// An entity that can be stored, typed or untyped.
 pub trait ToNode: ToKey {
     /// Converts the entity to its stored form.
@@ -153,6 +244,12 @@ impl FromNode for Node {
 
 impl<E: Entity> FromNode for E {
     fn from_node(node: Node) -> Result<Self> {
+        if node.key.type_name() != E::TYPE {
+            let (expected, actual) = (E::TYPE, &node.key);
+            let reason =
+                format!("the entity has another type: expected={expected} actual={actual}");
+            return Err(invalid("type", &reason));
+        }
         E::from_node(&node)
     }
 }

@@ -97,6 +97,11 @@ impl<'a> OperationContext<'a> {
         self.reads().items_max()
     }
 
+    /// The graph outside of the transaction, for steps that complete wide changes.
+    pub(super) fn outside(&self) -> Graph<'static> {
+        self.tx.db().graph(self.scope)
+    }
+
     pub(super) fn scoped_key(&self, key: &EntityKey) -> Result<ScopedKey> {
         ScopedKey::new(self.scope, key.clone())
     }
@@ -116,6 +121,17 @@ impl<'a> OperationContext<'a> {
             changes.record_read(scoped_key, read);
             changes.current(scoped_key).flatten()
         })
+    }
+
+    /// Reads those entities whose state was not expected by a commit that failed, so that this attempt knows it.
+    pub(super) async fn read_unexpected(&self, keys: Vec<EntityKey>) -> Result<()> {
+        for key in keys {
+            let scoped_key = self.scoped_key(&key)?;
+            if self.schema().take_unexpected(&scoped_key) {
+                self.load(&scoped_key).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The entity as the transaction sees it, which must exist.

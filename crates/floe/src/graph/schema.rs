@@ -11,8 +11,9 @@ use floe_store::table::{KeyKind, Projection, TableDef};
 
 pub(crate) use index::Emitted;
 pub use index::{Emit, IndexDef, MapIndex};
-pub use relation::{OnDelete, Relation, RelationDef};
+pub use relation::{OnDelete, Relation, RelationDef, WithoutAttributes};
 
+use super::keys::ScopedKey;
 use super::stored::{
     Edge, ID, INDEX, INDEX_KEY, OBJECT_KEY, PREDICATE_KEY, SCOPE_INDEX_NAME, SCOPE_TYPE_KEY,
     SUBJECT_KEY, UNIQUE_KEY, UPDATED,
@@ -21,6 +22,9 @@ use crate::db::Db;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tables::{ENSURE_DEADLINE, TableChange};
 use timestamps::Timestamps;
+
+/// Maximum number of recorded entities in an unexpected state.
+const UNEXPECTED_MAX: usize = 1000;
 
 /// The graph schema of a database: relations, indexes and table names. See [`Db::with_graph`].
 #[derive(Debug, Default)]
@@ -31,6 +35,8 @@ pub struct GraphSchema {
     pub(crate) timestamps: Timestamps,
     /// Indexes known to be complete, by scope, name and version.
     ready: Mutex<BTreeSet<(String, String, u64)>>,
+    /// Entities in a state that a failed commit did not expect: absent, or under deletion. The next attempt reads them.
+    unexpected: Mutex<BTreeSet<ScopedKey>>,
 }
 
 impl GraphSchema {
@@ -83,11 +89,33 @@ impl GraphSchema {
     /// Rejects an undeclared relation: deletions would not know its rules.
     pub(crate) fn check_relation<R: Relation>(&self) -> Result<()> {
         let wanted = RelationDef::of::<R>();
-        if self.relations.contains(&wanted) {
+        if self.relations.iter().any(|def| def.declares(&wanted)) {
             return Ok(());
         }
         let what = "the relation is not declared: pass it to GraphSchema::relation";
         let message = format!("{what}: predicate={}", wanted.predicate);
+        Err(Error::new(ErrorKind::InvalidUse, message))
+    }
+
+    /// Rejects a new edge that does not match the declared relations: a typed list with it could not be read. A predicate
+    /// that no relation has is free.
+    pub(crate) fn check_edge(&self, edge: &Edge) -> Result<()> {
+        if let Some(relation) = self.relation_of(edge) {
+            return relation.check_attributes(edge);
+        }
+        let relations = self.relations.iter();
+        let declared = relations.filter(|relation| relation.predicate == edge.predicate);
+        let declared = declared.map(|of| format!("{}-{}", of.subject_type, of.object_type));
+        let declared: Vec<String> = declared.collect();
+        if declared.is_empty() {
+            return Ok(());
+        }
+        let what = "no relation of this predicate has these types: correct the types, or declare the relation";
+        let (subject, predicate, object) = (&edge.subject, &edge.predicate, &edge.object);
+        let declared = declared.join(",");
+        let message = format!(
+            "{what}: subject={subject} predicate={predicate} object={object} declared={declared}"
+        );
         Err(Error::new(ErrorKind::InvalidUse, message))
     }
 
@@ -120,6 +148,24 @@ impl GraphSchema {
         let key = (scope.to_owned(), index.name.clone(), index.version);
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         ready.insert(key);
+    }
+
+    /// Records that a commit failed because of the state of an entity that it had not read.
+    pub(crate) fn note_unexpected(&self, scoped_key: &ScopedKey) {
+        let noted = self.unexpected.lock();
+        let mut noted = noted.unwrap_or_else(PoisonError::into_inner);
+        // Attempts that never follow leave their entities behind. Forgetting one costs another attempt.
+        if noted.len() >= UNEXPECTED_MAX {
+            noted.clear();
+        }
+        noted.insert(scoped_key.clone());
+    }
+
+    /// Returns whether an entity was recorded, and forgets it.
+    pub(crate) fn take_unexpected(&self, scoped_key: &ScopedKey) -> bool {
+        let noted = self.unexpected.lock();
+        let mut noted = noted.unwrap_or_else(PoisonError::into_inner);
+        noted.remove(scoped_key)
     }
 
     pub(crate) fn entities(&self) -> String {

@@ -7,6 +7,7 @@
 //! | entry of an index | `_subject_key`, `_unique_key`, `_scope_index_name`, `_index_key`, `_index_name`, the parts, attributes |
 //! | claim of a unique key | `_subject_key` = `scope::index:key`, `_unique_key`, the parts of the owner's key |
 //! | intent of a deletion | `_id` = `_leaving`, `_scope_type_key` = `scope::type:id`, the parts of the entity's key |
+//! | completed deletion | the key of its intent, the parts of the entity's key, `_completed`; removed after ten minutes |
 //! | intent to change a list | `_id` = `_lists`, `_scope_type_key` = `scope::type:id:predicate`, `_intent`, `_wanted` |
 //! | intent to write entries | `_id` = `_behind`, `_scope_type_key` = `scope::type:id`, the parts of the entity's key |
 //! | state of an index | `_id` = `_indexes`, `_scope_type_key` = `scope::index`, `_version`, `_is_ready`, `_cursor`, `_done` |
@@ -27,6 +28,7 @@ mod intent;
 mod names;
 
 pub use edge::Edge;
+pub(crate) use edge::EdgeName;
 pub(crate) use entity::*;
 pub(crate) use entry::*;
 pub(crate) use intent::*;

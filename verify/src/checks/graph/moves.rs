@@ -74,7 +74,7 @@ impl Move {
             Self::Create => graph.create(&thing(THINGS + number)).await,
             Self::Update(id) => {
                 let change = Node::new("thing", *id).with("value", number);
-                graph.update(&change).await
+                graph.merge(&change).await
             }
             Self::Increment(counter) => {
                 let raise = |node: Node| {

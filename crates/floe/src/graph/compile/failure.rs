@@ -33,11 +33,20 @@ pub(crate) enum ConditionFailure {
 }
 
 impl ConditionFailure {
+    /// The entity whose state caused the failure, if the next attempt has to read it.
+    pub(crate) fn unexpected(&self, item: Option<&Item>) -> Option<&ScopedKey> {
+        match self {
+            Self::Dangling(scoped_key) => Some(scoped_key),
+            Self::Exists(scoped_key) if item.is_some_and(stored::is_deleting) => Some(scoped_key),
+            _ => None,
+        }
+    }
+
     pub(crate) fn failure(&self, item: Option<&Item>) -> Failure {
         let is_deleting = item.is_some_and(stored::is_deleting);
         match self {
             Self::Exists(scoped_key) | Self::Changed(scoped_key) if is_deleting => {
-                let what = "the entity is being deleted: Graph::resume completes it";
+                let what = "the entity is being deleted";
                 Failure::Retry(scoped_key.error(ErrorKind::TransactionFailed, what))
             }
             Self::Changed(scoped_key) => {
@@ -47,8 +56,8 @@ impl ConditionFailure {
             Self::Exists(scoped_key) => Failure::Final(exists(scoped_key)),
             Self::Missing(scoped_key) => Failure::Final(missing(scoped_key)),
             Self::Dangling(scoped_key) => {
-                let what = "the object of an edge does not exist: call Graph::repair";
-                Failure::Final(scoped_key.error(ErrorKind::NotFound, what))
+                let what = "the object of an edge does not exist";
+                Failure::Retry(scoped_key.error(ErrorKind::TransactionFailed, what))
             }
             Self::Claimed { index, key } => Failure::Final(claimed(index, key, item)),
         }

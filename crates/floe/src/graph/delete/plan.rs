@@ -106,10 +106,18 @@ impl Deletion {
 
     /// Number of remaining objects whose counts of incoming edges change.
     fn objects(&self) -> usize {
+        self.objects_that_stay().len()
+    }
+
+    fn objects_that_stay(&self) -> BTreeSet<&EntityKey> {
         let objects = self.edges.values().map(|edge| &edge.object);
-        let objects: BTreeSet<&EntityKey> = objects.collect();
-        let stays = |object: &&&EntityKey| !self.entities.contains_key(**object);
-        objects.iter().filter(stays).count()
+        let stays = |object: &&EntityKey| !self.entities.contains_key(*object);
+        objects.filter(stays).collect()
+    }
+
+    /// The remaining objects whose counts of incoming edges change.
+    pub(super) fn remaining_objects(&self) -> Vec<EntityKey> {
+        self.objects_that_stay().into_iter().cloned().collect()
     }
 
     /// Fails if an entity that stays refers to a deleted entity and prevents its deletion.

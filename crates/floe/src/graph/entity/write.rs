@@ -14,10 +14,12 @@ use crate::graph::operation::{Operation, OperationContext};
 use crate::graph::stored::StoredEntity;
 
 /// A change of an entity.
-pub(super) enum Change<'o> {
+pub(crate) enum Change<'o> {
     Create(Node),
-    /// Merges into the stored entity.
+    /// Replaces the stored entity.
     Update(Node),
+    /// Merges into the stored entity.
+    Merge(Node),
     /// Merges into the stored entity, or creates it.
     Upsert(Node),
     /// Replaces the stored entity, or creates it.
@@ -27,18 +29,18 @@ pub(super) enum Change<'o> {
 }
 
 /// A function from the stored entity to the new one.
-pub(super) type Modify<'o> = &'o (dyn Fn(Node) -> Result<Node> + Send + Sync);
+pub(crate) type Modify<'o> = &'o (dyn Fn(Node) -> Result<Node> + Send + Sync);
 
 /// A written entity.
-pub(super) struct Written {
-    pub(super) node: Node,
+pub(crate) struct Written {
+    pub(crate) node: Node,
     /// Whether its entries did not fit into the commit and have to follow in steps.
-    entries_follow: bool,
+    pub(crate) entries_follow: bool,
 }
 
 impl Graph<'_> {
     /// Writes an entity. Outside of transactions, entries that do not fit into the commit follow in steps.
-    pub(super) async fn write(&self, change: &Change<'_>) -> Result<Node> {
+    pub(in crate::graph) async fn write(&self, change: &Change<'_>) -> Result<Node> {
         let written = self.run(change).await?;
         if written.entries_follow {
             let scoped_key = self.scoped_key(&written.node.key)?;
@@ -54,8 +56,14 @@ impl Operation for Change<'_> {
     async fn apply(&self, context: OperationContext<'_>) -> Result<Written> {
         let (scoped_key, node) = self.note(context).await?;
         let (schema, items_max) = (context.schema(), context.items_max());
-        let defer =
-            || context.changes(|changes| changes.defer_entries(schema, &scoped_key, items_max));
+        // Entries that an interrupted process left pending are completed as well.
+        let defer = || {
+            context.changes(|changes| {
+                let had_pending = changes.has_pending_entries(&scoped_key);
+                let is_wide = changes.defer_entries(schema, &scoped_key, items_max)?;
+                Ok::<_, Error>(is_wide || had_pending)
+            })
+        };
         Ok(Written {
             node,
             entries_follow: context.is_own && defer()??,
@@ -68,20 +76,31 @@ impl Change<'_> {
     async fn note(&self, context: OperationContext<'_>) -> Result<(ScopedKey, Node)> {
         let node = match self {
             Self::Modify(key, modify) => return modified(context, key, *modify).await,
-            Self::Create(node) | Self::Update(node) | Self::Upsert(node) | Self::Set(node) => node,
+            Self::Create(node)
+            | Self::Update(node)
+            | Self::Merge(node)
+            | Self::Upsert(node)
+            | Self::Set(node) => node,
         };
         let scoped_key = prepared(context, node).await?;
         let old = match self {
-            Self::Create(_) => None,
-            Self::Update(_) => Some(context.require(&scoped_key).await?),
+            Self::Create(_) => {
+                // Read only if the entity was found to be under deletion. If it exists, `create` rejects it.
+                context.read_unexpected(vec![node.key.clone()]).await?;
+                None
+            }
+            Self::Update(_) | Self::Merge(_) => Some(context.require(&scoped_key).await?),
             _ => context.load(&scoped_key).await?,
         };
+        if old.is_none() && context.changes(|changes| changes.deleting(&scoped_key).is_some())? {
+            return Err(complete_deletion(context, scoped_key).await?);
+        }
         let node = match (self, old) {
             (_, None) => {
                 context.changes(|changes| changes.create(&scoped_key, node.clone()))??;
                 return Ok((scoped_key, node.clone()));
             }
-            (Self::Set(_), Some(_)) => node.clone(),
+            (Self::Set(_) | Self::Update(_), Some(_)) => node.clone(),
             (_, Some(StoredEntity { node: mut old, .. })) => {
                 merge(&mut old.attributes, &node.attributes);
                 old
@@ -90,6 +109,16 @@ impl Change<'_> {
         context.changes(|changes| changes.update(&scoped_key, node.clone()))?;
         Ok((scoped_key, node))
     }
+}
+
+/// Completes the deletion of an entity that is written again. The process that started it may have stopped. The steps
+/// are no part of the transaction. Returns the error with which it runs again.
+async fn complete_deletion(context: OperationContext<'_>, scoped_key: ScopedKey) -> Result<Error> {
+    let outside = context.outside();
+    Box::pin(outside.complete_deletion(scoped_key.clone())).await?;
+    let what = "the entity was being deleted";
+    let error = scoped_key.error(ErrorKind::TransactionFailed, what);
+    Ok(context.tx.retry(error))
 }
 
 async fn modified(

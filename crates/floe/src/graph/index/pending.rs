@@ -2,9 +2,10 @@
 //! crash after any step.
 //!
 //! One transaction writes the entity with its index keys, its claims of unique keys, a mark for pending entries, and an
-//! intent. Then the stored entries are compared with the output of the index functions, and differences are written in
-//! batches until there are none. At last the mark and the intent are deleted. Each step depends on the version of the
-//! entity: so every process that finds an intent can continue, and a late process changes nothing.
+//! intent. Then the stored entries are compared with the output of the index functions, once, and differences are written
+//! in batches. At last the mark and the intent are deleted. Each step depends on the version of the entity: so every
+//! process that finds an intent can continue, and a late process changes nothing. If a step fails, the entity has changed,
+//! and its entries are compared again.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,6 @@ pub(crate) async fn resume_entries(reads: &Reads<'_>, scope: &str) -> Result<()>
 ///
 /// [`InvalidField`](ErrorKind::InvalidField) if an index function cannot read the entity.
 pub(crate) async fn write_pending(reads: &Reads<'_>, scoped_key: &ScopedKey) -> Result<()> {
-    let max = reads.items_max();
     loop {
         let stored = reads.entity(scoped_key).await?;
         let Some(stored) =
@@ -48,18 +48,30 @@ pub(crate) async fn write_pending(reads: &Reads<'_>, scoped_key: &ScopedKey) -> 
             return Ok(());
         }
         let changes = changes(reads, scoped_key, &stored).await?;
-        if changes.is_empty() {
-            if clear_mark(reads, scoped_key, &stored).await? {
-                return Ok(());
-            }
-            continue;
+        if write_changes(reads, scoped_key, &stored, &changes).await?
+            && clear_mark(reads, scoped_key, &stored).await?
+        {
+            return Ok(());
         }
-        let as_seen = entity_check(reads.schema(), scoped_key, is_version(stored.version));
-        let some = changes.into_iter().take(max.saturating_sub(1).max(1));
-        let writes = std::iter::once(as_seen).chain(some);
-        // A failed condition means the entity was changed; the loop reads it again.
-        send(reads.db, writes.collect()).await?;
     }
+}
+
+/// Writes changes of entries in steps. Returns `false` if the entity has changed.
+async fn write_changes(
+    reads: &Reads<'_>,
+    scoped_key: &ScopedKey,
+    stored: &StoredEntity,
+    changes: &[TransactWrite],
+) -> Result<bool> {
+    let max = reads.items_max().saturating_sub(1).max(1);
+    for some in changes.chunks(max) {
+        let as_seen = entity_check(reads.schema(), scoped_key, is_version(stored.version));
+        let writes = std::iter::once(as_seen).chain(some.iter().cloned());
+        if !send(reads.db, writes.collect()).await?.is_applied() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether this program has the functions that index the entity. Entries of an entity that was changed without a

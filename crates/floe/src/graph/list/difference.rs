@@ -38,6 +38,13 @@ impl Difference {
         self.0.iter().filter(removed).count() as u64
     }
 
+    /// The objects of the removed edges.
+    pub(super) fn removed_objects(&self) -> Vec<EntityKey> {
+        let removed = self.0.iter();
+        let removed = removed.filter(|(_, kind)| *kind == EdgeChangeKind::Remove);
+        removed.map(|(edge, _)| edge.object.clone()).collect()
+    }
+
     /// Number of items to write: the edges, the subject, and the objects whose counts of incoming edges change.
     pub(super) fn items(&self, subject: &EntityKey) -> usize {
         let mut objects = counts(self.0.iter().map(|(edge, kind)| (edge, *kind)));

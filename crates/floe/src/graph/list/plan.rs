@@ -1,7 +1,7 @@
 //! Plans a change of a list: computes the new list from the present one and the requested change. The difference is
 //! written, in one commit if it fits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::{Item, Value};
 use serde::Serialize;
@@ -19,6 +19,8 @@ use crate::graph::stored::Edge;
 /// A change of a list.
 pub(super) enum ListChange {
     Append(Vec<NewEdge>),
+    /// Appends the objects that the list does not contain.
+    LinkOnce(Vec<NewEdge>),
     Insert(usize, NewEdge),
     Replace(Vec<NewEdge>),
     Unlink(EntityKey),
@@ -40,14 +42,15 @@ impl ListChange {
 #[derive(Clone, Debug)]
 pub(super) struct NewEdge {
     pub(super) object: EntityKey,
-    pub(super) attributes: Item,
+    /// `None`: those of the present edge to the object, or none.
+    pub(super) attributes: Option<Item>,
 }
 
 impl NewEdge {
     pub(super) fn plain(object: &impl ToKey) -> Self {
         Self {
             object: object.to_key(),
-            attributes: Item::new(),
+            attributes: None,
         }
     }
 
@@ -67,7 +70,7 @@ impl NewEdge {
         check_names(&attributes)?;
         Ok(Self {
             object: object.to_key(),
-            attributes,
+            attributes: Some(attributes),
         })
     }
 }
@@ -93,12 +96,20 @@ pub(super) struct Plan {
     pub(super) difference: Difference,
 }
 
+impl Plan {
+    /// Number of items to write.
+    pub(super) fn items(&self, subject: &EntityKey) -> usize {
+        self.difference.items(subject)
+    }
+}
+
 /// Plans a change of a list that has these edges.
 ///
 /// # Errors
 ///
-/// [`InvalidField`](ErrorKind::InvalidField) if a key is too long, [`InvalidUse`](ErrorKind::InvalidUse) if the change
-/// does not fit the list, [`TooLarge`](ErrorKind::TooLarge) if no numbers are left for the list.
+/// [`InvalidField`](ErrorKind::InvalidField) if a key is too long or attributes do not match the relation,
+/// [`InvalidUse`](ErrorKind::InvalidUse) if the change does not fit the list or the types of the relation,
+/// [`TooLarge`](ErrorKind::TooLarge) if no numbers are left for the list.
 pub(super) fn plan(
     schema: &GraphSchema,
     subject: &ScopedKey,
@@ -112,15 +123,16 @@ pub(super) fn plan(
             subject: subject.key.clone(),
             predicate: predicate.to_owned(),
             object: new.object.clone(),
-            attributes: new.attributes.clone(),
+            attributes: new.attributes.clone().unwrap_or_default(),
             index: 0,
             is_holding: false,
         };
+        schema.check_edge(&edge)?;
         let relation = schema.relation_of(&edge);
         edge.is_holding = relation.is_some_and(|of| of.on_delete == OnDelete::Restrict);
         Ok(Slot { number: None, edge })
     };
-    let slots = slots(predicate, edges, change, new)?;
+    let slots = slots(schema, predicate, edges, change, new)?;
     let numbers: Vec<Option<u64>> = slots.iter().map(|slot| slot.number).collect();
     let numbers = arrange(&numbers).ok_or_else(|| too_long(subject, predicate))?;
     let target = slots.into_iter().zip(numbers);
@@ -134,6 +146,7 @@ pub(super) fn plan(
 
 /// The edges of the new list.
 fn slots(
+    schema: &GraphSchema,
     predicate: &str,
     edges: &[Edge],
     change: &ListChange,
@@ -146,18 +159,28 @@ fn slots(
                 slots.push(new_slot(new)?);
             }
         }
+        ListChange::LinkOnce(new) => {
+            let present = edges.iter().map(|edge| edge.object.clone());
+            let mut present: BTreeSet<EntityKey> = present.collect();
+            for new in new {
+                if present.insert(new.object.clone()) {
+                    slots.push(new_slot(new)?);
+                }
+            }
+        }
         ListChange::Insert(at, new) => slots.insert((*at).min(slots.len()), new_slot(new)?),
-        ListChange::Replace(new) => return matched(edges, new, new_slot),
+        ListChange::Replace(new) => return matched(schema, edges, new, new_slot),
         ListChange::Unlink(object) => slots.retain(|slot| slot.edge.object != *object),
         ListChange::Reorder(objects) => {
-            let mut left = std::mem::take(&mut slots);
+            let mut left = by_object(edges);
+            slots.clear();
             for object in objects {
-                let at = left.iter().position(|slot| slot.edge.object == *object);
-                let at = at.ok_or_else(|| other_objects(predicate, object))?;
-                slots.push(left.remove(at));
+                let edge = left.get_mut(object).and_then(Vec::pop);
+                let edge = edge.ok_or_else(|| other_objects(predicate, object))?;
+                slots.push(Slot::kept(edge));
             }
-            if let Some(slot) = left.first() {
-                return Err(other_objects(predicate, &slot.edge.object));
+            if let Some(edge) = left.into_values().flatten().next() {
+                return Err(other_objects(predicate, &edge.object));
             }
         }
         ListChange::Move(from, to) => {
@@ -176,25 +199,35 @@ fn slots(
 }
 
 /// The new list, reusing present edges to the same objects. Each takes the first one left, so that several edges to one
-/// object keep their order.
+/// object keep their order. A present edge keeps its attributes unless new ones are given.
 fn matched(
+    schema: &GraphSchema,
     edges: &[Edge],
     new: &[NewEdge],
     new_slot: impl Fn(&NewEdge) -> Result<Slot>,
 ) -> Result<Vec<Slot>> {
-    let mut left: BTreeMap<&EntityKey, Vec<&Edge>> = BTreeMap::new();
-    for edge in edges.iter().rev() {
-        left.entry(&edge.object).or_default().push(edge);
-    }
+    let mut left = by_object(edges);
     let slots = new.iter().map(|new| {
         let Some(edge) = left.get_mut(&new.object).and_then(Vec::pop) else {
             return new_slot(new);
         };
         let mut kept = Slot::kept(edge);
-        kept.edge.attributes = new.attributes.clone();
+        if let Some(attributes) = &new.attributes {
+            kept.edge.attributes = attributes.clone();
+            schema.check_edge(&kept.edge)?;
+        }
         Ok(kept)
     });
     slots.collect()
+}
+
+/// The edges by their objects, those to one object last to first.
+fn by_object(edges: &[Edge]) -> BTreeMap<&EntityKey, Vec<&Edge>> {
+    let mut by_object: BTreeMap<&EntityKey, Vec<&Edge>> = BTreeMap::new();
+    for edge in edges.iter().rev() {
+        by_object.entry(&edge.object).or_default().push(edge);
+    }
+    by_object
 }
 
 fn other_objects(predicate: &str, object: &EntityKey) -> Error {

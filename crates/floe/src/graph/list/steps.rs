@@ -2,20 +2,21 @@
 //! step.
 //!
 //! First one transaction records the new list as an intent and marks the subject with it. From then on no other change
-//! may write edges of the subject. Then the differences are written in batches until there are none, and at last the
-//! intent and the mark are deleted. Each step follows from the intent and the stored edges, and depends on the mark: so
-//! every process that finds an intent can continue, also concurrently, and a late process changes nothing.
+//! may write edges of the subject. Then the differences are written in batches, and at last the intent and the mark are
+//! deleted. Each step follows from the intent and the stored edges, and depends on the mark: so every process that finds
+//! an intent can continue, also concurrently, and a late process changes nothing. After a crash, the next writer of the
+//! subject completes the change, or `resume`.
 //!
 //! Readers see intermediate states: edges appear and disappear in batches. Edges that remain are always visible,
 //! because an edge that moves is removed and added in the same step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use floe_store::Value;
-use floe_store::expr::{Condition, Path, Update};
+use floe_store::expr::{Condition, KeyCondition, KeyOp, Path, Update};
 use floe_store::limits::ITEM_BYTES_MAX;
-use floe_store::op::{DeleteItem, PutItem, TransactWrite};
+use floe_store::op::{DeleteItem, PutItem, Query, TransactWrite};
 use floe_store::size::item_size;
+use floe_store::{Item, Value};
 
 use super::commit::{Change, list_change_in_progress};
 use super::difference::Difference;
@@ -23,11 +24,11 @@ use super::plan::plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::changes::EdgeChangeKind;
 use crate::graph::handle::Graph;
-use crate::graph::keys::{EntityKey, ScopedKey};
+use crate::graph::keys::{DELIMITER, EntityKey, ScopedKey, own_key};
 use crate::graph::schema::GraphSchema;
 use crate::graph::steps::send;
 use crate::graph::stored::{
-    self, EDGES, Edge, INTENT, LIST_CHANGE, LIST_CHANGES_ID, TargetList, meta,
+    self, EDGES, Edge, ID, INTENT, LIST_CHANGE, LIST_CHANGES_ID, SCOPE_TYPE_KEY, TargetList, meta,
 };
 use crate::graph::writes::{
     add, contended, count, counts, edge_writes, entity_update, exists, is_alive, is_list_version,
@@ -76,9 +77,12 @@ impl Graph<'_> {
             let old = reads.entity(&subject).await?;
             let old = old.filter(|old| !old.is_deleting);
             let old = old.ok_or_else(|| missing(&subject))?;
-            if old.list_change.is_some() {
+            if let Some(intent) = &old.list_change {
+                self.complete_list_of(&subject, intent).await?;
                 failure = Some(list_change_in_progress(&subject));
-                reads.pause(tried + 1).await;
+                if tried > 0 {
+                    reads.pause(tried).await;
+                }
                 continue;
             }
             let predicate = &change.predicate;
@@ -113,7 +117,8 @@ impl Graph<'_> {
         }
     }
 
-    /// Writes differences until there are none.
+    /// Writes the differences between the stored list and the target. Reads the list once, and again only if other
+    /// processes have changed it, so the work is linear in the length of the list.
     async fn complete_list(&self, mut list: TargetList) -> Result<()> {
         loop {
             let subject = self.reads().entity(&list.subject).await?;
@@ -124,22 +129,50 @@ impl Graph<'_> {
             }
             let (reads, predicate) = (self.reads(), Some(&*list.predicate));
             let edges = reads.outgoing(&list.subject, predicate, None).await?;
-            let changes = self.next_changes(&edges, &list.edges)?;
-            if changes.is_empty() {
-                if self.finish_list(&list).await? {
-                    return Ok(());
-                }
-                continue;
-            }
-            let writes = self.list_writes(&list, &changes)?;
-            if !send(&self.db, writes).await?.is_applied() {
-                self.drop_missing(&mut list, &changes).await?;
+            let steps = self.list_steps(&edges, &list.edges)?;
+            if self.write_steps(&mut list, steps).await? && self.finish_list(&list).await? {
+                return Ok(());
             }
         }
     }
 
-    /// The next changes, as many as fit into a step. The changes of one object stay together if they fit.
-    fn next_changes(&self, edges: &[Edge], target: &[Edge]) -> Result<Vec<EdgeStep>> {
+    /// Writes steps. Returns whether all of them were applied; otherwise the list has to be read again.
+    async fn write_steps(
+        &self,
+        list: &mut TargetList,
+        mut steps: VecDeque<Vec<EdgeStep>>,
+    ) -> Result<bool> {
+        while let Some(changes) = steps.front() {
+            let writes = self.list_writes(list, changes)?;
+            if !send(&self.db, writes).await?.is_applied() {
+                let left: Vec<EdgeStep> = steps.into_iter().flatten().collect();
+                self.drop_missing(list, &left).await?;
+                return Ok(false);
+            }
+            steps.pop_front();
+        }
+        Ok(true)
+    }
+
+    /// Completes the change of a subject's edges with this intent, which another process has started.
+    pub(super) async fn complete_list_of(&self, subject: &ScopedKey, intent: &str) -> Result<()> {
+        let reads = self.reads();
+        let of_subject = list_intents_query(reads.schema(), subject);
+        let mut intents = reads.query(of_subject, None).await?;
+        let is_wanted = |item: &Item| item.get(&INTENT).and_then(Value::as_s) == Some(intent);
+        if !intents.iter().any(is_wanted) {
+            // The key of an intent with a long key does not begin with the subject.
+            intents = reads.intents(LIST_CHANGES_ID, &self.scope).await?;
+        }
+        let Some(found) = intents.iter().find(|item| is_wanted(item)) else {
+            return Ok(());
+        };
+        let list = stored::target_list(&self.scope, found)?;
+        self.complete_list(list).await
+    }
+
+    /// Divides the changes into steps. The changes of one object stay together if they fit.
+    fn list_steps(&self, edges: &[Edge], target: &[Edge]) -> Result<VecDeque<Vec<EdgeStep>>> {
         // Each edge may also write its object's item, and each step writes the subject's.
         let max = (self.items_max().saturating_sub(1) / 2).max(1);
         let mut by_object: BTreeMap<EntityKey, Vec<EdgeStep>> = BTreeMap::new();
@@ -150,15 +183,14 @@ impl Graph<'_> {
         // A growing list grows from its front.
         let mut groups: Vec<_> = by_object.into_values().collect();
         groups.sort_by_key(|group| group.iter().map(|(edge, _)| edge.index).min());
-        let mut next = Vec::new();
+        let mut steps: VecDeque<Vec<EdgeStep>> = VecDeque::new();
         for of_object in groups {
-            if !next.is_empty() && next.len() + of_object.len() > max {
-                break;
+            match steps.back_mut() {
+                Some(step) if step.len() + of_object.len() <= max => step.extend(of_object),
+                _ => steps.extend(of_object.chunks(max).map(<[EdgeStep]>::to_vec)),
             }
-            next.extend(of_object);
         }
-        next.truncate(max);
-        Ok(next)
+        Ok(steps)
     }
 
     /// Leaves out edges to add whose objects were deleted meanwhile, and removes edges whose objects do not exist and
@@ -166,11 +198,12 @@ impl Graph<'_> {
     async fn drop_missing(&self, list: &mut TargetList, changes: &[EdgeStep]) -> Result<()> {
         let scoped_keys = self.scoped_keys(changes.iter().map(|(edge, _)| &edge.object))?;
         let found = self.reads().entities(&scoped_keys).await?;
+        let mut dropped: BTreeSet<&EntityKey> = BTreeSet::new();
         for ((edge, change), scoped_key) in changes.iter().zip(&scoped_keys) {
             let object = found.get(scoped_key);
             match change {
                 EdgeChangeKind::Add if object.is_none_or(|object| object.is_deleting) => {
-                    list.edges.retain(|target| target.object != edge.object);
+                    dropped.insert(&edge.object);
                 }
                 EdgeChangeKind::Remove if object.is_none() => {
                     let table = self.db.graph_schema().relationships();
@@ -180,6 +213,8 @@ impl Graph<'_> {
                 _ => {}
             }
         }
+        list.edges
+            .retain(|target| !dropped.contains(&target.object));
         Ok(())
     }
 
@@ -222,6 +257,16 @@ impl Graph<'_> {
         // A failed condition means it is deleted already.
         send(&self.db, vec![intent.into()]).await.map(drop)
     }
+}
+
+/// The query of the intents to change lists of a subject, consistently.
+fn list_intents_query(schema: &GraphSchema, subject: &ScopedKey) -> Query {
+    let key = &subject.key;
+    let mut prefix = own_key(&subject.scope, [key.type_name(), key.id()]);
+    prefix.push(DELIMITER);
+    let key = KeyCondition::partition(ID, LIST_CHANGES_ID);
+    let key = key.and(SCOPE_TYPE_KEY, KeyOp::BeginsWith(Value::from(prefix)));
+    Query::new(schema.entities(), key).consistent()
 }
 
 impl TargetList {

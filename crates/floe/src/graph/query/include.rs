@@ -1,39 +1,48 @@
 //! Loads an entity with its related entities, several levels deep, in one call.
 //!
 //! The edges of different subjects are in different partitions, so each level takes one query for each of its entities
-//! and relations; a limited number of them runs concurrently. Their objects are read in batches of 100, shared by the
-//! level. An entity that occurs several times on a level is read once, and its edges are queried once.
+//! and relations; a limited number of them runs concurrently. Then all objects are read in batches of 100. An entity that
+//! occurs several times on a level is read once, and its edges are queried once.
+//!
+//! Entities are read after all edges: so an entity that is deleted during the calls is left out together with its edges,
+//! and is not returned with a part of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floe_store::BoxFuture;
 
 use crate::concurrent;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph::handle::Graph;
 use crate::graph::keys::EntityKey;
-use crate::graph::node::{FromNode, Node, ToKey};
+use crate::graph::node::{Entity, FromNode, Node, ToKey};
 use crate::graph::reads::REQUESTS_AT_ONCE;
 use crate::graph::schema::Relation;
-use crate::graph::stored::{Edge, StoredEntity};
+use crate::graph::stored::{Edge, EdgeName, StoredEntity};
 
 /// A relation to follow; see [`Graph::include`].
 #[derive(Clone, Debug)]
 pub struct Include {
     predicate: String,
+    /// The types of the subjects and the objects, if they are known.
+    types: Option<(&'static str, &'static str)>,
     nested: Vec<Include>,
 }
 
 impl Include {
     /// Follows a relation.
     pub fn relation<R: Relation>() -> Self {
-        Self::predicate(R::PREDICATE)
+        Self {
+            types: Some((R::Subject::TYPE, R::Object::TYPE)),
+            ..Self::predicate(R::PREDICATE)
+        }
     }
 
     /// Follows the edges of a predicate.
     pub fn predicate(predicate: impl Into<String>) -> Self {
         Self {
             predicate: predicate.into(),
+            types: None,
             nested: Vec::new(),
         }
     }
@@ -44,6 +53,28 @@ impl Include {
         self.nested.push(nested);
         self
     }
+
+    /// Whether an entity of this type can have its edges.
+    fn is_of(&self, type_name: &str) -> bool {
+        self.types.is_none_or(|(subjects, _)| subjects == type_name)
+    }
+}
+
+/// Rejects relations that subjects of a known type cannot have. Objects of an untyped relation may have several types.
+fn check_types(follows: &[Include], subjects: Option<&str>) -> Result<()> {
+    for follow in follows {
+        if let (Some((expected, _)), Some(actual)) = (follow.types, subjects)
+            && expected != actual
+        {
+            let what = "the included relation has subjects of another type";
+            let predicate = &follow.predicate;
+            let message =
+                format!("{what}: predicate={predicate} expected={expected} actual={actual}");
+            return Err(Error::new(ErrorKind::InvalidUse, message));
+        }
+        check_types(&follow.nested, follow.types.map(|(_, objects)| objects))?;
+    }
+    Ok(())
 }
 
 /// An entity with its included relations.
@@ -101,10 +132,10 @@ impl Included {
 
 /// A visited entity and its followed edges.
 struct Visited<'i> {
-    node: Node,
+    key: EntityKey,
     follows: &'i [Include],
     /// The predicate, the edge, and the index of its object among the visited entities.
-    edges: Vec<(&'i str, Edge, Option<usize>)>,
+    edges: Vec<(&'i str, Edge, usize)>,
 }
 
 /// A query of the edges of a subject.
@@ -114,18 +145,22 @@ type EdgesFuture<'a> = BoxFuture<'a, Result<Vec<Edge>>>;
 type FollowedEdges<'i> = (usize, &'i Include, Vec<Edge>);
 
 impl Graph<'_> {
-    /// Returns an entity with its related entities, several levels deep; `None` if it does not exist.
+    /// Returns an entity with its related entities, several levels deep; `None` if it does not exist. One query for each
+    /// entity with followed relations and each of these relations, and one batch for each 100 objects of all levels.
     ///
     /// # Errors
     ///
-    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable.
+    /// [`Store`](crate::ErrorKind::Store) if the store is unavailable, [`InvalidUse`](crate::ErrorKind::InvalidUse) if
+    /// an included relation has subjects of another type.
     pub async fn include(&self, key: &impl ToKey, follows: &[Include]) -> Result<Option<Included>> {
         let root = self.scoped_key(&key.to_key())?;
-        let Some(stored) = self.load_entity(&root).await? else {
+        check_types(follows, Some(root.key.type_name()))?;
+        // A transaction reads each subject before its edges, and its commit checks both.
+        if self.tx.is_some() && self.load_entity(&root).await?.is_none() {
             return Ok(None);
-        };
+        }
         let mut visited = vec![Visited {
-            node: stored.node,
+            key: root.key.clone(),
             follows,
             edges: Vec::new(),
         }];
@@ -133,10 +168,18 @@ impl Graph<'_> {
         while !level.is_empty() {
             let found = self.level(&visited, level.clone()).await?;
             let end = visited.len();
-            self.visit(&mut visited, found).await?;
+            visit(&mut visited, found);
             level = end..visited.len();
+            if self.tx.is_some() {
+                let keys = visited.iter().skip(end).map(|visited| &visited.key);
+                self.load_entities(&self.scoped_keys(keys)?).await?;
+            }
         }
-        Ok(tree(&visited, 0))
+        let Some(stored) = self.load_entity(&root).await? else {
+            return Ok(None);
+        };
+        let tree = self.loaded(visited).await?;
+        Ok(Some(tree.included(stored.node, 0)))
     }
 
     /// Queries the edges of a level.
@@ -147,11 +190,14 @@ impl Graph<'_> {
     ) -> Result<Vec<FollowedEdges<'i>>> {
         let mut queries: BTreeMap<(&EntityKey, &str), Vec<(usize, &'i Include)>> = BTreeMap::new();
         for at in level {
-            let Some(Visited { node, follows, .. }) = visited.get(at) else {
+            let Some(Visited { key, follows, .. }) = visited.get(at) else {
                 continue;
             };
-            for follow in *follows {
-                let query = (&node.key, follow.predicate.as_str());
+            for follow in follows
+                .iter()
+                .filter(|follow| follow.is_of(key.type_name()))
+            {
+                let query = (key, follow.predicate.as_str());
                 queries.entry(query).or_default().push((at, follow));
             }
         }
@@ -174,51 +220,81 @@ impl Graph<'_> {
         Ok(found)
     }
 
-    /// Loads the objects of edges and adds them to the visited entities.
-    async fn visit<'i>(
-        &self,
-        visited: &mut Vec<Visited<'i>>,
-        found: Vec<FollowedEdges<'i>>,
-    ) -> Result<()> {
-        let edges = found.iter().flat_map(|(_, _, edges)| edges);
-        let scoped_keys = self.scoped_keys(edges.map(|edge| &edge.object))?;
-        let loaded = self.load_entities(&scoped_keys).await?;
-        for (at, follow, edges) in found {
-            let edges = self.confirmed(edges, &loaded, |edge| &edge.object);
-            for edge in edges.await? {
-                let stored = loaded.get(&self.scoped_key(&edge.object)?);
-                if stored.is_some_and(|stored: &StoredEntity| stored.is_deleting) {
-                    continue;
-                }
-                let object = stored.map(|stored| {
-                    visited.push(Visited {
-                        node: stored.node.clone(),
-                        follows: &follow.nested,
-                        edges: Vec::new(),
-                    });
-                    visited.len() - 1
-                });
-                if let Some(of) = visited.get_mut(at) {
-                    of.edges.push((&follow.predicate, edge, object));
-                }
-            }
-        }
-        Ok(())
+    /// Loads the visited entities.
+    async fn loaded<'i>(&self, visited: Vec<Visited<'i>>) -> Result<Tree<'i>> {
+        let objects = visited.iter().skip(1).map(|visited| &visited.key);
+        let loaded = self.load_entities(&self.scoped_keys(objects)?).await?;
+        let loaded = loaded.into_iter();
+        let loaded: BTreeMap<EntityKey, StoredEntity> = loaded
+            .map(|(scoped_key, stored)| (scoped_key.key, stored))
+            .collect();
+        let edges = visited.iter().flat_map(|visited| &visited.edges);
+        let edges = edges.map(|(_, edge, _)| edge);
+        let missing = edges.filter(|edge| !loaded.contains_key(&edge.object));
+        let removed = self.removed_edges(missing.cloned().collect()).await?;
+        Ok(Tree {
+            visited,
+            loaded,
+            removed,
+        })
     }
 }
 
-fn tree(visited: &[Visited<'_>], at: usize) -> Option<Included> {
-    let of = visited.get(at)?;
-    let follows = of.follows.iter();
-    let follows = follows.map(|follow| (follow.predicate.clone(), Vec::new()));
-    let mut related: BTreeMap<String, Vec<IncludedEdge>> = follows.collect();
-    for (predicate, edge, object) in &of.edges {
-        let edges = related.entry((*predicate).to_owned()).or_default();
-        edges.push(IncludedEdge {
-            edge: edge.clone(),
-            object: object.and_then(|object| tree(visited, object)),
-        });
+/// Adds the objects of edges to the visited entities.
+fn visit<'i>(visited: &mut Vec<Visited<'i>>, found: Vec<FollowedEdges<'i>>) {
+    for (at, follow, edges) in found {
+        for edge in edges {
+            visited.push(Visited {
+                key: edge.object.clone(),
+                follows: &follow.nested,
+                edges: Vec::new(),
+            });
+            let object = visited.len() - 1;
+            if let Some(of) = visited.get_mut(at) {
+                of.edges.push((&follow.predicate, edge, object));
+            }
+        }
     }
-    let node = of.node.clone();
-    Some(Included { node, related })
+}
+
+/// The visited entities and their attributes.
+struct Tree<'i> {
+    visited: Vec<Visited<'i>>,
+    loaded: BTreeMap<EntityKey, StoredEntity>,
+    /// The edges that were removed after they were read.
+    removed: BTreeSet<EdgeName>,
+}
+
+impl Tree<'_> {
+    /// The visited entity at this index, with its edges.
+    fn included(&self, node: Node, at: usize) -> Included {
+        let mut related = BTreeMap::new();
+        if let Some(of) = self.visited.get(at) {
+            let follows = of.follows.iter();
+            related = follows
+                .map(|follow| (follow.predicate.clone(), Vec::new()))
+                .collect();
+            for (predicate, edge, object) in &of.edges {
+                let edges: &mut Vec<IncludedEdge> =
+                    related.entry((*predicate).to_owned()).or_default();
+                edges.extend(self.edge(edge, *object));
+            }
+        }
+        Included { node, related }
+    }
+
+    /// An edge with its object; `None` if the object is under deletion, or was deleted since the edge was read.
+    fn edge(&self, edge: &Edge, object: usize) -> Option<IncludedEdge> {
+        let stored = self.loaded.get(&edge.object);
+        if stored.is_some_and(|stored| stored.is_deleting) {
+            return None;
+        }
+        if stored.is_none() && edge.name().is_ok_and(|name| self.removed.contains(&name)) {
+            return None;
+        }
+        Some(IncludedEdge {
+            edge: edge.clone(),
+            object: stored.map(|stored| self.included(stored.node.clone(), object)),
+        })
+    }
 }

@@ -1,5 +1,7 @@
 //! Referrers of an entity: its incoming edges, from the index of reversed edges.
 
+use std::marker::PhantomData;
+
 use floe_store::expr::{Condition, Path};
 use floe_store::{Item, Value};
 
@@ -7,17 +9,21 @@ use crate::cursor::Page;
 use crate::error::Result;
 use crate::graph::handle::Graph;
 use crate::graph::keys::{EntityKey, ScopedKey};
-use crate::graph::node::{FromNode, Node, ToKey};
+use crate::graph::node::{Entity, FromNode, Node, ToKey, ToKeyOf};
 use crate::graph::reads;
 use crate::graph::schema::Relation;
-use crate::graph::stored::{Edge, INDEX, OBJECT_KEY, PREDICATE, PREDICATE_KEY, SUBJECT_KEY};
+use crate::graph::stored::{
+    Edge, INDEX, OBJECT_KEY, PREDICATE, PREDICATE_KEY, SUBJECT_KEY, SUBJECT_TYPE,
+};
 
-/// A query of the referrers of an object; see [`Graph::referrers`].
+/// A query of the referrers of an object, which is given as a `K`; see [`Graph::referrers`].
 #[derive(Clone, Debug)]
-pub struct Referrers<'g, 'tx> {
+pub struct Referrers<'g, 'tx, K> {
     graph: &'g Graph<'tx>,
     object: EntityKey,
     predicate: Option<String>,
+    subject_type: Option<&'static str>,
+    key: PhantomData<fn() -> K>,
 }
 
 /// An edge with its subject.
@@ -32,16 +38,18 @@ pub struct Referrer<S> {
 
 impl<'tx> Graph<'tx> {
     /// Queries the referrers of an object, from the index of reversed edges, which may lag.
-    pub fn referrers(&self, object: &impl ToKey) -> Referrers<'_, 'tx> {
+    pub fn referrers<K: ToKey>(&self, object: &K) -> Referrers<'_, 'tx, K> {
         Referrers {
             graph: self,
             object: object.to_key(),
             predicate: None,
+            subject_type: None,
+            key: PhantomData,
         }
     }
 }
 
-impl Referrers<'_, '_> {
+impl<K> Referrers<'_, '_, K> {
     /// Selects one predicate.
     #[must_use]
     pub fn by(mut self, predicate: impl Into<String>) -> Self {
@@ -79,8 +87,12 @@ impl Referrers<'_, '_> {
     /// # Errors
     ///
     /// As for [`subjects`](Self::subjects).
-    pub async fn of<R: Relation>(self) -> Result<Vec<Referrer<R::Subject>>> {
-        let by = self.by(R::PREDICATE);
+    pub async fn of<R: Relation>(self) -> Result<Vec<Referrer<R::Subject>>>
+    where
+        K: ToKeyOf<R::Object>,
+    {
+        let mut by = self.by(R::PREDICATE);
+        by.subject_type = Some(R::Subject::TYPE);
         by.loaded(by.stored().await?).await
     }
 
@@ -106,10 +118,10 @@ impl Referrers<'_, '_> {
 
     fn query(&self, object: &ScopedKey) -> floe_store::op::Query {
         let mut query = reads::incoming_query(self.graph.db.graph_schema(), object);
-        query.filter = self.predicate.as_ref().map(|predicate| {
-            let predicate = Value::from(predicate.as_str());
-            Condition::eq(Path::attribute(PREDICATE), predicate)
-        });
+        let is = |name, text: &str| Condition::eq(Path::attribute(name), Value::from(text));
+        let predicate = self.predicate.as_deref().map(|text| is(PREDICATE, text));
+        let subjects = self.subject_type.map(|text| is(SUBJECT_TYPE, text));
+        query.filter = predicate.into_iter().chain(subjects).reduce(Condition::and);
         query
     }
 

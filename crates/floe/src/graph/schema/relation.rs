@@ -1,9 +1,16 @@
 //! Relations: the meaning of edges, and the rules for deletions.
 
+use std::any::TypeId;
+use std::fmt;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::attribute::Invalid;
+use crate::attribute::document::Json;
+use crate::error::{Error, Result};
 use crate::graph::node::Entity;
+use crate::graph::stored::Edge;
 
 /// A kind of edge between two types of entities.
 ///
@@ -59,6 +66,29 @@ pub trait Relation: 'static {
     const OWNS: bool = false;
 }
 
+/// Attributes that an edge may lack: `()`, for relations without attributes, and those of untyped lists. Only for such
+/// lists are there calls without attributes, like [`link`](crate::graph::List::link).
+#[diagnostic::on_unimplemented(
+    message = "the edges of this relation have attributes",
+    label = "the call sets no attributes",
+    note = "call the method whose name ends in `_with`: `link_with`, `link_at_with`, `link_once_with`, `append_with`, \
+            `replace_with`"
+)]
+pub trait WithoutAttributes: sealed::Sealed {}
+
+impl WithoutAttributes for () {}
+
+impl WithoutAttributes for Json {}
+
+mod sealed {
+    /// Only the graph implements it.
+    pub trait Sealed {}
+
+    impl Sealed for () {}
+
+    impl Sealed for super::Json {}
+}
+
 /// What happens when an entity with incoming edges is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -86,6 +116,30 @@ pub struct RelationDef {
     pub on_delete: OnDelete,
     /// Whether the objects of a subject are deleted with it.
     pub owns: bool,
+    /// The attributes of its edges; `None` if it is untyped and they are not checked.
+    attributes: Option<EdgeAttributes>,
+}
+
+/// The type of the attributes of a relation.
+#[derive(Clone, Copy)]
+struct EdgeAttributes {
+    id: TypeId,
+    name: &'static str,
+    check: fn(&Edge) -> Result<()>,
+}
+
+impl PartialEq for EdgeAttributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for EdgeAttributes {}
+
+impl fmt::Debug for EdgeAttributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl RelationDef {
@@ -101,6 +155,7 @@ impl RelationDef {
             object_type: object_type.into(),
             on_delete: OnDelete::Detach,
             owns: false,
+            attributes: None,
         }
     }
 
@@ -109,6 +164,11 @@ impl RelationDef {
         Self {
             on_delete: R::ON_DELETE,
             owns: R::OWNS,
+            attributes: Some(EdgeAttributes {
+                id: TypeId::of::<R::Attributes>(),
+                name: std::any::type_name::<R::Attributes>(),
+                check: |edge| edge.read_attributes::<R::Attributes>().map(drop),
+            }),
             ..Self::new(R::Subject::TYPE, R::PREDICATE, R::Object::TYPE)
         }
     }
@@ -126,4 +186,31 @@ impl RelationDef {
         self.owns = true;
         self
     }
+
+    /// Whether this declaration, typed or untyped, declares a relation.
+    pub(crate) fn declares(&self, relation: &Self) -> bool {
+        // An untyped declaration fits any type of attributes.
+        let attributes = self.attributes.and(relation.attributes);
+        let wanted = Self {
+            attributes,
+            ..relation.clone()
+        };
+        *self == wanted
+    }
+
+    /// Rejects an edge with attributes that typed calls could not read.
+    pub(crate) fn check_attributes(&self, edge: &Edge) -> Result<()> {
+        let Some(attributes) = &self.attributes else {
+            return Ok(());
+        };
+        (attributes.check)(edge).map_err(|error| unreadable(edge, attributes.name, &error))
+    }
+}
+
+fn unreadable(edge: &Edge, expected: &str, error: &Error) -> Error {
+    let what = "the attributes of the edge do not match its relation: pass those that it declares";
+    let (subject, object, reason) = (&edge.subject, &edge.object, error.to_string());
+    let reason =
+        format!("{what}: subject={subject} object={object} expected={expected} reason={reason:?}");
+    Error::invalid("edge", &edge.predicate, &Invalid::new(reason))
 }

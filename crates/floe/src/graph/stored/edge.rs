@@ -1,9 +1,11 @@
 //! Edges.
 
 use floe_store::{Item, Value};
+use serde::de::DeserializeOwned;
 
 use super::names::*;
-use crate::error::Result;
+use crate::attribute::document;
+use crate::error::{Error, Result};
 use crate::graph::keys::{EntityKey, ScopedKey, predicate_key};
 
 /// An edge: a subject, a predicate, an object, and attributes.
@@ -23,6 +25,9 @@ pub struct Edge {
     /// Whether it holds its object, that is, prevents the deletion of its object.
     pub(crate) is_holding: bool,
 }
+
+/// The subject of an edge and the edge's key.
+pub(crate) type EdgeName = (EntityKey, String);
 
 impl Edge {
     /// Decodes the edge of an item.
@@ -44,6 +49,21 @@ impl Edge {
         })
     }
 
+    /// Reads its attributes as a type.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if they do not match the type.
+    pub(crate) fn read_attributes<A: DeserializeOwned>(&self) -> Result<A> {
+        let map = Value::M(self.attributes.clone());
+        let mut read = document::from_value(Some(&map));
+        if self.attributes.is_empty() {
+            let none = Value::Null;
+            read = read.or_else(|error| document::from_value(Some(&none)).map_err(|_| error));
+        }
+        read.map_err(|invalid| Error::invalid("edge", &self.predicate, &invalid))
+    }
+
     /// `predicate:index:type:id`.
     ///
     /// # Errors
@@ -51,6 +71,15 @@ impl Edge {
     /// [`InvalidField`](crate::ErrorKind::InvalidField) if it is too long for a key.
     pub(crate) fn predicate_key(&self) -> Result<String> {
         predicate_key(&self.predicate, self.index, &self.object)
+    }
+
+    /// Its subject and its key, which identify it in its scope.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](crate::ErrorKind::InvalidField) if it is too long for a key.
+    pub(crate) fn name(&self) -> Result<EdgeName> {
+        Ok((self.subject.clone(), self.predicate_key()?))
     }
 
     /// The key of its item.

@@ -1,6 +1,8 @@
 //! Intents: records of wide changes, with which every process can complete them.
 
-use floe_store::{Item, Name, Value};
+use std::time::Duration;
+
+use floe_store::{Item, Name, Timestamp, Value};
 
 use super::edge::Edge;
 use super::names::{ID, PREDICATE, SCOPE, SCOPE_TYPE_KEY, damaged, text};
@@ -17,6 +19,10 @@ pub(crate) const PENDING_ID: &str = "_behind";
 const ENTITY_TYPE: Name = Name::new_static("_entity_type");
 const ENTITY_ID: Name = Name::new_static("_entity_id");
 const TARGET: Name = Name::new_static("_wanted");
+/// When the deletion was completed, in milliseconds.
+pub(crate) const COMPLETED: Name = Name::new_static("_completed");
+/// How long the record of a completed deletion is kept: longer than any read takes.
+const COMPLETED_FOR: Duration = Duration::from_secs(600);
 /// Identifies an intent among those with the same key.
 pub(crate) const INTENT: Name = Name::new_static("_intent");
 
@@ -40,6 +46,26 @@ pub(crate) fn intent(of: &'static str, scoped_key: &ScopedKey) -> Item {
         .with(SCOPE, scoped_key.scope.as_str())
         .with(ENTITY_TYPE, scoped_key.key.type_name())
         .with(ENTITY_ID, scoped_key.key.id())
+}
+
+/// The record of a completed deletion. It replaces the intent, for readers that read edges before and the intents
+/// after the end of the deletion. It has no scope, since it is no content of the scope.
+pub(crate) fn completed_deletion(scoped_key: &ScopedKey, now: Timestamp) -> Item {
+    intent_key(DELETIONS_ID, scoped_key)
+        .with(ENTITY_TYPE, scoped_key.key.type_name())
+        .with(ENTITY_ID, scoped_key.key.id())
+        .with(COMPLETED, now.as_millis())
+}
+
+/// When the deletion of an intent was completed; `None` if it is in progress.
+pub(crate) fn completed_at(item: &Item) -> Option<Timestamp> {
+    let millis = item.get(&COMPLETED)?.as_n()?.to_u64()?;
+    Some(Timestamp::from_millis(millis))
+}
+
+/// Whether no reader needs the record of a deletion any more.
+pub(crate) fn is_outdated(item: &Item, now: Timestamp) -> bool {
+    completed_at(item).is_some_and(|completed| completed.plus(COMPLETED_FOR) < now)
 }
 
 /// The entity of an intent.

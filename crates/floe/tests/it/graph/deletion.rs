@@ -286,7 +286,7 @@ async fn concurrent_links_to_a_deleted_object_leave_no_edges() {
             tasks.push(tokio::spawn(async move {
                 graph
                     .related::<Holds>(&subject)
-                    .link(&article("a"))
+                    .link_with(&article("a"), &None)
                     .await
                     .map(|()| Deleted::default())
             }));

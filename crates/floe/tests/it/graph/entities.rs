@@ -81,6 +81,40 @@ async fn upsert_merges_maps_and_keeps_other_attributes() {
 }
 
 #[tokio::test]
+async fn update_writes_a_value_whole_and_merge_keeps_other_attributes() {
+    let world = World::new().await;
+    let ann = Author {
+        email: Some("ann@x".to_owned()),
+        ..author("ann")
+    };
+    world.graph.create(&ann).await.unwrap();
+    let renamed = Author {
+        name: "Ann".to_owned(),
+        email: None,
+        ..ann.clone()
+    };
+    // A partial update: the missing address stays.
+    world.graph.merge(&renamed).await.unwrap();
+    let found = world.graph.get::<Author>("ann").await.unwrap().unwrap();
+    assert_eq!(
+        (found.name.as_str(), found.email),
+        ("Ann", ann.email.clone())
+    );
+    // The value as a whole: the address is removed, and its unique key is free again.
+    world.graph.update(&renamed).await.unwrap();
+    let found = world.graph.get::<Author>("ann").await.unwrap();
+    assert_eq!(found, Some(renamed));
+    let bob = Author {
+        id: "bob".to_owned(),
+        ..ann
+    };
+    world.graph.create(&bob).await.unwrap();
+    let missing = world.graph.merge(&author("eve")).await.unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+    world.check().await;
+}
+
+#[tokio::test]
 async fn creation_time_is_kept_and_update_time_increases() {
     let clock = ManualClock::at(Timestamp::from_millis(1_795_000_000_000));
     let env = Env::manual(clock, 1);

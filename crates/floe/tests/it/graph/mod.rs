@@ -13,6 +13,8 @@ mod shared_lists;
 mod steps;
 mod support;
 mod transactions;
+mod typed;
+mod unfinished;
 mod use_cases;
 
 use crate::support::{no_time, slow};

@@ -83,6 +83,11 @@ impl Model {
 
     pub(crate) fn update(&mut self, id: &str, thing: Thing) -> Outcome {
         self.require(id)?;
+        self.set(id, thing)
+    }
+
+    pub(crate) fn merge(&mut self, id: &str, thing: Thing) -> Outcome {
+        self.require(id)?;
         self.upsert(id, thing)
     }
 

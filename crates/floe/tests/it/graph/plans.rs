@@ -170,3 +170,26 @@ async fn deletion_that_outgrows_its_plan_continues_in_steps() {
     assert_eq!(world.graph.get_node(&HUB.to_key()).await.unwrap(), None);
     world.check().await;
 }
+
+/// A wide change reads its list once, whatever its width, and each edge is written once.
+#[tokio::test]
+async fn wide_list_change_reads_its_list_once() {
+    for width in [100, 400] {
+        let world = with_hub().await;
+        let mut pages = world.pages(width).await;
+        let list = world.graph.related_by(&HUB, "has");
+        list.append(pages.clone()).await.unwrap();
+        pages.reverse();
+        world.engine.take();
+        list.reorder(pages.clone()).await.unwrap();
+        let requests = world.requests();
+        let count = |name: &str| requests.iter().filter(|request| *request == name).count();
+        // One read each for the attempt, the plan, and the steps.
+        assert_eq!(count("Query"), 3, "width={width} {requests:?}");
+        assert_eq!(count("GetItem"), 3, "width={width}");
+        let found = list.keys().await.unwrap();
+        let found: Vec<EntityKey> = found.into_iter().map(|edge| edge.object).collect();
+        assert_eq!(found, pages);
+        world.check().await;
+    }
+}

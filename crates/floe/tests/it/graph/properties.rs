@@ -86,7 +86,7 @@ async fn change(dice: &Dice, graph: &Graph<'_>, model: &mut Model) -> (String, O
     let list = graph.related_by(&key(&id), predicate);
     let mut items = model.list(&id, predicate);
     let keys = |ids: &[String]| ids.iter().map(|id| key(id)).collect::<Vec<_>>();
-    let kind_of_change = dice.below(14);
+    let kind_of_change = dice.below(15);
     let (real, expected) = match kind_of_change {
         0 => (
             kind(graph.create(&node(&id, &thing)).await),
@@ -145,6 +145,10 @@ async fn change(dice: &Dice, graph: &Graph<'_>, model: &mut Model) -> (String, O
                 model.set_list(&id, predicate, items),
             )
         }
+        13 => (
+            kind(graph.merge(&node(&id, &thing)).await),
+            model.merge(&id, thing),
+        ),
         _ => {
             let (from, to) = (dice.below(3), dice.below(3));
             let is_known = model.things.contains_key(&id);

@@ -2,16 +2,22 @@
 //! transaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use floe::graph::{Difference, EntityKey, GraphSchema, IndexDef, IndexKey, Node, WideChange};
-use floe::{Entity, ErrorKind};
+use floe::graph::{
+    Difference, EntityKey, GraphSchema, Include, IndexDef, IndexKey, Node, WideChange,
+};
+use floe::{Db, Entity, ErrorKind};
 use floe_local::LocalEngine;
-use floe_store::Capabilities;
+use floe_store::env::ManualClock;
+use floe_store::expr::KeyCondition;
+use floe_store::op::Query;
+use floe_store::{Capabilities, Engine, Env, Timestamp};
 
 use super::slow::{Slow, interrupt};
 use super::support::{
     Answers, Article, Author, ByEmail, ByTag, Cites, Holds, World, Wrote, article, author, create,
-    held_by, ids, link, shelf,
+    held_by, ids, is_unfinished, link, shelf,
 };
 
 /// A test graph whose requests can be interrupted.
@@ -78,12 +84,6 @@ async fn delayed_resume_does_not_affect_a_recreated_entity() {
         );
         world.check().await;
     }
-}
-
-async fn is_unfinished(world: &World) -> bool {
-    let report = world.graph.check().await.unwrap();
-    let is = |difference: &Difference| matches!(difference, Difference::Unfinished { .. });
-    report.differences.iter().any(is)
 }
 
 /// A process that resumes a list change is delayed: meanwhile the change was completed, and the list changed again.
@@ -564,4 +564,162 @@ async fn modify_keeps_attributes_unknown_to_the_type() {
     assert_eq!(found.get("email"), None);
     assert_eq!(found.get("born"), node.get("born"));
     world.check().await;
+}
+
+/// Starts the deletion of an article with many incoming edges. It stops before an edge is removed.
+async fn start_deletion(world: &World, id: &str) {
+    let mut start_polls = 2;
+    while !is_unfinished(world).await {
+        start_polls += 2;
+        let deletion = interrupt(world.graph.delete(&article(id)), start_polls).await;
+        assert!(deletion.is_none());
+    }
+}
+
+/// A wide deletion ends between the requests of a reader: the edges that it read before belong to a deleted entity.
+#[tokio::test]
+async fn edges_of_an_entity_whose_deletion_ends_during_a_read_are_left_out() {
+    for polls in 1..6 {
+        let world = slow().await;
+        create(&world, &["a", "b"]).await;
+        held_by(&world, "a", 120).await;
+        link::<Cites>(&world, &article("a"), &article("b")).await;
+        start_deletion(&world, "a").await;
+        let (graph, a) = (&world.graph, article("a"));
+        let mut holds = std::pin::pin!(async { graph.related::<Holds>(&shelf("0")).keys().await });
+        let mut cites = std::pin::pin!(async { graph.related::<Cites>(&a).keys().await });
+        let mut to_a = std::pin::pin!(async { graph.referrers(&a).keys().await });
+        let mut to_b = std::pin::pin!(async { graph.referrers(&article("b")).keys().await });
+        let mut subjects = std::pin::pin!(async { graph.referrers(&a).subjects().await });
+        let mut objects = std::pin::pin!(async { graph.related::<Cites>(&a).objects().await });
+        let are_delayed = [
+            interrupt(holds.as_mut(), polls).await.is_none(),
+            interrupt(cites.as_mut(), polls).await.is_none(),
+            interrupt(to_a.as_mut(), polls).await.is_none(),
+            interrupt(to_b.as_mut(), polls).await.is_none(),
+            interrupt(subjects.as_mut(), polls).await.is_none(),
+            interrupt(objects.as_mut(), polls).await.is_none(),
+        ];
+        if are_delayed != [true; 6] {
+            assert!(polls > 2, "polls={polls}");
+            break;
+        }
+        world.graph.resume(|_| {}).await.unwrap();
+        assert_eq!(holds.await.unwrap(), [], "polls={polls}");
+        assert_eq!(cites.await.unwrap(), [], "polls={polls}");
+        assert_eq!(to_a.await.unwrap(), [], "polls={polls}");
+        assert_eq!(to_b.await.unwrap(), [], "polls={polls}");
+        assert_eq!(subjects.await.unwrap(), [], "polls={polls}");
+        assert_eq!(objects.await.unwrap(), [], "polls={polls}");
+        world.check().await;
+    }
+}
+
+/// The entity is deleted, created and linked again before the reader's second request: the new edge is visible.
+#[tokio::test]
+async fn edges_of_an_entity_recreated_after_a_wide_deletion_are_visible() {
+    let world = World::new().await;
+    create(&world, &["a"]).await;
+    held_by(&world, "a", 120).await;
+    world.graph.delete(&article("a")).await.unwrap();
+    create(&world, &["a"]).await;
+    link::<Holds>(&world, &shelf("7"), &article("a")).await;
+    world.engine.take();
+    let holds = world.graph.related::<Holds>(&shelf("7"));
+    assert_eq!(ids(&holds.keys().await.unwrap()), ["a"]);
+    // The record of the completed deletion makes the reader read the edge again.
+    assert_eq!(world.requests(), ["Query", "Query", "GetItem"]);
+    let tx = world.db.transact(async |tx| {
+        let holds = tx.graph("library");
+        let holds = holds.related::<Holds>(&shelf("8"));
+        holds.link_with(&article("a"), &None).await?;
+        holds.keys().await
+    });
+    assert_eq!(ids(&tx.await.unwrap()), ["a"]);
+    assert_eq!(
+        world
+            .graph
+            .referrers(&article("a"))
+            .keys()
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
+    world.check().await;
+    world.graph.delete(&article("a")).await.unwrap();
+    assert_eq!(holds.keys().await.unwrap(), []);
+}
+
+/// Records of completed deletions are removed by later ones, and are no content.
+#[tokio::test]
+async fn records_of_completed_deletions_are_removed_after_ten_minutes() {
+    let clock = ManualClock::at(Timestamp::from_millis(1_795_000_000_000));
+    let env = Env::manual(clock.clone(), 1);
+    let engine = LocalEngine::memory_with(floe_local::Options::new().env(env.clone())).unwrap();
+    let engine = Arc::new(engine);
+    let db = Db::with_parts(engine.clone(), env, Arc::new(floe::db::TokioTimer));
+    let db = db.with_graph(GraphSchema::new());
+    db.ensure_graph().await.unwrap();
+    let graph = db.graph("s");
+    let mut records = Vec::new();
+    for (hub, minutes) in [("h", 0), ("i", 9), ("j", 2)] {
+        clock.advance(Duration::from_secs(60 * minutes));
+        let hub = Node::new("hub", hub);
+        graph.create(&hub).await.unwrap();
+        for number in 0..100 {
+            let page = Node::new("page", number);
+            graph.upsert(&page).await.unwrap();
+            graph.related_by(&page, "at").link(&hub).await.unwrap();
+        }
+        graph.delete(&hub).await.unwrap();
+        let key = KeyCondition::partition("_id", "_leaving");
+        let page = engine
+            .query(Query::new("entities_master", key))
+            .await
+            .unwrap();
+        records.push(page.items.len());
+    }
+    assert_eq!(records, [1, 2, 2]);
+    assert_eq!(graph.check().await.unwrap().differences, []);
+    for number in 0..100 {
+        graph.delete(&("page", number)).await.unwrap();
+    }
+    assert_eq!(db.graph_scopes().await.unwrap(), [""; 0]);
+}
+
+/// An entity that is deleted while it is loaded with its relations is returned with all its edges, or not at all.
+#[tokio::test]
+async fn included_entity_deleted_during_the_read_is_complete_or_left_out() {
+    for polls in 1..20 {
+        for is_wide in [false, true] {
+            let world = slow().await;
+            world.graph.create(&author("ann")).await.unwrap();
+            create(&world, &["a", "b"]).await;
+            held_by(&world, "a", if is_wide { 120 } else { 1 }).await;
+            link::<Wrote>(&world, &author("ann"), &article("a")).await;
+            link::<Cites>(&world, &article("a"), &article("b")).await;
+            let cites = [Include::relation::<Cites>()];
+            let wrote = [Include::relation::<Wrote>().with(Include::relation::<Cites>())];
+            let (ann, a) = (author("ann"), article("a"));
+            let mut of_ann = std::pin::pin!(world.graph.include(&ann, &wrote));
+            let mut of_a = std::pin::pin!(world.graph.include(&a, &cites));
+            let are_delayed = [
+                interrupt(of_ann.as_mut(), polls).await.is_none(),
+                interrupt(of_a.as_mut(), polls).await.is_none(),
+            ];
+            if are_delayed != [true; 2] {
+                assert!(polls > 4, "polls={polls}");
+                return;
+            }
+            world.graph.delete(&a).await.unwrap();
+            let of_ann = of_ann.await.unwrap().unwrap();
+            let of_a = of_a.await.unwrap();
+            let found = of_a.iter().chain(of_ann.objects::<Wrote>());
+            for found in found {
+                let cited = found.values::<Cites>().unwrap();
+                assert_eq!(cited, [article("b")], "polls={polls} is_wide={is_wide}");
+            }
+        }
+    }
 }

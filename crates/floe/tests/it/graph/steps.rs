@@ -69,6 +69,24 @@ async fn entity_with_too_many_entries_is_indexed_in_steps() {
     world.check().await;
 }
 
+/// The entries are read once, whatever their number, and each is written once.
+#[tokio::test]
+async fn wide_entity_reads_its_entries_once() {
+    for width in [200, 500] {
+        let world = World::new().await;
+        world.graph.create(&many(0, width)).await.unwrap();
+        let requests = world.requests();
+        let count = |name: &str| requests.iter().filter(|request| *request == name).count();
+        assert_eq!(count("Query"), 1, "width={width} {requests:?}");
+        assert_eq!(count("GetItem"), 1, "width={width}");
+        // The entity, and its entries by year and by tag.
+        let steps = (1 + width).div_ceil(99);
+        assert_eq!(count("TransactWriteItems"), 1 + steps + 1, "width={width}");
+        assert_eq!(entries(&world).await, width);
+        world.check().await;
+    }
+}
+
 #[tokio::test]
 async fn interrupted_writing_of_entries_is_completed_by_resume() {
     let random = SeededRandom::new(3);
@@ -275,7 +293,7 @@ async fn queries_of_a_level_are_concurrent_and_batches_are_shared() {
     let count = |name: &str| requests.iter().filter(|request| is(request, name)).count();
     assert_eq!(count("GetItem"), 1);
     assert_eq!(count("Query"), 1 + 80);
-    // 80 books in one batch, 240 pages of all of them in three.
-    assert_eq!(count("BatchGetItem"), 1 + 3);
+    // 80 books and 240 pages of all of them in four batches.
+    assert_eq!(count("BatchGetItem"), 4);
     assert_eq!(requests.len(), 86);
 }

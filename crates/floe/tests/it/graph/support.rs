@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use floe::graph::{Emit, EntityKey, Graph, GraphSchema, MapIndex, Node, OnDelete, Relation, ToKey};
+use floe::graph::{
+    Difference, Emit, EntityKey, Graph, GraphSchema, MapIndex, Node, OnDelete, Relation, ToKeyOf,
+};
 use floe::{Db, Entity};
 use floe_local::LocalEngine;
-use floe_store::{Capabilities, Engine};
+use floe_store::op::DeleteItem;
+use floe_store::{Capabilities, Engine, Item};
 use floe_testkit::fault::{FaultEngine, Faults, Lag};
 use floe_testkit::record::RecordingEngine;
 
@@ -240,9 +243,32 @@ pub(crate) async fn create(world: &World, ids: &[&str]) {
     }
 }
 
-/// Links a subject to an object.
-pub(crate) async fn link<R: Relation>(world: &World, from: &impl ToKey, to: &impl ToKey) {
-    world.graph.related::<R>(from).link(to).await.unwrap();
+/// Links a subject to an object, with default attributes.
+pub(crate) async fn link<R>(
+    world: &World,
+    from: &impl ToKeyOf<R::Subject>,
+    to: &impl ToKeyOf<R::Object>,
+) where
+    R: Relation<Attributes: Default>,
+{
+    let (list, attributes) = (world.graph.related::<R>(from), R::Attributes::default());
+    list.link_with(to, &attributes).await.unwrap();
+}
+
+/// Whether a wide change is unfinished.
+pub(crate) async fn is_unfinished(world: &World) -> bool {
+    let report = world.graph.check().await.unwrap();
+    let is = |difference: &Difference| matches!(difference, Difference::Unfinished { .. });
+    report.differences.iter().any(is)
+}
+
+/// Removes an entity like a program that does not know the graph, so that edges to it are dangling.
+pub(crate) async fn remove_foreign(world: &World, type_name: &str, id: &str) {
+    let key = Item::new()
+        .with("_id", id)
+        .with("_scope_type_key", format!("library:{type_name}"));
+    let delete = DeleteItem::new("entities_master", key);
+    world.engine.write_item(delete.into()).await.unwrap();
 }
 
 /// Creates shelves that hold an article.

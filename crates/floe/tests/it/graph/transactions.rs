@@ -30,7 +30,8 @@ async fn lend(tx: &Tx, id: &str) -> Result<(), Error> {
     let article = graph.get::<Article>("a").await?;
     let article = article.ok_or_else(|| Error::from(floe_store::Error::validation("gone")))?;
     graph.create(&shelf(id)).await?;
-    graph.related::<Holds>(&shelf(id)).link(&article).await?;
+    let holds = graph.related::<Holds>(&shelf(id));
+    holds.link_with(&article, &None).await?;
     tx.create(Loan {
         id: id.to_owned(),
         article: article.id,
