@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use floe_store::expr::Parser;
 use floe_store::json::{DecodeError, Malformed, Reader, Token, decode_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Number, Value, ValueType};
 
 use super::{Failure, Result};
 
@@ -28,9 +28,6 @@ input.";
 pub(super) fn with_formats(help: &str) -> String {
     format!("{help}\n\n{FORMATS}")
 }
-
-/// The type names of DynamoDB JSON.
-const TYPES: [&str; 10] = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];
 
 /// A format of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, ValueEnum)]
@@ -176,7 +173,7 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
     if reader.peek() != Ok(Token::Object) || reader.begin_object().is_err() {
         return false;
     }
-    let is_type = matches!(reader.next_name(), Ok(Some(name)) if TYPES.contains(&&*name));
+    let is_type = matches!(reader.next_name(), Ok(Some(name)) if ValueType::from_name(&name).is_some());
     is_type && reader.skip().is_ok() && matches!(reader.next_name(), Ok(None))
 }
 

@@ -1,9 +1,10 @@
 //! Values as plain JSON: as cells of tables, which people read, and as output, which programs read.
 
-use floe_store::json::Writer;
-use floe_store::{Item, Number, Set, Value};
+use floe_store::json::{self, Writer};
+use floe_store::{Item, Number, Set, Value, ValueType};
 
-/// How values are written that plain JSON cannot express: sets, bytes, and numbers that a float does not hold exactly.
+/// How values are written that plain JSON cannot express: sets, bytes, numbers that a float does not hold exactly, and maps
+/// that look like a value with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inexpressible {
     /// Sets as arrays, bytes as base 64 text, numbers with all digits.
@@ -18,13 +19,13 @@ use Inexpressible::{Readable, Typed};
 pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::S(text) => text.as_str().to_owned(),
-        value => json(|w| write_value(w, value, Readable)),
+        value => text(|w| write_value(w, value, Readable)),
     }
 }
 
 /// The cell of an item.
 pub(crate) fn item_cell(item: &Item) -> String {
-    json(|w| write_item(w, item, Readable))
+    text(|w| write_item(w, item, Readable))
 }
 
 /// Writes an item as plain JSON.
@@ -32,7 +33,7 @@ pub(crate) fn write_plain_item(w: &mut Writer, item: &Item) {
     write_item(w, item, Typed);
 }
 
-fn json(write: impl FnOnce(&mut Writer)) -> String {
+fn text(write: impl FnOnce(&mut Writer)) -> String {
     let mut writer = Writer::with_capacity(64);
     write(&mut writer);
     writer.into_text()
@@ -53,6 +54,9 @@ fn write_value(w: &mut Writer, value: &Value, form: Inexpressible) {
         Value::N(number) => w.object(|w| w.name("N").decimal(*number)),
         Value::Bool(flag) => w.bool(*flag),
         Value::Null => w.null(),
+        Value::M(item) if form == Typed && is_typed(item) => {
+            write_typed(w, "M", form, |w| json::write_item(w, item));
+        }
         Value::M(item) => write_item(w, item, form),
         Value::L(values) => w.array(|w| {
             values
@@ -90,6 +94,13 @@ fn write_typed(
 
 fn write_set<T: Ord>(w: &mut Writer, set: &Set<T>, write: impl Fn(&mut Writer, &T)) {
     w.array(|w| set.iter().for_each(|element| write(w, element)));
+}
+
+/// Whether a map has the form of a value in DynamoDB JSON: its only name is a type.
+fn is_typed(item: &Item) -> bool {
+    let mut names = item.iter().map(|(name, _)| name.as_str());
+    let (first, second) = (names.next(), names.next());
+    second.is_none() && first.is_some_and(|name| ValueType::from_name(name).is_some())
 }
 
 /// Whether a reader that keeps numbers as floats, as most JSON readers do, gets exactly this number.
@@ -145,6 +156,11 @@ mod tests {
             (
                 Value::L(vec![Value::from(vec![1_u8]), Value::from(1)]),
                 r#"[{"B":"AQ=="},1]"#,
+            ),
+            (Value::M(Item::new().with("size", 1)), r#"{"size":1}"#),
+            (
+                Value::M(Item::new().with("M", 3)),
+                r#"{"M":{"M":{"N":"3"}}}"#,
             ),
         ] {
             let item = Item::new().with("v", value);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{ProgramOutput, Store, floe, spawn};
 
 /// An item with a value of every type.
-const TYPES: &str = r#"{"id":{"S":"a"},"n":{"N":"12.5"},"long":{"N":"12345678901234567890123"},"b":{"B":"AQ=="},"ss":{"SS":["x","y"]},"ns":{"NS":["1","2"]},"bs":{"BS":["AQ=="]},"m":{"M":{"flag":{"BOOL":true},"none":{"NULL":true},"bytes":{"B":"Ag=="}}},"l":{"L":[{"S":"z"},{"N":"1"}]}}"#;
+const TYPES: &str = r#"{"id":{"S":"a"},"n":{"N":"12.5"},"long":{"N":"12345678901234567890123"},"b":{"B":"AQ=="},"ss":{"SS":["x","y"]},"ns":{"NS":["1","2"]},"bs":{"BS":["AQ=="]},"sizes":{"M":{"M":{"N":"3"}}},"m":{"M":{"flag":{"BOOL":true},"none":{"NULL":true},"bytes":{"B":"Ag=="}}},"l":{"L":[{"S":"z"},{"N":"1"}]}}"#;
 
 const KEY: [&str; 2] = ["--key", r#"{"id":"a"}"#];
 
@@ -47,6 +47,7 @@ fn items_are_printed_in_both_formats() {
         let plain = json!({
             "id": "a", "n": 12.5, "long": {"N": "12345678901234567890123"}, "b": {"B": "AQ=="},
             "ss": {"SS": ["x", "y"]}, "ns": {"NS": ["1", "2"]}, "bs": {"BS": ["AQ=="]},
+            "sizes": {"M": {"M": {"N": "3"}}},
             "m": {"flag": true, "none": null, "bytes": {"B": "Ag=="}}, "l": ["z", 1]
         });
         assert_eq!(prints("--json"), plain);
@@ -87,6 +88,14 @@ fn printed_items_are_read_back_or_rejected() {
         let dynamodb = print(&source, "--json=dynamodb");
         run_with_input(&target, &put, &dynamodb).assert_success();
         assert_eq!(print(&target, "--json=dynamodb"), dynamodb);
+
+        // A map that looks typed is printed with its type.
+        let map = r#"{"id":{"S":"a"},"sizes":{"M":{"S":{"S":"x"}}}}"#;
+        run_with_input(&source, &put, map).assert_success();
+        assert_eq!(
+            parsed(&print(&source, "--json")),
+            json!({"id": "a", "sizes": {"M": {"S": {"S": "x"}}}})
+        );
 
         // Without sets, bytes and long numbers, plain JSON is read back too.
         let simple = r#"{"id":"a","l":["z",1],"m":{"flag":true,"none":null},"n":12.5}"#;

@@ -51,8 +51,9 @@ fn amazon_is_used_only_if_an_option_requests_it() {
 
 #[test]
 fn region_must_be_known_for_amazon() {
-    let output = run(&["table", "list", "--aws"]);
-    output.assert_failure(1, &["no region is configured", "; check --region and --profile"]);
+    let mut command = floe(&["table", "list", "--aws"]);
+    command.env("AWS_EC2_METADATA_DISABLED", "true");
+    run_command(command).assert_failure(1, &["no region is configured", "; check --region and --profile"]);
 }
 
 #[test]
