@@ -48,13 +48,13 @@ impl Create {
                 stream.map_or("none", StreamView::as_str)
             ))
         })?;
-        let (stream, created) = (view.as_str(), [!had_table, !had_index]);
-        let done = |is_created| if is_created { "created" } else { "unchanged" };
-        let [table_done, index_done] = created.map(done);
+        let stream = view.as_str();
+        let done = |existed| if existed { "unchanged" } else { "created" };
+        let (table_done, index_done) = (done(had_table), done(had_index));
         self.target.output.line(
             members![
-                "table": table, "created": created[0], "stream": stream, "index": index,
-                "index_created": created[1]
+                "table": table, "created": !had_table, "stream": stream, "index": index,
+                "index_created": !had_index
             ],
             &format_args!(
                 "{table_done}: table={table} stream={stream}\n{index_done}: table={index}"
