@@ -54,7 +54,13 @@ pub(super) struct Restore {
 
 impl Backup {
     pub(super) fn run(&self) -> Result {
-        copy(&self.data, &self.target, "backup", NO_STORE_HINT, self.output)
+        copy(
+            &self.data,
+            &self.target,
+            "backup",
+            NO_STORE_HINT,
+            self.output,
+        )
     }
 }
 
@@ -66,13 +72,7 @@ impl Restore {
 }
 
 /// Copies a store. The hint says how to create the source.
-fn copy(
-    source: &Path,
-    target: &Path,
-    verb: &str,
-    hint: &'static str,
-    output: Output,
-) -> Result {
+fn copy(source: &Path, target: &Path, verb: &str, hint: &'static str, output: Output) -> Result {
     check_store(source, hint)?;
     let opened = OpenStore::of_directory(source, IfMissing::Fail(hint), IN_USE_HINT)?;
     let Some(engine) = &opened.local else {

@@ -173,7 +173,8 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
     if reader.peek() != Ok(Token::Object) || reader.begin_object().is_err() {
         return false;
     }
-    let is_type = matches!(reader.next_name(), Ok(Some(name)) if ValueType::from_name(&name).is_some());
+    let is_type =
+        matches!(reader.next_name(), Ok(Some(name)) if ValueType::from_name(&name).is_some());
     is_type && reader.skip().is_ok() && matches!(reader.next_name(), Ok(None))
 }
 
@@ -237,11 +238,7 @@ fn plain_item(reader: &mut Reader<'_>, level: usize, typed: Typed) -> Result<Ite
     Ok(item)
 }
 
-fn plain_value(
-    reader: &mut Reader<'_>,
-    level: usize,
-    typed: Typed,
-) -> Result<Value, PlainError> {
+fn plain_value(reader: &mut Reader<'_>, level: usize, typed: Typed) -> Result<Value, PlainError> {
     if level > NESTING_LEVELS_MAX {
         return Err(PlainError::Value(format!(
             "nested too deeply: levels_max={NESTING_LEVELS_MAX}"
@@ -351,7 +348,10 @@ mod tests {
         }
         let map = Item::new().with("v", Item::new().with("m", Item::new().with("S", "x")));
         assert_eq!(
-            read(JsonFormat::Dynamodb, r#"{"v":{"M":{"m":{"M":{"S":{"S":"x"}}}}}}"#),
+            read(
+                JsonFormat::Dynamodb,
+                r#"{"v":{"M":{"m":{"M":{"S":{"S":"x"}}}}}}"#
+            ),
             Ok(map)
         );
     }

@@ -54,8 +54,8 @@ use out::value::{cell, item_cell};
 use out::{Output, OutputStream, Table, bytes, grouped, print, print_json};
 use signals::Signals;
 use store::{
-    EVENT_INTERVAL, EventTable, EventsArgs, IN_USE_HINT, IfMissing, NO_STORE_HINT, OpenStore, Store,
-    StoreArgs, block_on, check_not_file, check_store, describe, events_table, missing_table,
+    EVENT_INTERVAL, EventTable, EventsArgs, IN_USE_HINT, IfMissing, NO_STORE_HINT, OpenStore,
+    Store, StoreArgs, block_on, check_not_file, check_store, describe, events_table, missing_table,
     multi_thread_runtime, open_failure,
 };
 
@@ -191,7 +191,8 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
 /// Whether the endpoint comes from the environment, where the user may have forgotten it.
 fn has_endpoint_in_environment() -> bool {
     let is_argument = |word: OsString| word.to_string_lossy().starts_with("--endpoint");
-    std::env::var_os(store::ENDPOINT_VARIABLE).is_some() && !arguments().into_iter().any(is_argument)
+    std::env::var_os(store::ENDPOINT_VARIABLE).is_some()
+        && !arguments().into_iter().any(is_argument)
 }
 
 /// The command named by the leading arguments.

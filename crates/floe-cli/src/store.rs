@@ -186,7 +186,9 @@ impl Store {
     pub(super) fn facts(&self, table: &TableDescription) -> String {
         let mut arn = table.arn.splitn(6, ':').skip(3);
         let (region, account) = (arn.next(), arn.next());
-        let name = arn.next().and_then(|resource| resource.strip_prefix("table/"));
+        let name = arn
+            .next()
+            .and_then(|resource| resource.strip_prefix("table/"));
         let name = name.unwrap_or(&table.definition.name);
         let region = region.unwrap_or("unknown");
         match self.kind() {
@@ -328,7 +330,10 @@ impl EventTable {
     /// Connects to the endpoint in the environment, or to Amazon DynamoDB: AWS Lambda starts the program without arguments.
     pub(super) async fn open_in_lambda(&self) -> Result<EventStore> {
         let kind = self.store.kind().unwrap_or(StoreKind::Amazon);
-        let opened = self.store.open(kind, IfMissing::Fail(NO_STORE_HINT)).await?;
+        let opened = self
+            .store
+            .open(kind, IfMissing::Fail(NO_STORE_HINT))
+            .await?;
         self.events_in(&opened)
     }
 

@@ -45,7 +45,8 @@ impl Delete {
                     self.table
                 )));
             }
-            self.args.print(&key, item.as_ref().filter(|_| self.old), "deleted")
+            self.args
+                .print(&key, item.as_ref().filter(|_| self.old), "deleted")
         })
     }
 }

@@ -25,10 +25,7 @@ pub(crate) struct AsText<T>(pub(crate) T);
 pub(crate) struct AsArray<'e, T>(pub(crate) &'e [T], pub(crate) fn(&mut Writer, &T));
 
 /// An item, written by the function.
-pub(crate) struct AsItem<'i>(
-    pub(crate) &'i Item,
-    pub(crate) fn(&mut Writer, &Item),
-);
+pub(crate) struct AsItem<'i>(pub(crate) &'i Item, pub(crate) fn(&mut Writer, &Item));
 
 /// The members of an object: `members!["name": value, ..]`.
 macro_rules! members {

@@ -66,11 +66,7 @@ impl Output {
     }
 
     /// Prints a result as JSON or as text.
-    pub(super) fn either(
-        self,
-        json: &dyn Fn(&mut Writer),
-        text: &dyn Fn() -> Result,
-    ) -> Result {
+    pub(super) fn either(self, json: &dyn Fn(&mut Writer), text: &dyn Fn() -> Result) -> Result {
         if self.is_json() {
             print_json(json)
         } else {
@@ -137,7 +133,8 @@ impl OutputStream {
 
     /// Fails with the first error.
     pub(super) fn check(self) -> Result {
-        self.error.map_or(Ok(()), |error| Err(Failure::Output(error)))
+        self.error
+            .map_or(Ok(()), |error| Err(Failure::Output(error)))
     }
 
     fn keep<T>(&mut self, result: io::Result<T>) -> io::Result<T> {

@@ -26,7 +26,10 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
         Self {
-            names: names.into_iter().map(|name| escaped(name.as_ref())).collect(),
+            names: names
+                .into_iter()
+                .map(|name| escaped(name.as_ref()))
+                .collect(),
             ..Self::default()
         }
     }
@@ -171,11 +174,7 @@ fn fit(columns: &mut [Column], width_max: usize, whole: usize) -> bool {
 }
 
 /// A line of aligned cells. `styled` adds the style of a cell, which takes no columns.
-fn line(
-    cells: &[String],
-    columns: &[Column],
-    styled: impl Fn(usize, &str) -> String,
-) -> String {
+fn line(cells: &[String], columns: &[Column], styled: impl Fn(usize, &str) -> String) -> String {
     let mut line = String::new();
     // Blanks are written in front of the next cell, so that no line ends with blanks.
     let mut gap = 0;
@@ -353,10 +352,7 @@ mod tests {
         table.row(["é".repeat(61)]);
         let lines = table.lines(PIPE);
         assert_eq!(lines.first().map(String::as_str), Some("v\\u{1b}"));
-        assert_eq!(
-            lines.get(1).map(String::as_str),
-            Some("a\\nb\\u{1b}[31m")
-        );
+        assert_eq!(lines.get(1).map(String::as_str), Some("a\\nb\\u{1b}[31m"));
         assert_eq!(lines.get(2), Some(&"é".repeat(61)));
         let mut entries = Table::key_value();
         entries.entry("\u{7}", "x");

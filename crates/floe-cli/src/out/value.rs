@@ -59,9 +59,7 @@ fn write_value(w: &mut Writer, value: &Value, form: Inexpressible) {
         }
         Value::M(item) => write_item(w, item, form),
         Value::L(values) => w.array(|w| {
-            values
-                .iter()
-                .for_each(|value| write_value(w, value, form));
+            values.iter().for_each(|value| write_value(w, value, form));
         }),
         Value::B(bytes) => write_typed(w, "B", form, |w| w.base64(bytes)),
         Value::Ss(set) => write_typed(w, "SS", form, |w| {

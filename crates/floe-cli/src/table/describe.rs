@@ -33,11 +33,7 @@ impl Describe {
 }
 
 /// Prints the description of a table.
-pub(super) fn print_table(
-    output: Output,
-    opened: &OpenStore,
-    table: &TableDescription,
-) -> Result {
+pub(super) fn print_table(output: Output, opened: &OpenStore, table: &TableDescription) -> Result {
     let lifecycle = TableLifecycle::Active(opened.engine().now());
     output.either(&|w| write_table(w, table, lifecycle), &|| print_text(table))
 }

@@ -174,7 +174,11 @@ fn demo_does_nothing_if_its_port_is_in_use() {
     let output = run(&[&words[..], &[data.to_str().unwrap()]].concat());
     output.assert_failure(
         1,
-        &["cannot listen on the address", &address, "choose another with --listen"],
+        &[
+            "cannot listen on the address",
+            &address,
+            "choose another with --listen",
+        ],
     );
     assert!(!data.exists());
 }
@@ -189,10 +193,14 @@ fn event_tables_are_created_with_stream_and_index() {
         );
         assert_eq!(
             store.json(&create),
-            [json!({"table": "shop", "created": false, "stream": "NEW_IMAGE", "index": "shop-index",
-                "index_created": false})]
+            [
+                json!({"table": "shop", "created": false, "stream": "NEW_IMAGE", "index": "shop-index",
+                "index_created": false})
+            ]
         );
-        let append = ["events", "append", "Cart-1", "--type", "Added", "--table", "shop"];
+        let append = [
+            "events", "append", "Cart-1", "--type", "Added", "--table", "shop",
+        ];
         store.prints(&append);
         assert_eq!(
             store.prints(&["indexer", "--once", "--table", "shop"]),
@@ -207,14 +215,21 @@ fn event_tables_are_created_with_stream_and_index() {
         );
         store.prints(&["table", "create", "models", "--key", "id:S"]);
         let other = store.run(&["events", "create", "--table", "models"]);
-        assert_eq!((other.code, other.stdout.as_str()), (Some(1), ""), "{other:?}");
+        assert_eq!(
+            (other.code, other.stdout.as_str()),
+            (Some(1), ""),
+            "{other:?}"
+        );
         let names = store.prints(&["table", "list", "--names"]);
         assert_eq!(names, "models\nplain\nplain-index\nshop\nshop-index\n");
     }
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("new");
     let create = ["events", "create", "--data", data.to_str().unwrap()];
-    run(&create).assert_failure(1, &["there is no such directory", "; --new creates a store"]);
+    run(&create).assert_failure(
+        1,
+        &["there is no such directory", "; --new creates a store"],
+    );
     run(&[&create[..], &["--new"]].concat()).assert_success();
 }
 

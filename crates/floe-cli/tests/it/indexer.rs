@@ -9,9 +9,7 @@ use floe_store::op::CreateTable;
 use floe_store::table::{KeyKind, StreamView, TableDef};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{
-    Running, append, block_on, connected, floe, run, spawn, with_db, with_store,
-};
+use crate::support::{Running, append, block_on, connected, floe, run, spawn, with_db, with_store};
 
 #[test]
 fn once_catches_up_and_exits() {
@@ -228,14 +226,21 @@ fn indexer_waits_for_its_server() {
     let mut line = String::new();
     let mut stdout = BufReader::new(indexer.0.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
-    assert!(line.starts_with("floe: indexing shop into shop-index"), "{line}");
+    assert!(
+        line.starts_with("floe: indexing shop into shop-index"),
+        "{line}"
+    );
     kill_process(Pid::from_child(&indexer.0), Signal::TERM).unwrap();
     assert_eq!(indexer.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn indexer_that_waits_can_be_stopped() {
-    let mut indexer = Waiting(spawn(floe(&["indexer", "--endpoint", "http://127.0.0.1:9"])));
+    let mut indexer = Waiting(spawn(floe(&[
+        "indexer",
+        "--endpoint",
+        "http://127.0.0.1:9",
+    ])));
     let mut notes = BufReader::new(indexer.0.stderr.take().unwrap());
     let mut note = String::new();
     notes.read_line(&mut note).unwrap();

@@ -131,7 +131,10 @@ fn items_are_put_read_updated_and_deleted() {
         let old = store.json(&[&["item", "delete", "orders", "--old"][..], &ada].concat());
         assert_eq!(old[0]["item"]["quantity"], json!(3));
         let again = store.run(&[&["item", "delete", "orders"][..], &ada].concat());
-        again.assert_failure(3, &["there is no such item, nothing was deleted: table=orders"]);
+        again.assert_failure(
+            3,
+            &["there is no such item, nothing was deleted: table=orders"],
+        );
         let gone = store.run(&[&["item", "get", "orders"][..], &ada].concat());
         gone.assert_failure(3, &["there is no such item: table=orders"]);
         let sets = r#"{"customer":{"S":"bo"},"placed":{"N":"1"},"tags":{"SS":["a","b"]}}"#;

@@ -57,8 +57,14 @@ fn items_are_printed_in_both_formats() {
         assert_eq!(parsed(&scanned)["items"][0], parsed(TYPES));
         let scanned = store.prints(&["scan", "things", "--json"]);
         assert_eq!(parsed(&scanned)["items"][0], plain);
-        let deleted = [&["item", "delete", "things", "--old", "--json=dynamodb"][..], &KEY];
-        assert_eq!(parsed(&store.prints(&deleted.concat()))["item"], parsed(TYPES));
+        let deleted = [
+            &["item", "delete", "things", "--old", "--json=dynamodb"][..],
+            &KEY,
+        ];
+        assert_eq!(
+            parsed(&store.prints(&deleted.concat()))["item"],
+            parsed(TYPES)
+        );
         store
             .run(&[&get[..], &["--json=xml"]].concat())
             .assert_failure(2, &["invalid value 'xml'", "plain, dynamodb"]);
@@ -67,7 +73,11 @@ fn items_are_printed_in_both_formats() {
 
 #[test]
 fn printed_items_are_read_back_or_rejected() {
-    for (source, target) in Store::both().map(with_things).into_iter().zip(Store::both()) {
+    for (source, target) in Store::both()
+        .map(with_things)
+        .into_iter()
+        .zip(Store::both())
+    {
         let target = with_things(target);
         source.prints(&["item", "put", "things", "--item", TYPES]);
         let get = [&["item", "get", "things"][..], &KEY].concat();
@@ -81,7 +91,10 @@ fn printed_items_are_read_back_or_rejected() {
         let nested = r#"{"id":"a","m":{"bytes":{"B":"Ag=="},"n":1}}"#;
         run_with_input(&target, &put, nested).assert_failure(
             2,
-            &["--item: a value can be a map, or a value of DynamoDB JSON", "--json=dynamodb"],
+            &[
+                "--item: a value can be a map, or a value of DynamoDB JSON",
+                "--json=dynamodb",
+            ],
         );
         assert_eq!(target.prints(&["scan", "things", "--count"]), "0\n");
 
@@ -102,7 +115,10 @@ fn printed_items_are_read_back_or_rejected() {
         source.prints(&["item", "put", "things", "--item", simple]);
         assert_eq!(print(&source, "--json").trim_end(), simple);
         run_with_input(&target, &put, simple).assert_success();
-        assert_eq!(print(&target, "--json=dynamodb"), print(&source, "--json=dynamodb"));
+        assert_eq!(
+            print(&target, "--json=dynamodb"),
+            print(&source, "--json=dynamodb")
+        );
     }
 }
 

@@ -120,14 +120,20 @@ fn closed_pipe_ends_every_command_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let data = shop(&folder);
     for words in PRINTING {
-        assert_quiet(&run_with(closed_pipe(), &[words, &["--data", &data][..]].concat()));
+        assert_quiet(&run_with(
+            closed_pipe(),
+            &[words, &["--data", &data][..]].concat(),
+        ));
     }
     // Commands that follow something end as well.
     for words in [
         &["changes", "tail", "events", "--from-start"][..],
         &["feed", "read", "--follow"],
     ] {
-        assert_quiet(&run_with(closed_pipe(), &[words, &["--data", &data]].concat()));
+        assert_quiet(&run_with(
+            closed_pipe(),
+            &[words, &["--data", &data]].concat(),
+        ));
     }
     for words in WITHOUT_STORE {
         assert_quiet(&run_with(closed_pipe(), words));

@@ -472,7 +472,8 @@ fn missing_store_option_is_reported_with_a_hint() {
             ("AWS_ACCESS_KEY_ID", "key"),
             ("AWS_SECRET_ACCESS_KEY", "secret"),
         ]);
-        let message = "no store is selected: set --data or --endpoint, or --aws for Amazon DynamoDB";
+        let message =
+            "no store is selected: set --data or --endpoint, or --aws for Amazon DynamoDB";
         assert_one_line(&run_command(command), 2, &[message]);
     }
 }

@@ -53,7 +53,10 @@ fn amazon_is_used_only_if_an_option_requests_it() {
 fn region_must_be_known_for_amazon() {
     let mut command = floe(&["table", "list", "--aws"]);
     command.env("AWS_EC2_METADATA_DISABLED", "true");
-    run_command(command).assert_failure(1, &["no region is configured", "; check --region and --profile"]);
+    run_command(command).assert_failure(
+        1,
+        &["no region is configured", "; check --region and --profile"],
+    );
 }
 
 #[test]
@@ -62,9 +65,19 @@ fn endpoint_in_the_environment_is_named_in_a_conflict() {
     command.env("FLOE_ENDPOINT", "http://127.0.0.1:8000");
     run_command(command).assert_failure(
         2,
-        &["cannot be used with", "; FLOE_ENDPOINT is set in the environment; see floe table list"],
+        &[
+            "cannot be used with",
+            "; FLOE_ENDPOINT is set in the environment; see floe table list",
+        ],
     );
-    let both = ["table", "list", "--data", ".", "--endpoint", "http://127.0.0.1:8000"];
+    let both = [
+        "table",
+        "list",
+        "--data",
+        ".",
+        "--endpoint",
+        "http://127.0.0.1:8000",
+    ];
     let output = run(&both);
     output.assert_failure(2, &["cannot be used with"]);
     assert!(!output.stderr.contains("FLOE_ENDPOINT"), "{output:?}");
@@ -76,8 +89,14 @@ fn hint_for_a_directory_in_use_fits_the_command() {
     let data = folder.path().to_str().unwrap();
     let _server = Running::start(&["serve", "--data", data, "--listen", "0"]);
     for (words, hint) in [
-        (&["table", "list"][..], "; if `floe serve` has it open, use --endpoint instead of --data"),
-        (&["backup", "/nowhere/at/all"], "; stop the process that has it open"),
+        (
+            &["table", "list"][..],
+            "; if `floe serve` has it open, use --endpoint instead of --data",
+        ),
+        (
+            &["backup", "/nowhere/at/all"],
+            "; stop the process that has it open",
+        ),
         (&["doctor"], "; stop the process that has it open"),
     ] {
         let output = run(&[words, &["--data", data]].concat());
@@ -88,9 +107,20 @@ fn hint_for_a_directory_in_use_fits_the_command() {
 #[test]
 fn hint_for_a_missing_directory_fits_the_command() {
     for (words, hint) in [
-        (&["restore", "/nowhere", "--data", "/nowhere/else"][..], "; `floe backup` creates a backup"),
-        (&["table", "create", "x", "--key", "id:S", "--data", "/nowhere"], "; --new creates a store"),
-        (&["scan", "x", "--data", "/nowhere"], "; `floe serve --data` and `floe demo --data` create a store"),
+        (
+            &["restore", "/nowhere", "--data", "/nowhere/else"][..],
+            "; `floe backup` creates a backup",
+        ),
+        (
+            &[
+                "table", "create", "x", "--key", "id:S", "--data", "/nowhere",
+            ],
+            "; --new creates a store",
+        ),
+        (
+            &["scan", "x", "--data", "/nowhere"],
+            "; `floe serve --data` and `floe demo --data` create a store",
+        ),
     ] {
         run(words).assert_failure(1, &["there is no such directory: path=/nowhere", hint]);
     }
@@ -99,7 +129,11 @@ fn hint_for_a_missing_directory_fits_the_command() {
 #[test]
 fn missing_event_table_is_reported_with_the_command_that_creates_it() {
     let store = Store::directory();
-    for words in [&["events", "stats"][..], &["feed", "status"], &["indexer", "--once"]] {
+    for words in [
+        &["events", "stats"][..],
+        &["feed", "status"],
+        &["indexer", "--once"],
+    ] {
         let output = store.run(words);
         assert_eq!(output.code, Some(1), "{output:?}");
         assert!(output.stderr.contains("`floe "), "{output:?}");

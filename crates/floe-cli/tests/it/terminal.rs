@@ -118,7 +118,12 @@ fn tables_are_fitted_to_the_terminal_only() {
 #[test]
 fn rows_are_lists_on_a_narrow_terminal() {
     let store = with_notes();
-    let key = ["--key-condition", "city = :c", "--values", r#"{":c":"東京"}"#];
+    let key = [
+        "--key-condition",
+        "city = :c",
+        "--values",
+        r#"{":c":"東京"}"#,
+    ];
     let query = [&["query", "notes"][..], &key].concat();
     let expected = format!("city  東京\nn     7\nnote  {}\n", "x".repeat(100));
     assert_eq!(prints(&store, 18, &[], &query), expected);
@@ -145,7 +150,10 @@ fn names_are_bold_unless_the_environment_forbids_it() {
 #[test]
 fn failures_are_red_on_a_terminal() {
     for (environment, begin) in [
-        (&[("TERM", "xterm")][..], "\u{1b}[1m\u{1b}[31mfloe:\u{1b}[0m there is no"),
+        (
+            &[("TERM", "xterm")][..],
+            "\u{1b}[1m\u{1b}[31mfloe:\u{1b}[0m there is no",
+        ),
         (&[("TERM", "xterm"), ("NO_COLOR", "1")], "floe: there is no"),
     ] {
         let terminal = Terminal::new(80);
@@ -180,7 +188,11 @@ fn deletion_is_confirmed_after_store_region_and_table_are_printed() {
     for store in Store::both() {
         let store = store.with_orders();
         let [_, place] = store.option().map(str::to_owned);
-        let region = if store.is_directory() { "local" } else { "us-east-1" };
+        let region = if store.is_directory() {
+            "local"
+        } else {
+            "us-east-1"
+        };
         let facts = format!("store={place} region={region} table=orders items=3");
         let delete = ["table", "delete", "orders"];
         let refused = answered(&store, &delete, "n\n");
@@ -194,9 +206,8 @@ fn deletion_is_confirmed_after_store_region_and_table_are_printed() {
 
         store.prints(&["events", "create"]);
         store.prints(&["events", "append", "Cart-1", "--type", "Added"]);
-        let facts = format!(
-            "store={place} region={region} table=events stream=Cart-1 before=1 version=1"
-        );
+        let facts =
+            format!("store={place} region={region} table=events stream=Cart-1 before=1 version=1");
         let prune = ["events", "prune", "Cart-1", "--before", "1"];
         answered(&store, &prune, "\n").assert_failure(2, &["nothing was deleted", &facts]);
         store.prints(&["indexer", "--once"]);
