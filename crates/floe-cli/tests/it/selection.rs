@@ -113,7 +113,7 @@ fn hint_for_a_missing_directory_fits_the_command() {
         ),
         (
             &[
-                "table", "create", "x", "--key", "id:S", "--data", "/nowhere",
+                "table", "create", "orders", "--key", "id:S", "--data", "/nowhere",
             ],
             "; --new creates a store",
         ),
