@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::{
-    Failure, IfMissing, OpenStore, Output, Progress, Result, bytes, check_store, grouped, print,
-    write_members,
+    Failure, IN_USE_HINT, IfMissing, NO_STORE_HINT, OpenStore, Output, Progress, Result, bytes,
+    check_store, grouped, print, write_members,
 };
 
 /// Copy a whole store into a new directory
@@ -54,30 +54,38 @@ pub(super) struct Restore {
 
 impl Backup {
     pub(super) fn run(&self) -> Result {
-        copy(&self.data, &self.target, "backup", self.output)
+        copy(
+            &self.data,
+            &self.target,
+            "backup",
+            NO_STORE_HINT,
+            self.output,
+        )
     }
 }
 
 impl Restore {
     pub(super) fn run(&self) -> Result {
-        copy(&self.backup, &self.data, "restored", self.output)
+        let hint = "`floe backup` creates a backup";
+        copy(&self.backup, &self.data, "restored", hint, self.output)
     }
 }
 
-fn copy(source: &Path, target: &Path, verb: &str, output: Output) -> Result {
-    check_store(source)?;
-    let opened = OpenStore::of_directory(source, IfMissing::Fail)?;
+/// Copies a store. The hint says how to create the source.
+fn copy(source: &Path, target: &Path, verb: &str, hint: &'static str, output: Output) -> Result {
+    check_store(source, hint)?;
+    let opened = OpenStore::of_directory(source, IfMissing::Fail(hint), IN_USE_HINT)?;
     let Some(engine) = &opened.local else {
         return Ok(());
     };
-    let progress = Progress::new(!output.json);
+    let progress = Progress::new(!output.is_json());
     progress.only_step("copying entries");
     let copied = engine.backup_with(target, |report| progress.at(report.entries, None));
     progress.end();
     let report = copied.map_err(Failure::failed)?;
     let shown = target.display();
     let (tables, entries, size) = (report.tables, grouped(report.entries), bytes(report.bytes));
-    output.either(
+    let printed = output.either(
         &|w| {
             let (entries, bytes) = (report.entries, report.bytes);
             w.object(|w| {
@@ -88,8 +96,8 @@ fn copy(source: &Path, target: &Path, verb: &str, output: Output) -> Result {
         &|| {
             print(format!(
                 "{verb}: {tables} tables, {entries} entries, {size} in {shown}"
-            ));
+            ))
         },
     );
-    opened.close()
+    printed.and(opened.close())
 }

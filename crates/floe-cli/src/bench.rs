@@ -88,7 +88,7 @@ impl Bench {
             .sort_key("s", KeyKind::N)
             .build()?;
         engine.create_table(table.into()).await?;
-        let mut progress = Progress::new(!self.output.json);
+        let mut progress = Progress::new(!self.output.is_json());
         let mut all = Vec::new();
         for kind in RequestKind::ALL {
             progress.step(&format!("measuring {}", kind.name()));
@@ -97,11 +97,10 @@ impl Bench {
             all.push((kind, measured));
         }
         progress.end();
-        self.print(&all);
-        Ok(())
+        self.print(&all)
     }
 
-    fn print(&self, all: &[(RequestKind, Measurement)]) {
+    fn print(&self, all: &[(RequestKind, Measurement)]) -> Result {
         self.output.rows(
             all,
             |w, (kind, measured)| {
@@ -117,8 +116,8 @@ impl Bench {
                 let [rate, p50, p99] = [measured.per_second(), p50, p99].map(grouped);
                 [kind.name().to_owned(), rate, p50, p99]
             },
-        );
-        if !self.output.json {
+        )?;
+        if !self.output.is_json() {
             let medium = match &self.target.data {
                 Some(path) => format!("synced to disk at {}", path.display()),
                 None => "in memory".to_owned(),
@@ -126,6 +125,7 @@ impl Bench {
             let (tasks, seconds) = (self.tasks, self.seconds);
             note(&format!("tasks={tasks} seconds={seconds} each, {medium}"));
         }
+        Ok(())
     }
 }
 

@@ -36,8 +36,7 @@ impl Completions {
     pub(super) fn run(&self) -> Result {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Floe::command(), "floe", &mut text);
-        print(text.trim_ascii_end());
-        Ok(())
+        print(text.trim_ascii_end())
     }
 }
 
@@ -54,7 +53,6 @@ impl Man {
                 "the man pages could not be written, {error}: path={shown}"
             ))
         })?;
-        print(format!("written: man pages in {shown}"));
-        Ok(())
+        print(format!("written: man pages in {shown}"))
     }
 }

@@ -2,7 +2,7 @@
 
 mod shop;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,10 +49,20 @@ pub(super) struct Demo {
 
 impl Demo {
     pub(super) fn run(&self) -> Result {
+        self.check_address()?;
         let runtime = multi_thread_runtime(EVENT_INTERVAL)?;
         let engine = Arc::new(self.open()?);
         let result = runtime.block_on(Box::pin(self.fill_and_serve(&engine)));
         result.and(engine.close().map_err(Failure::failed))
+    }
+
+    /// Fails if the requested address is in use, before a store is created and filled.
+    fn check_address(&self) -> Result {
+        let Some(listen) = self.listen else {
+            return Ok(());
+        };
+        let bound = TcpListener::bind(listen).map(drop);
+        bound.map_err(|source| bind_failure(&ServeError::Bind { listen, source }))
     }
 
     fn open(&self) -> Result<LocalEngine> {
@@ -62,7 +72,7 @@ impl Demo {
         let Some(path) = &self.data else {
             return LocalEngine::memory_with(options).map_err(Failure::failed);
         };
-        check_not_file(path)?;
+        check_not_file(path, "choose another with --data")?;
         let is_not_empty =
             std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if is_not_empty {
@@ -85,18 +95,17 @@ impl Demo {
                 Some(path) => format!("in directory {}", path.display()),
                 None => "in memory".to_owned(),
             }
-        ));
-        filled.print();
+        ))?;
+        filled.print()?;
         if self.no_serve {
-            if let Some(path) = &self.data {
-                print_commands(&format!("--data {}", path.display()));
-            }
-            return Ok(());
+            return match &self.data {
+                Some(path) => print_commands(&format!("--data {}", path.display())),
+                None => Ok(()),
+            };
         }
         let server = self.bind(engine).await?;
-        print_commands(&format!("--endpoint http://{}", server.local_addr()));
-        serve_bound(server, &**engine, "stop with Ctrl-C", Signals::new()?).await;
-        Ok(())
+        print_commands(&format!("--endpoint http://{}", server.local_addr()))?;
+        serve_bound(server, &**engine, "stop with Ctrl-C", Signals::new()?).await
     }
 
     /// Listens on the requested address; without one, on the default address or any free port.
@@ -109,9 +118,7 @@ impl Demo {
         };
         match bind(self.listen.unwrap_or(LISTEN)).await {
             Ok(server) => Ok(server),
-            Err(error) if self.listen.is_some() => Err(Failure::failed(format!(
-                "{error}; choose another with --listen"
-            ))),
+            Err(error) if self.listen.is_some() => Err(bind_failure(&error)),
             Err(_) => {
                 let any = SocketAddr::new(LISTEN.ip(), 0);
                 bind(any).await.map_err(Failure::failed)
@@ -121,13 +128,17 @@ impl Demo {
 }
 
 /// Prints commands to explore the shop with.
-fn print_commands(store_option: &str) {
-    print("\nExplore it from another terminal:");
-    for (command, description) in COMMANDS {
+fn print_commands(store_option: &str) -> Result {
+    print("\nExplore it from another terminal:")?;
+    COMMANDS.iter().try_for_each(|(command, description)| {
         print(format!(
             "\n  # {description}\n  floe {command} {store_option}"
-        ));
-    }
+        ))
+    })
+}
+
+fn bind_failure(error: &ServeError) -> Failure {
+    Failure::failed(format!("{error}; choose another with --listen"))
 }
 
 /// Example commands, and what they print.

@@ -6,8 +6,8 @@ use floe_local::doctor::{self, DoctorProgress as Examined, Finding, Report, Salv
 use floe_store::json::Writer;
 
 use crate::{
-    AsArray, AsText, Failure, Output, Progress, Result, Table, bytes, check_store, grouped, note,
-    note_recovery, object, print,
+    AsArray, AsText, Failure, IN_USE_HINT, NO_STORE_HINT, Output, Progress, Result, Table, bytes,
+    check_store, grouped, note, note_recovery, object, open_failure, print,
 };
 
 /// Check a store, and repair it on request
@@ -48,7 +48,7 @@ impl Doctor {
         if let Some(target) = &self.salvage {
             return self.salvage(target);
         }
-        check_store(&self.data)?;
+        check_store(&self.data, NO_STORE_HINT)?;
         let report = self.with_progress(|watch| doctor::examine(&self.data, self.repair, watch))?;
         note_recovery(report.recovery);
         if let Some(error) = &report.unsealed {
@@ -57,7 +57,7 @@ impl Doctor {
             ));
         }
         let output = self.output;
-        output.either(&|w| write(w, &report), &|| print_report(&report));
+        output.either(&|w| write(w, &report), &|| print_report(&report))?;
         if report.is_repaired() {
             return Ok(());
         }
@@ -72,8 +72,8 @@ impl Doctor {
     fn salvage(&self, target: &Path) -> Result {
         let report = self.with_progress(|watch| doctor::salvage(&self.data, target, watch))?;
         self.output.either(&|w| write_salvaged(w, &report), &|| {
-            print_salvaged(&report, target);
-        });
+            print_salvaged(&report, target)
+        })?;
         if report.is_complete() && report.findings.is_empty() {
             return Ok(());
         }
@@ -90,17 +90,17 @@ impl Doctor {
         &self,
         work: impl FnOnce(&mut dyn FnMut(&Examined<'_>)) -> floe_store::Result<T>,
     ) -> Result<T> {
-        let mut progress = Progress::new(!self.output.json);
+        let mut progress = Progress::new(!self.output.is_json());
         let done = work(&mut |examined| {
             progress.step(&step(examined));
             progress.at(examined.checked.entries, None);
         });
         progress.end();
-        done.map_err(Failure::failed)
+        done.map_err(|error| open_failure(&error, IN_USE_HINT))
     }
 }
 
-fn print_salvaged(report: &SalvageReport, target: &Path) {
+fn print_salvaged(report: &SalvageReport, target: &Path) -> Result {
     let mut summary = Table::key_value();
     summary.entry("new store", target.display());
     for (name, count) in [
@@ -112,17 +112,16 @@ fn print_salvaged(report: &SalvageReport, target: &Path) {
     ] {
         summary.entry(name, grouped(count));
     }
-    summary.print();
+    summary.print()?;
     for lost in &report.lost {
-        print(format!("lost: {lost}"));
+        print(format!("lost: {lost}"))?;
     }
-    print_findings(&report.findings);
+    print_findings(&report.findings)
 }
 
-fn print_findings(findings: &[Finding]) {
-    for finding in findings {
-        print(finding.to_string());
-    }
+fn print_findings(findings: &[Finding]) -> Result {
+    let mut findings = findings.iter();
+    findings.try_for_each(|finding| print(finding.to_string()))
 }
 
 fn write_salvaged(w: &mut Writer, report: &SalvageReport) {
@@ -151,7 +150,7 @@ fn step(examined: &Examined<'_>) -> String {
     }
 }
 
-fn print_report(report: &Report) {
+fn print_report(report: &Report) -> Result {
     let (checked, dropped) = (&report.checked, report.recovery.dropped_bytes);
     let repaired = (!report.is_clean()).then(|| grouped(report.repaired_total));
     let mut summary = Table::key_value();
@@ -168,8 +167,8 @@ fn print_report(report: &Report) {
     ] {
         summary.entry_if_some(name, text);
     }
-    summary.print();
-    print_findings(&report.findings);
+    summary.print()?;
+    print_findings(&report.findings)
 }
 
 fn write(w: &mut Writer, report: &Report) {

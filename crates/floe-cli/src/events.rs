@@ -1,6 +1,7 @@
 //! `floe events`: event streams.
 
 mod append;
+mod create;
 mod prune;
 mod read;
 mod stats;
@@ -10,9 +11,10 @@ use floe::events::{EventStore, StreamName};
 use crate::{Failure, Result, commands};
 
 commands! {
-    /// Read, append to, count and prune event streams
+    /// Create event tables; read, append to, count and prune event streams
     #[command(after_help = "\
 Examples:
+  floe events create --data ./shop --new
   floe events append Cart-7 --type ItemAdded --body '{\"sku\":\"tea\"}' \\
       --data ./shop
   floe events read Cart-7 --data ./shop
@@ -21,6 +23,7 @@ Examples:
 
 A stream is named Category-id. Streams are stored in the format of Equinox, in the table `events` unless --table is set.")]
     EventsCommand:
+    Create(create::Create),
     Read(read::Read) in target,
     Append(append::Append),
     Stats(stats::Stats) in target,

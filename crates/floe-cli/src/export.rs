@@ -9,7 +9,9 @@ use floe_server::json::{TableLifecycle, write_table};
 use floe_store::json::{Writer, write_item};
 use floe_store::op::Scan;
 
-use crate::{Failure, OpenStore, Progress, Result, StoreArgs, bytes, grouped, note, object};
+use crate::{
+    Failure, OpenStore, OutputStream, Progress, Result, StoreArgs, bytes, grouped, note, object,
+};
 
 /// Export a table as JSON lines
 #[derive(Debug, clap::Args)]
@@ -53,7 +55,7 @@ fn rename_without_replacing(part: &Path, path: &Path) -> std::io::Result<()> {
 
 impl Export {
     pub(super) fn run(&self) -> Result {
-        if self.target.output.json && self.to.is_none() {
+        if self.target.output.is_json() && self.to.is_none() {
             return Err(Failure::usage(
                 "--json needs --to: without it, standard output has the export itself",
             ));
@@ -63,12 +65,13 @@ impl Export {
             let exported = match &self.to {
                 Some(path) => self.export_to(opened, path).await?,
                 None => {
-                    let out = BufWriter::new(std::io::stdout().lock());
-                    self.export(opened, out).await?
+                    let mut out = OutputStream::new();
+                    let exported = self.export(opened, BufWriter::new(&mut out)).await;
+                    out.check()?;
+                    exported?
                 }
             };
-            self.print(exported);
-            Ok(())
+            self.print(exported)
         })
     }
 
@@ -106,7 +109,7 @@ impl Export {
     }
 
     async fn export(&self, opened: &OpenStore, out: impl Write) -> Result<ExportReport> {
-        let progress = Progress::new(self.to.is_some() && !self.target.output.json);
+        let progress = Progress::new(self.to.is_some() && !self.target.output.is_json());
         progress.only_step(&format!("exporting {}", self.table));
         let exported = match &opened.local {
             Some(engine) => {
@@ -165,7 +168,7 @@ impl Export {
         Ok(exported)
     }
 
-    fn print(&self, exported: ExportReport) {
+    fn print(&self, exported: ExportReport) -> Result {
         let (table, items, size) = (&self.table, exported.items, exported.bytes);
         self.target.output.either(
             &|w| object!(w; "exported": table, "items": items, "bytes": size),
@@ -173,8 +176,9 @@ impl Export {
             &|| {
                 let (items, size) = (grouped(items), bytes(size));
                 note(&format!("exported: {table}, {items} items, {size}"));
+                Ok(())
             },
-        );
+        )
     }
 }
 

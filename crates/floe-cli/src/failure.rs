@@ -1,6 +1,7 @@
 //! The failure of a command: its one-line message, the hint after it, and the exit code.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use floe::ErrorKind;
@@ -17,6 +18,11 @@ pub(super) enum Failure {
     Failed(String),
     /// The command was completed with a negative result: nothing found, or a condition is false. Exit code 3.
     Unmet(String),
+    /// The store cannot be reached: exit code 1. The store adds a hint, because it knows how it was selected.
+    Unreachable(String),
+    /// Standard output cannot be written: exit code 1. A reader that closes a pipe has read enough: exit code 0, as of
+    /// ripgrep, without a message.
+    Output(io::Error),
 }
 
 impl Failure {
@@ -35,17 +41,28 @@ impl Failure {
     pub(super) fn code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::Failed(_) => ExitCode::FAILURE,
+            Self::Output(_) if self.is_closed_pipe() => ExitCode::SUCCESS,
+            Self::Failed(_) | Self::Unreachable(_) | Self::Output(_) => ExitCode::FAILURE,
             Self::Unmet(_) => ExitCode::from(3),
         }
+    }
+
+    /// Whether the reader of standard output has closed it.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(message) | Self::Failed(message) | Self::Unmet(message)) = self;
-        // Quoted text may contain line breaks.
-        f.write_str(&single_line(message))
+        match self {
+            // Quoted text may contain line breaks.
+            Self::Usage(message)
+            | Self::Failed(message)
+            | Self::Unmet(message)
+            | Self::Unreachable(message) => f.write_str(&single_line(message)),
+            Self::Output(error) => write!(f, "standard output cannot be written: {error}"),
+        }
     }
 }
 
@@ -61,6 +78,7 @@ impl From<StoreError> for Failure {
             StoreError::ConditionalCheckFailed { .. } => {
                 Self::Unmet("the condition is false: nothing was written".to_owned())
             }
+            StoreError::Unreachable(_) => Self::Unreachable(message),
             _ => Self::Failed(message),
         }
     }
@@ -72,6 +90,9 @@ impl From<floe::Error> for Failure {
             return failure;
         }
         let message = message_with_hint(&error.to_string(), error.store_error());
+        if let Some(StoreError::Unreachable(_)) = error.store_error() {
+            return Self::Unreachable(message);
+        }
         match error.kind() {
             ErrorKind::InvalidUse
             | ErrorKind::InvalidField
@@ -111,7 +132,7 @@ fn message_with_hint(message: &str, error: Option<&StoreError>) -> String {
             let address = address.and_then(|rest| rest.split(',').next());
             let address = address.map(|address| format!(": address={address}"));
             let address = address.unwrap_or_default();
-            format!("the store cannot be reached, {cause}{address}{hint}")
+            format!("the store cannot be reached, {cause}{address}")
         }
         _ => format!("{message}{hint}"),
     }
@@ -120,7 +141,6 @@ fn message_with_hint(message: &str, error: Option<&StoreError>) -> String {
 /// A hint for the user about an error of the store.
 fn hint(error: &StoreError) -> &'static str {
     match error {
-        StoreError::Unreachable(_) => "; check --endpoint and --region",
         StoreError::AccessDenied(_) => "; check --profile, or the credentials in the environment",
         StoreError::OutcomeUnknown(_) => "; check whether it was applied before you repeat it",
         StoreError::ResourceNotFound(_) => "; `floe table list` lists the tables",

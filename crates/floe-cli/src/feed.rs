@@ -18,7 +18,9 @@ use floe::events::feed::{Checkpoint, FeedConsumer, Filter, Partition, Reader, Ta
 use floe::events::{EventStore, StreamName};
 
 use super::indexer::feed_failure;
-use crate::{EventTable, Failure, Output, Result, commands, describe, note, print};
+use crate::{
+    EventTable, Failure, Output, Result, Store, commands, describe, missing_table, note, print,
+};
 
 /// The category of the streams that store checkpoints.
 const CHECKPOINT_CATEGORY: &str = "$ReaderCheckpoint";
@@ -28,16 +30,16 @@ commands! {
     #[command(after_help = "\
 Examples:
   # partitions, and the progress of each group
-  floe feed status --table shop
-  floe feed read --table shop --from 3@12 --max 20 --events
-  floe feed checkpoint --table shop --group mail --set start --yes
-  floe feed parked --table shop --group mail
+  floe feed status --table shop --aws
+  floe feed read --table shop --aws --from 3@12 --max 20 --events
+  floe feed checkpoint --table shop --aws --group mail --set start --yes
+  floe feed parked --table shop --aws --group mail
   # follow new events
-  floe feed tail --table shop
+  floe feed tail --table shop --aws
   # fail if a group is more than 1000 events behind
-  floe feed lag --table shop --max 1000
+  floe feed lag --table shop --aws --max 1000
   # check that the feed has every event once and in order
-  floe feed verify --table shop
+  floe feed verify --table shop --aws
 
 `floe indexer` creates the feed. Each partition is a chain of epochs; a checkpoint is a position in it, written as \
 epoch@offset. A group of consumers stores one checkpoint for each partition.")]
@@ -123,6 +125,14 @@ impl Feed {
             log,
             partitions,
         })
+    }
+
+    /// The facts that identify the table with the checkpoints.
+    async fn facts(&self, store: &Store) -> Result<String> {
+        let index = self.store.feed_index();
+        let table = describe(index.db(), &index.options().table).await?;
+        let table = table.ok_or_else(|| missing_table(&index.options().table))?;
+        Ok(store.facts(&table))
     }
 
     /// All partitions with a stored checkpoint, of one group or of all groups. Reads the whole index table.

@@ -75,7 +75,7 @@ impl Prefix {
         for table in schema.tables().map_err(Failure::usage)? {
             if describe(db, &table.name).await?.is_none() {
                 return Err(Failure::failed(format!(
-                    "there is no graph: the table does not exist: table={}; check --prefix and --table-prefix",
+                    "there is no graph: the table does not exist: table={}; check --prefix",
                     table.name
                 )));
             }
@@ -135,8 +135,7 @@ impl EdgeArgs {
     ) -> Result {
         self.entity.run(async |(graph, node)| {
             let found = find(graph, &node.key, self.predicate.as_deref()).await?;
-            print_edges(self.entity.graph.target.output, &found);
-            Ok(())
+            print_edges(self.entity.graph.target.output, &found)
         })
     }
 }
@@ -152,8 +151,8 @@ fn no_entity(graph: &Graph<'_>, key: &EntityKey) -> Failure {
 }
 
 /// Prints an entity.
-fn print_node(output: Output, node: &Node) {
-    output.either(&|w| write_node(w, node), &|| {
+fn print_node(output: Output, node: &Node) -> Result {
+    output.either(&|w| write_node(w, output, node), &|| {
         let mut summary = Table::key_value();
         summary.entry("type", node.key.type_name());
         summary.entry("id", node.key.id());
@@ -162,14 +161,14 @@ fn print_node(output: Output, node: &Node) {
         for (name, value) in node.attributes.iter() {
             summary.entry(name, cell(value));
         }
-        summary.print();
-    });
+        summary.print()
+    })
 }
 
-fn write_node(w: &mut Writer, node: &Node) {
+fn write_node(w: &mut Writer, output: Output, node: &Node) {
     object!(w;
         "type": node.key.type_name(), "id": node.key.id(), "created": node.created,
-        "updated": node.updated, "attributes": node.attributes
+        "updated": node.updated, "attributes": output.item(&node.attributes)
     );
 }
 
@@ -181,7 +180,7 @@ struct LinkedEntity {
 }
 
 /// Prints edges with the entities at their other ends.
-fn print_edges(output: Output, edges: &[LinkedEntity]) {
+fn print_edges(output: Output, edges: &[LinkedEntity]) -> Result {
     let attributes = |linked: &LinkedEntity| {
         let attributes = linked.node.as_ref().map(|node| item_cell(&node.attributes));
         attributes.unwrap_or_default()
@@ -190,11 +189,13 @@ fn print_edges(output: Output, edges: &[LinkedEntity]) {
         edges,
         |w, linked| {
             let edge = &linked.edge;
-            let edge_attributes = (!edge.attributes.is_empty()).then_some(&edge.attributes);
+            let edge_attributes = Some(&edge.attributes).filter(|item| !item.is_empty());
+            let attributes = linked.node.as_ref().map(|node| &node.attributes);
             object!(w;
                 "predicate": edge.predicate, "index": edge.index, "type": linked.other.type_name(),
-                "id": linked.other.id(), "edge_attributes": edge_attributes,
-                "attributes": linked.node.as_ref().map(|node| &node.attributes)
+                "id": linked.other.id(),
+                "edge_attributes": edge_attributes.map(|item| output.item(item)),
+                "attributes": attributes.map(|item| output.item(item))
             );
         },
         Table::new(["predicate", "type", "id", "edge", "attributes"]),
@@ -207,7 +208,7 @@ fn print_edges(output: Output, edges: &[LinkedEntity]) {
                 attributes(linked),
             ]
         },
-    );
+    )
 }
 
 /// The cell of attributes. Empty if there are none.

@@ -32,15 +32,21 @@ use crate::{
 /// Minimum time between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
+/// The pause between two attempts to reach the store.
+const WAIT: Duration = Duration::from_millis(500);
+
 /// Write the feed of an event table, from which consumers read
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe indexer --table shop                       Amazon DynamoDB
+  floe indexer --table shop --aws                 Amazon DynamoDB
   floe indexer --table shop --region eu-central-1 --profile shop --partitions 4
   floe indexer --endpoint http://127.0.0.1:8000   a table behind `floe serve`
   floe indexer --data ./orders --once             a directory; exit when caught up
-  floe indexer --table shop --metrics 9464        with Prometheus metrics at http://127.0.0.1:9464/metrics
+  floe indexer --table shop --aws --metrics 9464  with Prometheus metrics at http://127.0.0.1:9464/metrics
+
+The indexer waits until its server can be reached, so both can be started in any order; with --once it fails instead. \
+`floe events create` creates the event table.
 
 The index table <NAME>-index is created if it does not exist. The number of partitions is set when the feed is created and \
 never changes. Any number of indexers may run for a table, with the same or different names: no event is duplicated, and none \
@@ -105,9 +111,14 @@ impl IndexerCommand {
 
     async fn index(&self, store: &EventStore) -> Result {
         let signals = Signals::new()?;
-        check_stream(store, &self.events.table).await?;
-        self.ensure_index(store).await?;
-        let options = self.options(store).await?;
+        let options = tokio::select! {
+            options = self.wait_for_store(store) => options?,
+            // Nothing is in progress, so the note about it is not printed.
+            () = Signals::new()?.first() => {
+                note("stopped before the store could be reached");
+                return Ok(());
+            }
+        };
         let log = ProgressLog::default();
         let metrics = IndexerMetrics::new(&self.events.table, &self.name);
         let server = self.serve_metrics(&metrics).await?;
@@ -124,7 +135,30 @@ impl IndexerCommand {
         if let Some(server) = server {
             server.shutdown().await;
         }
-        result.map_err(feed_failure)
+        result
+    }
+
+    /// Prepares the tables, and waits until the store can be reached. With `--once`, fails if it cannot.
+    async fn wait_for_store(&self, store: &EventStore) -> Result<IndexerOptions> {
+        let mut since_logged: Option<Stopwatch> = None;
+        loop {
+            let message = match self.prepare(store).await {
+                Err(Failure::Unreachable(message)) if !self.once => message,
+                prepared => return prepared,
+            };
+            if since_logged.is_none_or(|since| since.elapsed() >= LOG_INTERVAL) {
+                since_logged = Some(Stopwatch::start());
+                note(&format!("waiting for the store: {message}"));
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+    }
+
+    /// Checks the event table, and creates the index table. Returns the options.
+    async fn prepare(&self, store: &EventStore) -> Result<IndexerOptions> {
+        check_stream(store, &self.events.table).await?;
+        self.ensure_index(store).await?;
+        self.options(store).await
     }
 
     /// Serves the metrics, if `--metrics` was given.
@@ -136,32 +170,30 @@ impl IndexerCommand {
         print_status(&format!(
             "metrics on http://{}/metrics",
             server.local_addr()
-        ));
+        ))?;
         Ok(Some(server))
     }
 
-    async fn catch_up(&self, indexer: &mut Indexer, signals: Signals) -> Result<(), Error> {
+    async fn catch_up(&self, indexer: &mut Indexer, signals: Signals) -> Result {
         tokio::select! {
             indexed = indexer.run_until_caught_up() => {
-                let IndexerSummary { events, records, .. } = indexed?;
-                print_status(&format!("caught up: events={events} records={records}"));
+                let IndexerSummary { events, records, .. } = indexed.map_err(feed_failure)?;
+                print_status(&format!("caught up: events={events} records={records}"))
             }
-            () = signals.stop() => note("stopped before it caught up"),
+            () = signals.stop() => {
+                note("stopped before it caught up");
+                Ok(())
+            }
         }
-        Ok(())
     }
 
-    async fn run_until_stopped(
-        &self,
-        indexer: &mut Indexer,
-        signals: Signals,
-    ) -> Result<(), Error> {
+    async fn run_until_stopped(&self, indexer: &mut Indexer, signals: Signals) -> Result {
         let table = &self.events.table;
         print_status(&format!(
             "indexing {table} into {table}-index (name: {}, {})",
             self.name, self.events
-        ));
-        let indexed = indexer.run(signals.stop()).await?;
+        ))?;
+        let indexed = indexer.run(signals.stop()).await.map_err(feed_failure)?;
         let (events, records) = (indexed.events, indexed.records);
         note(&format!("stopped: events={events} records={records}"));
         Ok(())
@@ -174,7 +206,7 @@ impl IndexerCommand {
         if describe(store.db(), table).await?.is_none() {
             note(&format!("creating the index table: table={table}"));
         }
-        store.ensure_feed().await.map_err(Failure::failed)
+        store.ensure_feed().await.map_err(feed_failure)
     }
 
     /// The options of the indexer, with the number of partitions of the existing feed.
@@ -222,8 +254,7 @@ async fn check_stream(store: &EventStore, table: &str) -> Result {
             Ok(())
         }
         None => Err(Failure::failed(format!(
-            "the table has no change stream: table={table}; enable it with \
-                     aws dynamodb update-table --stream-specification {specification}"
+            "the table has no change stream: table={table}; `floe events create` enables one with NEW_IMAGE"
         ))),
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! JSON comes in two formats. DynamoDB JSON has the type of each value (`{"id":{"S":"a"},"n":{"N":"5"}}`) and can express
 //! all values. Plain JSON (`{"id":"a","n":5}`) is easier to write, but cannot express sets and bytes. The format is detected
-//! from the values: if every value is an object whose only name is a type, it is DynamoDB JSON; if none is, it is plain;
-//! a mixture is rejected, unless `--input` sets the format.
+//! from the values of the attributes: if every value is an object whose only name is a type, it is DynamoDB JSON; if there is
+//! no such object, not inside of a value either, it is plain; everything else is ambiguous and rejected, unless `--input`
+//! sets the format.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -12,23 +13,21 @@ use clap::{Args, ValueEnum};
 use floe_store::expr::Parser;
 use floe_store::json::{DecodeError, Malformed, Reader, Token, decode_item};
 use floe_store::limits::NESTING_LEVELS_MAX;
-use floe_store::{Item, Name, Number, Value};
+use floe_store::{Item, Name, Number, Value, ValueType};
 
 use super::{Failure, Result};
 
 /// The end of the help of commands that take items.
 const FORMATS: &str = "\
 JSON is plain ({\"id\":\"a\",\"n\":5}) or DynamoDB JSON ({\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"5\"}}), which also has sets and \
-bytes. The format is detected: if every value is an object whose only name is a type, it is DynamoDB JSON; if none is, it \
-is plain; a mixture is rejected, unless --input sets the format. @FILE reads a file, - reads standard input.";
+bytes. The format is detected: if every value is an object whose only name is a type, it is DynamoDB JSON; if there is no such \
+object, it is plain; a mixture is ambiguous and rejected, unless --input sets the format. @FILE reads a file, - reads standard \
+input.";
 
 /// Appends the description of the JSON formats to the help of a command that takes items.
 pub(super) fn with_formats(help: &str) -> String {
     format!("{help}\n\n{FORMATS}")
 }
-
-/// The type names of DynamoDB JSON.
-const TYPES: [&str; 10] = ["S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"];
 
 /// A format of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, ValueEnum)]
@@ -98,14 +97,18 @@ impl Placeholders {
 impl Input {
     /// Parses the item or key in the argument of an option.
     pub(super) fn item(self, option: &str, argument: &str) -> Result<Item> {
-        let text = text(option, argument)?;
-        let form = match self.form {
-            JsonFormat::Auto => detect_format(option, &text)?,
-            form => form,
-        };
-        match form {
-            JsonFormat::Dynamodb => dynamodb(option, &text),
-            JsonFormat::Auto | JsonFormat::Plain => plain(option, &text),
+        self.parse(option, &text(option, argument)?)
+    }
+
+    /// Parses an item or a key. `source` says where the text is from, for errors.
+    pub(super) fn parse(self, source: &str, text: &str) -> Result<Item> {
+        match self.form {
+            JsonFormat::Dynamodb => dynamodb(source, text),
+            JsonFormat::Plain => plain(source, text, Typed::AreMaps),
+            JsonFormat::Auto => match detect_format(source, text)? {
+                JsonFormat::Dynamodb => dynamodb(source, text),
+                JsonFormat::Auto | JsonFormat::Plain => plain(source, text, Typed::AreAmbiguous),
+            },
         }
     }
 }
@@ -170,7 +173,8 @@ fn is_typed(reader: &mut Reader<'_>) -> bool {
     if reader.peek() != Ok(Token::Object) || reader.begin_object().is_err() {
         return false;
     }
-    let is_type = matches!(reader.next_name(), Ok(Some(name)) if TYPES.contains(&&*name));
+    let is_type =
+        matches!(reader.next_name(), Ok(Some(name)) if ValueType::from_name(&name).is_some());
     is_type && reader.skip().is_ok() && matches!(reader.next_name(), Ok(None))
 }
 
@@ -184,9 +188,16 @@ fn dynamodb(option: &str, text: &str) -> Result<Item> {
     Ok(item)
 }
 
-fn plain(option: &str, text: &str) -> Result<Item> {
+/// What objects in plain JSON are whose only name is a type of DynamoDB JSON: `{"M":3}`, `{"SS":["a"]}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Typed {
+    AreMaps,
+    AreAmbiguous,
+}
+
+fn plain(option: &str, text: &str, typed: Typed) -> Result<Item> {
     let mut reader = Reader::new(text);
-    let item = plain_item(&mut reader, 1).map_err(|error| match error {
+    let item = plain_item(&mut reader, 1, typed).map_err(|error| match error {
         PlainError::Json => not_json(option, &reader),
         PlainError::Value(message) => Failure::usage(format!("{option}: {message}")),
     })?;
@@ -215,11 +226,11 @@ impl From<Malformed> for PlainError {
     }
 }
 
-fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, PlainError> {
+fn plain_item(reader: &mut Reader<'_>, level: usize, typed: Typed) -> Result<Item, PlainError> {
     reader.begin_object()?;
     let mut item = Item::new();
     while let Some(name) = reader.next_name()? {
-        let value = plain_value(reader, level)?;
+        let value = plain_value(reader, level, typed)?;
         if item.insert(&*name, value).is_some() {
             return Err(PlainError::Value(format!("duplicate name: name={name}")));
         }
@@ -227,10 +238,17 @@ fn plain_item(reader: &mut Reader<'_>, level: usize) -> Result<Item, PlainError>
     Ok(item)
 }
 
-fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, PlainError> {
+fn plain_value(reader: &mut Reader<'_>, level: usize, typed: Typed) -> Result<Value, PlainError> {
     if level > NESTING_LEVELS_MAX {
         return Err(PlainError::Value(format!(
             "nested too deeply: levels_max={NESTING_LEVELS_MAX}"
+        )));
+    }
+    if typed == Typed::AreAmbiguous && is_typed(&mut reader.revisit(reader.position())) {
+        return Err(PlainError::Value(format!(
+            "a value can be a map, or a value of DynamoDB JSON: offset={}; set the format with --input, or print items with \
+                         --json=dynamodb",
+            reader.position()
         )));
     }
     Ok(match reader.peek()? {
@@ -245,12 +263,12 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, PlainErro
             reader.null()?;
             Value::Null
         }
-        Token::Object => Value::M(plain_item(reader, level + 1)?),
+        Token::Object => Value::M(plain_item(reader, level + 1, typed)?),
         Token::Array => {
             reader.begin_array()?;
             let mut values = Vec::new();
             while reader.next_element()? {
-                values.push(plain_value(reader, level + 1)?);
+                values.push(plain_value(reader, level + 1, typed)?);
             }
             Value::L(values)
         }
@@ -261,7 +279,7 @@ fn plain_value(reader: &mut Reader<'_>, level: usize) -> Result<Value, PlainErro
 
 /// Parses the values of `#name` placeholders.
 fn names(argument: &str) -> Result<BTreeMap<String, Name>> {
-    let item = plain("--names", &text("--names", argument)?)?;
+    let item = plain("--names", &text("--names", argument)?, Typed::AreMaps)?;
     let name = |(placeholder, value): (&Name, &Value)| match value.as_s() {
         Some(name) => Ok((placeholder.as_str().to_owned(), Name::from(name))),
         None => Err(Failure::usage(format!(
@@ -315,6 +333,26 @@ mod tests {
         assert!(
             refused.starts_with("--item is not valid DynamoDB JSON"),
             "{refused}"
+        );
+        // Sets inside of values are printed with their types.
+        for (nested, offset) in [
+            (r#"{"id":"a","v":{"tags":{"SS":["x"]},"n":1}}"#, 22),
+            (r#"{"id":"a","v":[1,{"B":"AQ=="}]}"#, 17),
+        ] {
+            let refused = read(JsonFormat::Auto, nested).unwrap_err();
+            let expected = format!(
+                "--item: a value can be a map, or a value of DynamoDB JSON: offset={offset}; set the format with --input"
+            );
+            assert!(refused.starts_with(&expected), "{refused}");
+            assert!(read(JsonFormat::Plain, nested).is_ok(), "{nested}");
+        }
+        let map = Item::new().with("v", Item::new().with("m", Item::new().with("S", "x")));
+        assert_eq!(
+            read(
+                JsonFormat::Dynamodb,
+                r#"{"v":{"M":{"m":{"M":{"S":{"S":"x"}}}}}}"#
+            ),
+            Ok(map)
         );
     }
 

@@ -6,11 +6,14 @@ mod put;
 mod update;
 
 use clap::Args;
+use floe_store::Item;
 use floe_store::expr::{Condition, Parser};
 use floe_store::op::{ReturnValues, WriteItem};
+use floe_store::table::KeySchema;
 
 use crate::{
-    Input, Placeholders, Result, StoreArgs, commands, object, print, print_item, with_formats,
+    Input, OpenStore, Placeholders, Result, StoreArgs, commands, object, print, print_item,
+    with_formats,
 };
 
 commands! {
@@ -70,18 +73,33 @@ impl WriteArgs {
     /// Sends the write, and prints the returned item.
     fn run(&self, table: &str, write: WriteItem, done: &str) -> Result {
         self.target.run(async |opened| {
-            let key = opened.table(table).await?.definition.key;
-            let item = opened.engine().write_item(write).await?.attributes;
-            self.target.output.either(
-                &|w| object!(w; "done": done, "item": item),
-                &|| match &item {
-                    Some(item) => print_item(item, &key),
-                    None => drop(print(done)),
-                },
-            );
-            Ok(())
+            let (key, item) = send(opened, table, write).await?;
+            self.print(&key, item.as_ref(), done)
         })
     }
+
+    /// Prints what was done, or the returned item.
+    fn print(&self, key: &KeySchema, item: Option<&Item>, done: &str) -> Result {
+        let output = self.target.output;
+        output.either(
+            &|w| object!(w; "done": done, "item": item.map(|item| output.item(item))),
+            &|| match item {
+                Some(item) => print_item(item, key),
+                None => print(done),
+            },
+        )
+    }
+}
+
+/// Sends a write. Returns the key of the table, and the returned item.
+async fn send(
+    opened: &OpenStore,
+    table: &str,
+    write: WriteItem,
+) -> Result<(KeySchema, Option<Item>)> {
+    let key = opened.table(table).await?.definition.key;
+    let written = opened.engine().write_item(write).await?;
+    Ok((key, written.attributes))
 }
 
 /// Whether the previous item is printed.

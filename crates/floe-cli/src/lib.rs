@@ -48,13 +48,15 @@ use input::{Input, JsonFormat, Placeholders, ResolvedPlaceholders, with_formats}
 use out::items::{print_item, print_items};
 use out::json::{AsArray, AsText, members, object, write_members};
 use out::progress::Progress;
+use out::screen::Screen;
 use out::table::escaped;
 use out::value::{cell, item_cell};
-use out::{Output, Table, bytes, grouped, print, print_json};
+use out::{Output, OutputStream, Table, bytes, grouped, print, print_json};
 use signals::Signals;
 use store::{
-    EVENT_INTERVAL, EventTable, EventsArgs, IfMissing, OpenStore, Store, StoreArgs, block_on,
-    check_not_file, check_store, describe, events_table, missing_table, multi_thread_runtime,
+    EVENT_INTERVAL, EventTable, EventsArgs, IN_USE_HINT, IfMissing, NO_STORE_HINT, OpenStore,
+    Store, StoreArgs, block_on, check_not_file, check_store, describe, events_table, missing_table,
+    multi_thread_runtime, open_failure,
 };
 
 /// The account in resource names. Not all zeros: programs use 000000000000 as a placeholder for other accounts.
@@ -72,12 +74,20 @@ Get started:
   # list the tables of a store
   floe table list --data ./shop
 
-A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB (--region, --profile, or the AWS environment \
-variables). Results are written to standard output: as text, or as JSON with --json. Notes and errors are written to \
+A store is a directory (--data), a server (--endpoint), or Amazon DynamoDB, which is used only if --aws, --region or \
+--profile is given. Results are written to standard output: as text, or as JSON with --json. Notes and errors are written to \
 standard error.
 
-Exit codes: 0 success; 1 failure; 2 usage error; 3 negative result: the item does not exist, the condition is false, the \
-stream is at another version.";
+On a terminal, tables are fitted to its width: wide columns are truncated, and if it is too narrow, each row becomes a list. \
+Elsewhere, tables are complete. NO_COLOR=1 disables colours and bold text.
+
+--json prints items as plain JSON: {\"id\":\"a\",\"n\":5}. Sets, bytes, and numbers that a float does not hold exactly, have no \
+plain form and are printed with their types: {\"SS\":[\"a\"]}, {\"B\":\"AQ==\"}, {\"N\":\"9007199254740993\"}. As input, such items are \
+ambiguous and rejected. --json=dynamodb prints all items so that `floe item put` and `floe import` read the same items back.
+
+Exit codes: 0 success; 1 failure, also if the output cannot be written; 2 usage error; 3 negative result: the item, the index or \
+the stream does not exist, the condition is false, the stream is at another version. If the reader closes the pipe, the command \
+ends with 0.";
 
 /// The data layer for DynamoDB applications, from the command line.
 #[derive(Debug, Parser)]
@@ -121,11 +131,17 @@ pub fn main() -> ExitCode {
     };
     match floe.command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            note(&failure.to_string());
-            failure.code()
-        }
+        Err(failure) => report_failure(&failure),
     }
+}
+
+/// Prints a failure, unless the reader of standard output has read enough. Returns the exit code.
+fn report_failure(failure: &Failure) -> ExitCode {
+    if !failure.is_closed_pipe() {
+        let name = Screen::stderr().failure("floe:");
+        drop(writeln!(std::io::stderr().lock(), "{name} {failure}"));
+    }
+    failure.code()
 }
 
 /// The arguments of this process. AWS Lambda starts the program without arguments: there it runs the indexer.
@@ -140,9 +156,10 @@ fn arguments() -> Vec<OsString> {
 /// Prints a usage error in one line, or the help text if it was requested.
 fn report_usage_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A closed pipe is not an error: the reader has read enough.
-        drop(error.print());
-        return ExitCode::SUCCESS;
+        return match print(error.render().to_string().trim_end()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => report_failure(&failure),
+        };
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         drop(error.print());
@@ -159,8 +176,23 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
         .iter()
         .find_map(|part| part.strip_prefix("Usage: "));
     let command = usage.map_or_else(command_in_arguments, command_in_usage);
-    note(&format!("{}; see {command} --help", lines.join("; ")));
-    ExitCode::from(2)
+    let is_conflict = error.kind() == clap::error::ErrorKind::ArgumentConflict;
+    let variable = if is_conflict && has_endpoint_in_environment() {
+        format!("; {} is set in the environment", store::ENDPOINT_VARIABLE)
+    } else {
+        String::new()
+    };
+    report_failure(&Failure::Usage(format!(
+        "{}{variable}; see {command} --help",
+        lines.join("; ")
+    )))
+}
+
+/// Whether the endpoint comes from the environment, where the user may have forgotten it.
+fn has_endpoint_in_environment() -> bool {
+    let is_argument = |word: OsString| word.to_string_lossy().starts_with("--endpoint");
+    std::env::var_os(store::ENDPOINT_VARIABLE).is_some()
+        && !arguments().into_iter().any(is_argument)
 }
 
 /// The command named by the leading arguments.
@@ -199,9 +231,8 @@ fn command_in_usage(usage: &str) -> String {
 }
 
 /// Prints a status line to standard output, for programs that wait for it.
-fn print_status(line: &str) {
-    let mut stdout = std::io::stdout().lock();
-    drop(writeln!(stdout, "floe: {line}").and_then(|()| stdout.flush()));
+fn print_status(line: &str) -> Result {
+    print(format!("floe: {line}"))
 }
 
 /// Reports the bytes that were dropped when the store was opened, if any.

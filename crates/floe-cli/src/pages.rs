@@ -3,14 +3,13 @@
 mod cursor;
 
 use floe_store::expr::{Parser, Paths};
-use floe_store::json::write_item;
 use floe_store::op::{Page, Query, Scan, Select};
 use floe_store::table::TableDef;
 use floe_store::{Item, Result as StoreResult};
 
 use crate::{
-    AsArray, Input, OpenStore, Placeholders, ResolvedPlaceholders, Result, StoreArgs, grouped,
-    note, object, print, print_items, print_json,
+    AsArray, Failure, Input, OpenStore, Placeholders, ResolvedPlaceholders, Result, StoreArgs,
+    grouped, note, object, print, print_items, print_json,
 };
 
 /// The selection of items and attributes.
@@ -126,6 +125,7 @@ impl Selection {
         projection: Option<Paths>,
     ) -> Result {
         let table = opened.table(&self.table).await?.definition;
+        self.check_index(&table)?;
         // A truncated page is resumed at the key of its last item, which a projection by the store might omit.
         let local_projection = if self.filter.is_some() && !self.all {
             projection.clone()
@@ -154,8 +154,8 @@ impl Selection {
             totals.scanned += page.scanned_count;
             let next = page.last_key.clone();
             let is_end = next.is_none() || self.remaining(&totals) == Some(0);
-            if self.target.output.json {
-                self.print_page(&page, is_end);
+            if self.target.output.is_json() {
+                self.print_page(&page, is_end)?;
             } else {
                 gathered.append(&mut page.items);
             }
@@ -164,6 +164,26 @@ impl Selection {
             }
             with_request!(&mut request, inner => inner.start_key = next);
         }
+    }
+
+    /// Fails if the table does not have the requested index.
+    fn check_index(&self, table: &TableDef) -> Result {
+        let Some(name) = &self.index else {
+            return Ok(());
+        };
+        if table.index(name).is_some() {
+            return Ok(());
+        }
+        let known: Vec<_> = table.indexes.iter().map(|index| &*index.name).collect();
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(",")
+        };
+        Err(Failure::unmet(format!(
+            "there is no such index: table={} index={name} known={known}",
+            table.name
+        )))
     }
 
     /// The number of items that may still be printed. `None` if there is no limit.
@@ -182,15 +202,16 @@ impl Selection {
         Some(key)
     }
 
-    fn print_page(&self, page: &Page, is_end: bool) {
+    fn print_page(&self, page: &Page, is_end: bool) -> Result {
         let cursor = page.last_key.as_ref().filter(|_| is_end);
+        let write_item = self.target.output.item_writer();
         let items = (!self.count).then_some(AsArray(&page.items, write_item));
         print_json(&|w| {
             object!(w;
                 "items": items, "count": page.count, "scanned": page.scanned_count,
                 "cursor": cursor.map(cursor::encode)
             );
-        });
+        })
     }
 
     fn print_end(
@@ -200,14 +221,13 @@ impl Selection {
         totals: &Totals,
         next: Option<&Item>,
     ) -> Result {
-        if self.target.output.json {
+        if self.target.output.is_json() {
             return Ok(());
         }
         if self.count {
-            print(grouped(u64::try_from(totals.count).unwrap_or(u64::MAX)));
-            return Ok(());
+            return print(grouped(u64::try_from(totals.count).unwrap_or(u64::MAX)));
         }
-        print_items(items, &table.key);
+        print_items(items, &table.key)?;
         let mut summary = format!("items={} read={}", totals.count, totals.scanned);
         if let Some(key) = next {
             summary.push_str(&format!("; resume with --cursor {}", cursor::encode(key)));

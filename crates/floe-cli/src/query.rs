@@ -18,7 +18,8 @@ Examples:
       --endpoint http://127.0.0.1:8000 | jq -c '.items[]'
 
 Options take DynamoDB's expressions. If there are more than --limit items, the output has a cursor: resume there with --cursor. \
-With --json, each line is a page: items (as DynamoDB JSON), count, scanned, and cursor if there are more items."))]
+With --json, each line is a page: items, count, scanned, and cursor if there are more items. Exit code 3: there is no such \
+index."))]
 pub(super) struct QueryCommand {
     /// Key condition expression: customer = :c AND placed > :p
     #[arg(long, value_name = "EXPRESSION")]

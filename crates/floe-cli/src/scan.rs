@@ -17,8 +17,8 @@ Examples:
   floe scan orders --count --all --data ./shop
 
 A filter removes items after they were read and charged. If there are more than --limit items, the output has a cursor: resume \
-there with --cursor. With --json, each line is a page: items (as DynamoDB JSON), count, scanned, and cursor if there are more \
-items."))]
+there with --cursor. With --json, each line is a page: items, count, scanned, and cursor if there are more items. Exit code 3: \
+there is no such index."))]
 pub(super) struct ScanCommand {
     #[command(flatten)]
     selection: Selection,

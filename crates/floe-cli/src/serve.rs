@@ -175,8 +175,7 @@ impl Serve {
         let server = server
             .map_err(|error| Failure::failed(format!("{error}; choose another with --listen")))?;
         service.set_endpoint(server.local_addr().to_string());
-        serve_bound(server, &**engine, &self.store.to_string(), signals).await;
-        Ok(())
+        serve_bound(server, &**engine, &self.store.to_string(), signals).await
     }
 
     fn open(&self) -> Result<LocalEngine> {
@@ -231,15 +230,16 @@ pub(super) async fn serve_bound(
     engine: &dyn Engine,
     detail: &str,
     signals: Signals,
-) {
+) -> Result {
     print_status(&format!(
         "serving DynamoDB on http://{} ({detail})",
         server.local_addr()
-    ));
+    ))?;
     tokio::select! {
         () = server.serve(Box::pin(signals.stop())) => {}
         () = health::watch(engine, note) => {}
     }
+    Ok(())
 }
 
 impl Access {

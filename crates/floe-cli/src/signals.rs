@@ -44,6 +44,11 @@ impl Signals {
         }
     }
 
+    /// Waits for the first signal, before there is any work in progress.
+    pub(super) async fn first(mut self) {
+        self.next().await;
+    }
+
     /// Waits for the first signal; a second one terminates the process immediately.
     pub(super) async fn stop(mut self) {
         self.next().await;

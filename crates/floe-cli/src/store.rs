@@ -24,12 +24,16 @@ use super::{ACCOUNT, Failure, Result, note_recovery, validated, without_scheme};
 #[command(next_help_heading = "Store")]
 pub(super) struct Store {
     /// Directory of the store; no other process may have it open
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "region", "profile", "table_prefix"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["endpoint", "aws", "region", "profile", "table_prefix"])]
     data: Option<PathBuf>,
 
     /// URL of a server: `floe serve` or DynamoDB Local. Over http://, no credentials are needed
-    #[arg(long, value_name = "URL", env = "FLOE_ENDPOINT", value_parser = parse_endpoint)]
+    #[arg(long, value_name = "URL", env = ENDPOINT_VARIABLE, value_parser = parse_endpoint)]
     endpoint: Option<String>,
+
+    /// Amazon DynamoDB, with region and credentials from the environment or ~/.aws. Implied by --region and --profile
+    #[arg(long, conflicts_with = "endpoint")]
+    aws: bool,
 
     /// AWS region [default: from the environment or the profile]
     #[arg(long, value_name = "NAME")]
@@ -87,18 +91,39 @@ pub(super) struct EventTable {
     pub(super) store: Store,
 }
 
+/// The environment variable with the default of `--endpoint`.
+pub(super) const ENDPOINT_VARIABLE: &str = "FLOE_ENDPOINT";
+
+/// The selected store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoreKind<'s> {
+    Directory(&'s Path),
+    Endpoint(&'s str),
+    /// Amazon DynamoDB.
+    Amazon,
+}
+
 /// What to do with a directory that holds no store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IfMissing {
-    Fail,
+    /// Fail, with this hint.
+    Fail(&'static str),
     Create,
 }
 
 impl IfMissing {
+    /// The action of a command with the flag `--new`.
     pub(super) const fn create_if(is_new: bool) -> Self {
-        if is_new { Self::Create } else { Self::Fail }
+        if is_new {
+            Self::Create
+        } else {
+            Self::Fail("--new creates a store")
+        }
     }
 }
+
+/// The hint of commands that need an existing store.
+pub(super) const NO_STORE_HINT: &str = "`floe serve --data` and `floe demo --data` create a store";
 
 /// An open store.
 pub(super) struct OpenStore {
@@ -108,11 +133,28 @@ pub(super) struct OpenStore {
 }
 
 impl Store {
+    /// The selected store. Amazon DynamoDB is used only if an option requests it: a forgotten option must not run a command
+    /// on the account that the environment happens to have.
+    fn kind(&self) -> Result<StoreKind<'_>> {
+        let is_amazon = self.aws || self.region.is_some() || self.profile.is_some();
+        match (&self.data, &self.endpoint) {
+            (Some(path), _) => Ok(StoreKind::Directory(path)),
+            (None, Some(endpoint)) => Ok(StoreKind::Endpoint(endpoint)),
+            (None, None) if is_amazon => Ok(StoreKind::Amazon),
+            (None, None) => Err(Failure::usage(
+                "no store is selected: set --data or --endpoint, or --aws for Amazon DynamoDB",
+            )),
+        }
+    }
+
     /// Opens the directory, or connects to the server.
-    async fn open(&self, missing: IfMissing) -> Result<OpenStore> {
-        match &self.data {
-            Some(path) => Ok(OpenStore::of_directory(path, missing)?),
-            None => Ok(OpenStore {
+    async fn open(&self, kind: StoreKind<'_>, missing: IfMissing) -> Result<OpenStore> {
+        match kind {
+            StoreKind::Directory(path) => {
+                let hint = "if `floe serve` has it open, use --endpoint instead of --data";
+                OpenStore::of_directory(path, missing, hint)
+            }
+            StoreKind::Endpoint(_) | StoreKind::Amazon => Ok(OpenStore {
                 db: Box::pin(self.connect()).await?,
                 local: None,
             }),
@@ -121,7 +163,7 @@ impl Store {
 
     /// Opens the store, runs a command on it, and closes it, even if the command fails.
     pub(super) fn run(&self, command: impl AsyncFnOnce(&OpenStore) -> Result) -> Result {
-        self.run_or(IfMissing::Fail, command)
+        self.run_or(IfMissing::Fail(NO_STORE_HINT), command)
     }
 
     /// Like [`run`](Self::run), with the action for a directory that holds no store.
@@ -130,21 +172,46 @@ impl Store {
         missing: IfMissing,
         command: impl AsyncFnOnce(&OpenStore) -> Result,
     ) -> Result {
+        let kind = self.kind()?;
         block_on(Box::pin(async {
-            let opened = self.open(missing).await?;
+            let opened = self.open(kind, missing).await?;
             let done = command(&opened).await;
-            done.and(opened.close())
+            done.map_err(|failure| kind.with_hint(failure))
+                .and(opened.close())
         }))
+    }
+
+    /// The facts that identify a table before it is changed irrevocably: store, account, region and table. The ARN has the
+    /// region and the name that the store really uses, whatever the environment sets.
+    pub(super) fn facts(&self, table: &TableDescription) -> String {
+        let mut arn = table.arn.splitn(6, ':').skip(3);
+        let (region, account) = (arn.next(), arn.next());
+        let name = arn
+            .next()
+            .and_then(|resource| resource.strip_prefix("table/"));
+        let name = name.unwrap_or(&table.definition.name);
+        let region = region.unwrap_or("unknown");
+        match self.kind() {
+            Ok(StoreKind::Directory(path)) => {
+                format!("store={} region={region} table={name}", path.display())
+            }
+            Ok(StoreKind::Endpoint(endpoint)) => {
+                format!("store={endpoint} region={region} table={name}")
+            }
+            Ok(StoreKind::Amazon) | Err(_) => format!(
+                "store=aws account={} region={region} table={name}",
+                account.unwrap_or("unknown")
+            ),
+        }
     }
 
     /// Connects to a server, or to Amazon DynamoDB.
     #[cfg(feature = "aws")]
     async fn connect(&self) -> Result<Db> {
         let db = Db::connect(self.connect_options()).await;
-        db.map_err(|error| {
-            Failure::failed(format!(
-                "{error}; select the store with --data or --endpoint"
-            ))
+        db.map_err(|error| match &self.endpoint {
+            Some(_) => Failure::failed(format!("{error}; check --endpoint and --region")),
+            None => Failure::failed(format!("{error}; check --region and --profile")),
         })
     }
 
@@ -190,10 +257,25 @@ impl fmt::Display for Store {
     }
 }
 
+impl StoreKind<'_> {
+    /// Adds the hint that fits the selected store.
+    fn with_hint(self, failure: Failure) -> Failure {
+        match (failure, self) {
+            (Failure::Unreachable(message), Self::Endpoint(_)) => {
+                Failure::Failed(format!("{message}; check --endpoint"))
+            }
+            (Failure::Unreachable(message), Self::Amazon) => {
+                Failure::Failed(format!("{message}; check --region and the network"))
+            }
+            (failure, _) => failure,
+        }
+    }
+}
+
 impl OpenStore {
-    /// Opens the store in a directory.
-    pub(super) fn of_directory(path: &Path, missing: IfMissing) -> Result<Self> {
-        let engine = Arc::new(open_directory(path, missing)?);
+    /// Opens the store in a directory. Adds the hint if the directory is in use.
+    pub(super) fn of_directory(path: &Path, missing: IfMissing, in_use_hint: &str) -> Result<Self> {
+        let engine = Arc::new(open_directory(path, missing, in_use_hint)?);
         Ok(Self {
             db: Db::with_engine(engine.clone()),
             local: Some(engine),
@@ -245,15 +327,30 @@ impl EventsArgs {
 }
 
 impl EventTable {
-    /// Opens the directory, or connects to the server.
-    pub(super) async fn open(&self) -> Result<EventStore> {
-        self.events_in(&self.store.open(IfMissing::Fail).await?)
+    /// Connects to the endpoint in the environment, or to Amazon DynamoDB: AWS Lambda starts the program without arguments.
+    pub(super) async fn open_in_lambda(&self) -> Result<EventStore> {
+        let kind = self.store.kind().unwrap_or(StoreKind::Amazon);
+        let opened = self
+            .store
+            .open(kind, IfMissing::Fail(NO_STORE_HINT))
+            .await?;
+        self.events_in(&opened)
     }
 
     /// Opens the store, runs a command on its events, and closes the store, even if the command fails.
     pub(super) fn run(&self, command: impl AsyncFnOnce(&EventStore) -> Result) -> Result {
-        self.store
-            .run(async |opened| command(&self.events_in(opened)?).await)
+        self.run_or(IfMissing::Fail(NO_STORE_HINT), command)
+    }
+
+    /// Like [`run`](Self::run), with the action for a directory that holds no store.
+    pub(super) fn run_or(
+        &self,
+        missing: IfMissing,
+        command: impl AsyncFnOnce(&EventStore) -> Result,
+    ) -> Result {
+        self.store.run_or(missing, async |opened| {
+            command(&self.events_in(opened)?).await
+        })
     }
 
     fn events_in(&self, opened: &OpenStore) -> Result<EventStore> {
@@ -276,7 +373,7 @@ pub(super) async fn events_table(store: &EventStore) -> Result<TableDescription>
     let name = &expected.name;
     let table = describe(store.db(), name).await?.ok_or_else(|| {
         Failure::failed(format!(
-            "there is no such table: table={name}; check --table and --table-prefix"
+            "there is no such table: table={name}; check --table, or create it with `floe events create`"
         ))
     })?;
     if table.definition.key != expected.key {
@@ -302,25 +399,35 @@ pub(super) async fn describe(db: &Db, table: &str) -> Result<Option<TableDescrip
     }
 }
 
-fn open_directory(path: &Path, missing: IfMissing) -> Result<LocalEngine> {
+fn open_directory(path: &Path, missing: IfMissing, in_use_hint: &str) -> Result<LocalEngine> {
     // The engine would create a store, which hides a mistyped path.
     match missing {
-        IfMissing::Fail => check_store(path)?,
-        IfMissing::Create => check_not_file(path)?,
+        IfMissing::Fail(hint) => check_store(path, hint)?,
+        IfMissing::Create => check_not_file(path, "choose another directory")?,
     }
     let options = floe_local::Options::new().account(ACCOUNT);
-    let engine = LocalEngine::open_with(path, options).map_err(|error| {
-        Failure::failed(format!(
-            "{error}; if `floe serve` has it open, use --endpoint instead of --data"
-        ))
-    })?;
+    let engine = LocalEngine::open_with(path, options);
+    let engine = engine.map_err(|error| open_failure(&error, in_use_hint))?;
     note_recovery(engine.recovery());
     Ok(engine)
 }
 
-/// Fails unless the directory exists and holds a store.
-pub(super) fn check_store(path: &Path) -> Result {
-    check_not_file(path)?;
+/// The failure to open a directory. Adds the hint if another process has it open.
+pub(super) fn open_failure(error: &StoreError, in_use_hint: &str) -> Failure {
+    let reason = error.to_string();
+    if reason.contains("the directory is in use") {
+        Failure::Failed(format!("{reason}; {in_use_hint}"))
+    } else {
+        Failure::Failed(reason)
+    }
+}
+
+/// The hint of commands that work on directories only.
+pub(super) const IN_USE_HINT: &str = "stop the process that has it open";
+
+/// Fails unless the directory exists and holds a store. The hint says how to create one.
+pub(super) fn check_store(path: &Path, hint: &str) -> Result {
+    check_not_file(path, hint)?;
     let (shown, partial) = (path.display(), partial_copy(path));
     if path.is_dir() && floe_local::is_store(path).map_err(Failure::failed)? {
         return Ok(());
@@ -339,9 +446,9 @@ pub(super) fn check_store(path: &Path) -> Result {
         )
     } else if path.is_dir() {
         let found = entries(path);
-        format!("there is no store in the directory: path={shown} found={found}; {NO_STORE_HINT}")
+        format!("there is no store in the directory: path={shown} found={found}; {hint}")
     } else {
-        format!("there is no such directory: path={shown}; {NO_STORE_HINT}")
+        format!("there is no such directory: path={shown}; {hint}")
     }))
 }
 
@@ -362,13 +469,11 @@ fn entries(path: &Path) -> String {
 /// Maximum number of names in an error message.
 const ENTRIES_SHOWN: usize = 5;
 
-const NO_STORE_HINT: &str = "`floe serve --data` and `floe demo --data` create a store";
-
 /// Fails if the path is a file.
-pub(super) fn check_not_file(path: &Path) -> Result {
+pub(super) fn check_not_file(path: &Path, hint: &str) -> Result {
     if path.exists() && !path.is_dir() {
         return Err(Failure::failed(format!(
-            "a store is a directory, but this is a file: path={}; {NO_STORE_HINT}",
+            "a store is a directory, but this is a file: path={}; {hint}",
             path.display()
         )));
     }

@@ -57,8 +57,7 @@ impl Tables {
                 Format::Terraform => InfrastructureFormat::Terraform,
                 Format::Json => InfrastructureFormat::Json,
             };
-            print(infrastructure_of(tables, format)?.trim_end());
-            Ok(())
+            print(infrastructure_of(tables, format)?.trim_end())
         })
     }
 }

@@ -4,7 +4,6 @@ use clap::Args;
 use floe::Model;
 use floe::changes::consumer::ConsumerLease;
 use floe::changes::{DeadLetterId, DeadLetters};
-use floe_server::json::write_item_hashed;
 
 use crate::{
     AsText, Failure, OpenStore, Result, StoreArgs, Table, members, note, utc, write_members,
@@ -74,7 +73,7 @@ pub(super) struct DiscardCommand {
 impl ParkedCommand {
     pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let parked = of(opened, &self.consumer).await?.list().await?;
-        if parked.is_empty() && !self.target.output.json {
+        if parked.is_empty() && !self.target.output.is_json() {
             note("no dead letters");
             return Ok(());
         }
@@ -88,7 +87,7 @@ impl ParkedCommand {
                         "handlers": parked.handlers.join(","), "error": parked.error,
                         "asked": parked.replay_requested
                     );
-                    write_item_hashed(w.name("keys"), parked.change.keys());
+                    write_members!(w; "keys": self.target.output.item(parked.change.keys()));
                 });
             },
             Table::with_whole_first_column([
@@ -105,8 +104,7 @@ impl ParkedCommand {
                     parked.error.clone(),
                 ]
             },
-        );
-        Ok(())
+        )
     }
 }
 
@@ -118,8 +116,7 @@ impl ReplayCommand {
             None => parked.replay_all().await?,
         };
         let line = format_args!("replay requested: items={items}");
-        self.target.output.line(members!["items": items], &line);
-        Ok(())
+        self.target.output.line(members!["items": items], &line)
     }
 }
 
@@ -133,8 +130,7 @@ impl DiscardCommand {
         let line = format_args!("discarded: id={}", self.id);
         self.target
             .output
-            .line(members!["discarded": AsText(&self.id)], &line);
-        Ok(())
+            .line(members!["discarded": AsText(&self.id)], &line)
     }
 }
 

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use floe_server::json::write_item_hashed;
 use floe_store::op::{
     ChangeRecord, DescribeStream, GetRecords, GetShardIterator, IteratorKind, Shard,
 };
 use floe_store::{Engine, Item};
 
 use crate::{
-    Failure, OpenStore, Result, Signals, StoreArgs, escaped, item_cell, note, print, print_json,
-    utc, write_members,
+    Failure, OpenStore, Result, Signals, StoreArgs, escaped, item_cell, note, object, print,
+    print_json, utc,
 };
 
 /// The pause after a round without changes.
@@ -28,7 +27,7 @@ Examples:
 
 Prints a line for each change: time, kind (INSERT, MODIFY, REMOVE), key, and new image if the stream has it. Changes of one \
 item are printed in order. Change records are kept for 24 hours by default. With --json, each line is an object: kind, \
-sequence, time_ms, keys, and the images old and new if the stream has them, as DynamoDB JSON. Stop with Ctrl-C.")]
+sequence, time_ms, keys, and the images old and new if the stream has them. Stop with Ctrl-C.")]
 pub(super) struct Tail {
     /// Name of the table
     table: String,
@@ -95,30 +94,24 @@ impl Tail {
         for shard in reader.open_shards() {
             let records = reader.next_records(&shard).await?;
             count += records.len();
-            records.iter().for_each(|record| self.print(record));
+            records.iter().try_for_each(|record| self.print(record))?;
         }
         let shards_before = reader.iterators.len();
         reader.discover_shards(true).await?;
         Ok(count + (reader.iterators.len() - shards_before))
     }
 
-    fn print(&self, record: &ChangeRecord) {
-        if self.target.output.json {
-            print_json(&|w| {
-                w.object(|w| {
-                    write_members!(w;
-                        "kind": record.kind.as_str(), "sequence": record.sequence,
-                        "time_ms": record.created.as_millis()
-                    );
-                    write_item_hashed(w.name("keys"), &record.keys);
-                    for (name, image) in [("old", &record.old_image), ("new", &record.new_image)] {
-                        if let Some(image) = image {
-                            write_item_hashed(w.name(name), image);
-                        }
-                    }
-                });
+    fn print(&self, record: &ChangeRecord) -> Result {
+        let output = self.target.output;
+        if output.is_json() {
+            return print_json(&|w| {
+                object!(w;
+                    "kind": record.kind.as_str(), "sequence": record.sequence,
+                    "time_ms": record.created.as_millis(), "keys": output.item(&record.keys),
+                    "old": record.old_image.as_ref().map(|image| output.item(image)),
+                    "new": record.new_image.as_ref().map(|image| output.item(image))
+                );
             });
-            return;
         }
         let image = record.new_image.as_ref();
         let image = image.map(|image| without_key(image, &record.keys));
@@ -129,7 +122,7 @@ impl Tail {
             item_cell(&record.keys),
             image.unwrap_or_default()
         );
-        print(escaped(line.trim_end()));
+        print(escaped(line.trim_end()))
     }
 }
 

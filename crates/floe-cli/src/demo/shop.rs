@@ -292,7 +292,7 @@ async fn reprice(tx: &Tx, sku: &str, cents: i64, reason: &str) -> Result<u64, Er
 
 impl ShopSummary {
     /// Prints the summary.
-    pub(super) fn print(&self) {
+    pub(super) fn print(&self) -> Result {
         let (products, customers) = (PRODUCTS.len(), CUSTOMERS.len());
         let (purchases, accounts) = (self.purchases, self.balances.len());
         let balances = self.balances.iter();
@@ -331,6 +331,6 @@ impl ShopSummary {
         );
         summary.entry("", "the price change: product and price list");
         summary.entry("rejected", format!("buying 100 tents: {}", self.rejection));
-        summary.print();
+        summary.print()
     }
 }

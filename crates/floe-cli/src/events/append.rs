@@ -73,8 +73,7 @@ impl Append {
             self.target.output.line(
                 members!["stream": stream, "version": version],
                 &format_args!("appended: stream={stream} version={version}"),
-            );
-            Ok(())
+            )
         })
     }
 }

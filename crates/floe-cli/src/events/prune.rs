@@ -3,7 +3,7 @@
 use floe::events::{EventStore, StreamName};
 
 use super::{parse_stream, version};
-use crate::{EventsArgs, Result, confirm, members};
+use crate::{EventsArgs, Result, confirm, events_table, members};
 
 /// Delete the events of a stream before an index
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ Examples:
 
 The version of the stream and its snapshots do not change. Events that share a batch with later events are not deleted and \
 reported as deferred. Afterwards, the state of the stream can only be loaded from a snapshot. The deletion must be confirmed: \
-at the terminal, or with --yes. Exit code 3: there is no such stream.")]
+at the terminal, after the store, its region and the table were printed, or with --yes. Exit code 3: there is no such stream.")]
 pub(super) struct Prune {
     /// Name of the stream: Category-id
     #[arg(value_name = "STREAM", value_parser = parse_stream)]
@@ -36,9 +36,10 @@ impl Prune {
     pub(super) async fn run(&self, store: &EventStore) -> Result {
         let (stream, before) = (&self.stream, self.before);
         let version = version(store, stream, &self.target.events.table).await?;
-        let action =
-            format!("deleting events of stream={stream} before={before} version={version}");
-        confirm(self.yes, &action, "nothing was deleted")?;
+        let table = events_table(store).await?;
+        let facts = self.target.events.store.facts(&table);
+        let facts = format!("{facts} stream={stream} before={before} version={version}");
+        confirm(self.yes, "deleting events", &facts, "nothing was deleted")?;
         let pruned = store.prune(stream, before).await?;
         let (deleted, deferred, lowest) = (pruned.deleted, pruned.deferred, pruned.lowest);
         self.target.output.line(
@@ -49,7 +50,6 @@ impl Prune {
             &format_args!(
                 "pruned: stream={stream} deleted={deleted} deferred={deferred} lowest={lowest}"
             ),
-        );
-        Ok(())
+        )
     }
 }

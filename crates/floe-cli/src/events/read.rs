@@ -61,8 +61,8 @@ impl Read {
                     String::from_utf8_lossy(&recorded.event.data).into_owned(),
                 ]
             },
-        );
-        if !self.target.output.json {
+        )?;
+        if !self.target.output.is_json() {
             note(&format!("events={} version={version}", events.len()));
         }
         Ok(())

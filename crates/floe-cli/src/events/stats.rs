@@ -62,7 +62,6 @@ impl Stats {
                 let [streams, events, longest] = [of.streams, of.events, of.longest].map(grouped);
                 [(*category).clone(), streams, events, longest]
             },
-        );
-        Ok(())
+        )
     }
 }

@@ -12,17 +12,17 @@ use crate::{confirm, note, validated};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe feed checkpoint --table shop --group mail
+  floe feed checkpoint --table shop --aws --group mail
   # handle all events again
-  floe feed checkpoint --table shop --group mail --set start --yes
+  floe feed checkpoint --table shop --aws --group mail --set start --yes
   # start a new group at the end of the feed
-  floe feed checkpoint --table shop --group audit --set tail --yes
-  floe feed checkpoint --table shop --group mail --partition 2 --set 3@57
+  floe feed checkpoint --table shop --aws --group audit --set tail --yes
+  floe feed checkpoint --table shop --aws --group mail --partition 2 --set 3@57
 
 If moved back, events are handled again; if moved ahead, the events in between are never handled. Parked streams stay parked. \
 Workers of the group can keep running: they notice the move and restart from the new checkpoint.
 
-A move must be confirmed: at the terminal, or with --yes. A checkpoint after the end of the feed is rejected.")]
+A move must be confirmed: at the terminal, after the store, its region and the table were printed, or with --yes. A checkpoint after the end of the feed is rejected.")]
 pub(super) struct CheckpointCommand {
     /// Name of the consumer group
     #[arg(long, value_name = "NAME", value_parser = parse_group)]
@@ -64,7 +64,7 @@ impl CheckpointCommand {
         let partitions = feed.selected(self.partition)?;
         if let Some(target) = self.set {
             let moves = self.moves(feed, &partitions, target).await?;
-            self.confirm(&moves)?;
+            self.confirm(feed, &moves).await?;
             for Move {
                 group_partition,
                 to,
@@ -81,8 +81,7 @@ impl CheckpointCommand {
             .iter()
             .map(|partition| self.group_partition(*partition));
         let progress = GroupProgress::load_all(feed, group_partitions).await?;
-        print_progress(self.target.output, &progress);
-        Ok(())
+        print_progress(self.target.output, &progress)
     }
 
     async fn moves(
@@ -121,7 +120,7 @@ impl CheckpointCommand {
     }
 
     /// Prints the moves, and asks the user to confirm them unless `--yes` was given.
-    fn confirm(&self, moves: &[Move]) -> Result {
+    async fn confirm(&self, feed: &Feed, moves: &[Move]) -> Result {
         for Move {
             group_partition,
             from,
@@ -133,7 +132,8 @@ impl CheckpointCommand {
                 "moving group={group} partition={partition} from={from} to={to}"
             ));
         }
-        confirm(self.yes, "moving the group", "nothing was moved")
+        let facts = feed.facts(&self.target.events.store).await?;
+        confirm(self.yes, "moving the group", &facts, "nothing was moved")
     }
 
     fn group_partition(&self, partition: Partition) -> GroupPartition {

@@ -7,8 +7,8 @@ use super::{Failure, Feed, FeedArgs, Result};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe feed lag --table shop
-  floe feed lag --table shop --group mail --max 1000 || ./alert.sh
+  floe feed lag --table shop --aws
+  floe feed lag --table shop --aws --group mail --max 1000 || ./alert.sh
 
 The lag is the number of events that a group has not processed, and the age in seconds of the oldest of them in the feed. \
 Exit code 3: a group is more than --max events behind, or there is no such group.")]
@@ -34,7 +34,7 @@ impl LagCommand {
                 "there is no such group, or it has stored no checkpoint yet: group={group}"
             )));
         }
-        print_progress(self.target.output, &progress);
+        print_progress(self.target.output, &progress)?;
         self.check(&progress)
     }
 

@@ -7,8 +7,8 @@ use crate::{Table, object};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe feed parked --table shop --group mail
-  floe feed parked --table shop --json
+  floe feed parked --table shop --aws --group mail
+  floe feed parked --table shop --aws --json
 
 A stream is parked after the last attempt of its handler failed. Its events from the index on are skipped, up to the end, \
 until the program retries parked streams (FeedConsumer::retry_parked).")]
@@ -36,7 +36,7 @@ impl ParkedCommand {
                     .map(|parked| (group_partition.clone(), parked)),
             );
         }
-        if rows.is_empty() && !self.target.output.json {
+        if rows.is_empty() && !self.target.output.is_json() {
             note("no parked streams");
             return Ok(());
         }
@@ -60,7 +60,6 @@ impl ParkedCommand {
                     parked.reason.clone(),
                 ]
             },
-        );
-        Ok(())
+        )
     }
 }

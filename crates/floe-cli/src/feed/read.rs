@@ -14,11 +14,11 @@ use crate::{AsArray, Signals, escaped, write_members};
 #[command(after_help = "\
 Examples:
   # the spans of all streams
-  floe feed read --table shop
+  floe feed read --table shop --aws
   # the events with their bodies
-  floe feed read --table shop --from 3@12 --events
+  floe feed read --table shop --aws --from 3@12 --events
   floe feed read --table shop --from tail --follow --events --category Cart \\
-      --json
+      --json --aws
 
 Without --events, each line is a span of a stream: checkpoint, stream, index of the first event, types. With --events, each \
 line is an event: checkpoint, time, stream, index, type and body.
@@ -93,9 +93,10 @@ impl ReadCommand {
         while let Some(lines) = self.next(source).await? {
             let fits = printed == 0 || printed + lines.len() <= lines_max;
             printed += lines.len();
-            if !fits || !lines.iter().all(print) {
+            if !fits {
                 break;
             }
+            lines.iter().try_for_each(print)?;
         }
         Ok(())
     }
@@ -103,8 +104,7 @@ impl ReadCommand {
     async fn follow(&self, source: &mut LineSource) -> Result {
         loop {
             match self.next(source).await? {
-                Some(lines) if lines.iter().all(print) => {}
-                Some(_) => return Ok(()),
+                Some(lines) => lines.iter().try_for_each(print)?,
                 None => tokio::time::sleep(POLL).await,
             }
         }
@@ -133,7 +133,7 @@ impl ReadCommand {
     }
 
     fn span_line(&self, checkpoint: Checkpoint, span: &Span) -> String {
-        if self.target.output.json {
+        if self.target.output.is_json() {
             let partition = Partition::new(self.partition);
             return json_line(partition, checkpoint, &span.stream, &|w| {
                 write_members!(w; "index": span.start, "types": AsArray(&span.types, |w, name| w.string(name)));
@@ -146,7 +146,7 @@ impl ReadCommand {
     }
 
     fn event_line(&self, checkpoint: Checkpoint, stream: &StreamName, event: &Recorded) -> String {
-        if self.target.output.json {
+        if self.target.output.is_json() {
             let partition = Partition::new(self.partition);
             return json_line(partition, checkpoint, stream, &|w| write_event(w, event));
         }

@@ -10,8 +10,8 @@ use crate::{AsArray, AsText, Output, Table, grouped, object};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  floe feed status --table shop
-  floe feed status --table shop --json \\
+  floe feed status --table shop --aws
+  floe feed status --table shop --aws --json \\
       | jq '.groups[] | select(.lag_events > 1000)'
 
 The lag is the number of events that a group has not processed, and the age in seconds of the oldest of them in the feed. It \
@@ -49,27 +49,30 @@ impl Status {
             );
         };
         let text = || print_feed_status(table, &tails, &progress);
-        self.target.output.either(&json, &text);
-        Ok(())
+        self.target.output.either(&json, &text)
     }
 }
 
-fn print_feed_status(table: &str, tails: &[(Partition, Checkpoint)], progress: &[GroupProgress]) {
+fn print_feed_status(
+    table: &str,
+    tails: &[(Partition, Checkpoint)],
+    progress: &[GroupProgress],
+) -> Result {
     let mut summary = Table::key_value();
     summary.entry("events", table);
     summary.entry("feed", format!("{table}-index"));
-    summary.print();
-    print("");
+    summary.print()?;
+    print("")?;
     let mut partitions = Table::new(["partition", "epoch", "tail"]);
     for (partition, tail) in tails {
         let epoch = tail.epoch().to_string();
         partitions.row([partition.to_string(), epoch, tail.to_string()]);
     }
-    partitions.print();
-    print("");
+    partitions.print()?;
+    print("")?;
     match progress {
-        [] => drop(print("no group has stored a checkpoint")),
-        progress => print_progress(Output { json: false }, progress),
+        [] => print("no group has stored a checkpoint"),
+        progress => print_progress(Output::default(), progress),
     }
 }
 
@@ -103,7 +106,7 @@ impl GroupProgress {
 }
 
 /// Prints the progress of groups.
-pub(super) fn print_progress(output: Output, progress: &[GroupProgress]) {
+pub(super) fn print_progress(output: Output, progress: &[GroupProgress]) -> Result {
     output.rows(
         progress,
         |w, progress| GroupProgress::write(w, progress),
@@ -125,5 +128,5 @@ pub(super) fn print_progress(output: Output, progress: &[GroupProgress]) {
                 progress.parked.to_string(),
             ]
         },
-    );
+    )
 }

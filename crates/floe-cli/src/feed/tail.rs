@@ -13,7 +13,7 @@ use crate::{Signals, note};
 Examples:
   floe feed tail --table shop --endpoint http://127.0.0.1:8000
   floe feed tail --table shop --last 10 --once --data ./shop
-  floe feed tail --table shop --category Cart --json
+  floe feed tail --table shop --aws --category Cart --json
 
 Prints a line for each event of every partition: time, stream, index, type and body. Events appear when `floe indexer` has \
 added them to the feed. With --json, each line is an object as in `floe feed read --events --json`. Stop with Ctrl-C.")]
@@ -72,7 +72,7 @@ impl Tail {
             }
             followed.push((*partition, events));
         }
-        last.iter().all(|(_, line)| print(line));
+        last.iter().try_for_each(|(_, line)| print(line))?;
         Ok(followed)
     }
 
@@ -83,9 +83,7 @@ impl Tail {
                 while let Some(batch) = events.next().await.map_err(feed_failure)? {
                     is_idle = false;
                     let lines = self.lines(*partition, &batch);
-                    if !lines.iter().all(|(_, line)| print(line)) {
-                        return Ok(());
-                    }
+                    lines.iter().try_for_each(|(_, line)| print(line))?;
                 }
             }
             if is_idle {
@@ -99,7 +97,7 @@ impl Tail {
         let mut lines = Vec::new();
         for (stream, events) in &batch.streams {
             for event in events {
-                let line = if self.target.output.json {
+                let line = if self.target.output.is_json() {
                     json_line(partition, batch.checkpoint, stream, &|w| {
                         write_event(w, event);
                     })

@@ -55,7 +55,7 @@ impl Verify {
         }
         verification.compare(&feed.store).await?;
         let output = self.target.output;
-        output.either(&|w| verification.write(w), &|| verification.print());
+        output.either(&|w| verification.write(w), &|| verification.print())?;
         verification.check()
     }
 }
@@ -102,17 +102,15 @@ impl Verification {
         }
     }
 
-    fn print(&self) {
+    fn print(&self) -> Result {
         let mut summary = Table::key_value();
         let streams = u64::try_from(self.next.len()).unwrap_or(0);
         summary.entry("streams", grouped(streams));
         summary.entry("events", grouped(self.events));
         summary.entry("behind", grouped(self.behind));
         summary.entry("faults", grouped(self.faults_total));
-        summary.print();
-        self.faults.iter().for_each(|fault| {
-            print(fault);
-        });
+        summary.print()?;
+        self.faults.iter().try_for_each(print)
     }
 
     fn write(&self, w: &mut Writer) {

@@ -61,7 +61,7 @@ impl Check {
         }
         let json = |w: &mut Writer| object!(w; "scopes": AsArray(&all, write));
         let text = || print_all(&all, self.repair);
-        self.output.either(&json, &text);
+        self.output.either(&json, &text)?;
         let left: usize = all.iter().map(|checked| checked.left.len()).sum();
         match left {
             0 => Ok(()),
@@ -91,7 +91,7 @@ impl Check {
 }
 
 /// Prints the scopes as a table, then every difference after its scope.
-fn print_all(all: &[Checked], is_repaired: bool) {
+fn print_all(all: &[Checked], is_repaired: bool) -> Result {
     let mut names = vec!["scope", "entities", "edges", "entries", "differences"];
     names.extend(is_repaired.then_some("left"));
     let (mut scopes, mut differences) = (Table::new(names), Table::key_value());
@@ -112,11 +112,12 @@ fn print_all(all: &[Checked], is_repaired: bool) {
             differences.entry(scope, format!("{difference}{ending}"));
         }
     }
-    scopes.print();
-    if !differences.is_empty() {
-        print("");
-        differences.print();
+    scopes.print()?;
+    if differences.is_empty() {
+        return Ok(());
     }
+    print("")?;
+    differences.print()
 }
 
 fn count(differences: &[Difference]) -> u64 {

@@ -21,7 +21,6 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) async fn run(&self, (_, node): (&Graph<'static>, Node)) -> Result {
-        print_node(self.entity.graph.target.output, &node);
-        Ok(())
+        print_node(self.entity.graph.target.output, &node)
     }
 }

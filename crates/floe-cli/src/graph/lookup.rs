@@ -1,10 +1,10 @@
 //! `floe graph lookup`: finds entities by an index.
 
-use floe::graph::IndexKey;
+use floe::graph::{Graph, IndexKey};
 use floe_store::Number;
 
 use super::{GraphArgs, cell_unless_empty};
-use crate::{Result, Table, object};
+use crate::{Failure, Result, Table, object};
 
 /// Find entities by an index
 #[derive(Debug, clap::Args)]
@@ -15,8 +15,8 @@ Examples:
   floe graph lookup library by_tag --prefix-of-key ru --limit 20 --json \\
       --data ./data
 
-Prints the stored entries of the index: key, entity, and attributes stored with the entry. An index that was never built has \
-no entries, so the result is empty.")]
+Prints the stored entries of the index: key, entity, and attributes stored with the entry. Exit code 3: the scope has no entry \
+of this index, because its name is unknown, or because it was never built.")]
 pub(super) struct LookupCommand {
     /// Scope of the graph
     scope: String,
@@ -66,12 +66,17 @@ impl LookupCommand {
             if self.descending {
                 lookup = lookup.backward();
             }
-            self.graph.target.output.rows(
-                lookup.entries().await?,
+            let entries = lookup.entries().await?;
+            if entries.is_empty() {
+                self.check_index(graph).await?;
+            }
+            let output = self.graph.target.output;
+            output.rows(
+                entries,
                 |w, entry| {
                     object!(w;
                         "key": entry.key, "type": entry.entity.type_name(),
-                        "id": entry.entity.id(), "attributes": entry.attributes
+                        "id": entry.entity.id(), "attributes": output.item(&entry.attributes)
                     );
                 },
                 Table::new(["key", "type", "id", "attributes"]),
@@ -81,9 +86,21 @@ impl LookupCommand {
                     let attributes = cell_unless_empty(attributes);
                     [key, kind.to_owned(), id.to_owned(), attributes]
                 },
-            );
-            Ok(())
+            )
         })
+    }
+
+    /// Fails if the scope has no entry of the index. The program does not know the functions of indexes, so an index
+    /// without entries cannot be distinguished from an unknown one.
+    async fn check_index(&self, graph: &Graph<'static>) -> Result {
+        let any = graph.find_stored(&self.index).limit(1).entries().await?;
+        if any.is_empty() {
+            return Err(Failure::unmet(format!(
+                "there is no such index, or it has no entries: scope={} index={}",
+                self.scope, self.index
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) async fn serve(runtime: Runtime, command: &IndexerCommand) -> Result 
 
 /// Opens the feed for writing. The tables must exist, so the function needs no permission to create them.
 async fn open_change_ingester(command: &IndexerCommand) -> Result<ChangeIngester> {
-    let store = command.events.open().await?;
+    let store = command.events.open_in_lambda().await?;
     let options = command.options(&store).await?;
     let mut ingester = store.change_ingester(&options).map_err(Failure::usage)?;
     ingester.begin().await.map_err(feed_failure)?;

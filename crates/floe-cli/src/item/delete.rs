@@ -1,9 +1,9 @@
 //! `floe item delete`: deletes an item.
 
-use floe_store::op::DeleteItem;
+use floe_store::op::{DeleteItem, ReturnValues};
 
-use super::{ReturnOld, WriteArgs};
-use crate::{Result, with_formats};
+use super::{WriteArgs, send};
+use crate::{Failure, Result, with_formats};
 
 /// Delete an item
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ Examples:
   floe item delete orders --key @key.json --condition 'quantity = :none' \\
       --values '{\":none\":0}' --old --data ./shop
 
-Deleting an item that does not exist succeeds. Exit code 3: the condition is false."))]
+Exit code 3: there is no such item, or the condition is false."))]
 pub(super) struct Delete {
     /// Name of the table
     table: String,
@@ -22,8 +22,9 @@ pub(super) struct Delete {
     #[arg(long, value_name = "JSON")]
     key: String,
 
-    #[command(flatten)]
-    return_old: ReturnOld,
+    /// Print the previous item
+    #[arg(long)]
+    old: bool,
 
     #[command(flatten)]
     args: WriteArgs,
@@ -34,7 +35,18 @@ impl Delete {
         let key = self.args.input.item("--key", &self.key)?;
         let mut delete = DeleteItem::new(self.table.as_str(), key);
         delete.condition = self.args.condition()?;
-        let delete = delete.return_values(self.return_old.return_values());
-        self.args.run(&self.table, delete.into(), "deleted")
+        // The previous item shows whether there was one.
+        let delete = delete.return_values(ReturnValues::AllOld);
+        self.args.target.run(async |opened| {
+            let (key, item) = send(opened, &self.table, delete.into()).await?;
+            if item.is_none() {
+                return Err(Failure::unmet(format!(
+                    "there is no such item, nothing was deleted: table={}",
+                    self.table
+                )));
+            }
+            self.args
+                .print(&key, item.as_ref().filter(|_| self.old), "deleted")
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `floe item get`: prints an item.
 
-use floe_store::json::write_item;
 use floe_store::op::GetItem;
 
 use crate::{Failure, Input, Placeholders, Result, StoreArgs, print_item, with_formats};
@@ -13,7 +12,7 @@ Examples:
   floe item get orders --key @key.json --projection 'product, quantity' --json \\
       --endpoint http://127.0.0.1:8000
 
-With --json, the item is printed as DynamoDB JSON. Exit code 3: there is no such item."))]
+Exit code 3: there is no such item."))]
 pub(super) struct Get {
     /// Name of the table
     table: String,
@@ -50,8 +49,8 @@ impl Get {
                 Failure::unmet(format!("there is no such item: table={}", self.table))
             })?;
             let output = self.target.output;
-            output.either(&|w| write_item(w, &item), &|| print_item(&item, &key));
-            Ok(())
+            let json = output.item_writer();
+            output.either(&|w| json(w, &item), &|| print_item(&item, &key))
         })
     }
 

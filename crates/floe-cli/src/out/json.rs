@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use floe_store::Item;
-use floe_store::json::{Writer, write_item};
+use floe_store::json::Writer;
 
 /// A value of a member of an object.
 pub(crate) trait Json {
@@ -23,6 +23,9 @@ pub(crate) struct AsText<T>(pub(crate) T);
 
 /// A slice written as an array, each element by the function.
 pub(crate) struct AsArray<'e, T>(pub(crate) &'e [T], pub(crate) fn(&mut Writer, &T));
+
+/// An item, written by the function.
+pub(crate) struct AsItem<'i>(pub(crate) &'i Item, pub(crate) fn(&mut Writer, &Item));
 
 /// The members of an object: `members!["name": value, ..]`.
 macro_rules! members {
@@ -63,6 +66,12 @@ impl<T: Display> Json for AsText<T> {
 impl<T> Json for AsArray<'_, T> {
     fn write(&self, w: &mut Writer) {
         w.array(|w| self.0.iter().for_each(|element| (self.1)(w, element)));
+    }
+}
+
+impl Json for AsItem<'_> {
+    fn write(&self, w: &mut Writer) {
+        (self.1)(w, self.0);
     }
 }
 
@@ -113,5 +122,4 @@ json! {
     u32: number, w => w.number(number);
     u64: number, w => w.number(number);
     usize: number, w => w.number(number);
-    Item: item, w => write_item(w, item);
 }

@@ -20,9 +20,8 @@ pub(super) struct Describe {
 
 impl Describe {
     pub(super) async fn run(&self, (schema, _): RegistryContext<'_>) -> Result {
-        if self.registry.target.output.json {
-            print(schema.describe().trim_end());
-            return Ok(());
+        if self.registry.target.output.is_json() {
+            return print(schema.describe().trim_end());
         }
         let mut summary = Table::key_value();
         summary.entry("registry", schema.name);
@@ -41,8 +40,8 @@ impl Describe {
             let field = schema.group.get(index.field).map_or("", |field| field.name);
             summary.entry("index", format!("{} by {field}", index.name));
         }
-        summary.print();
-        print("");
+        summary.print()?;
+        print("")?;
         let mut fields = Table::new(["field", "attribute", "kind", ""]);
         for field in schema.fields {
             let mut marks = Vec::new();
@@ -53,7 +52,6 @@ impl Describe {
             let kind = field.kind.as_str();
             fields.row([field.name, field.attribute, kind, &marks.join(", ")]);
         }
-        fields.print();
-        Ok(())
+        fields.print()
     }
 }

@@ -46,7 +46,6 @@ impl Get {
                 context.unmet("there is no such version")
             ))
         })?;
-        print_version(output, context.schema, &version);
-        Ok(())
+        print_version(output, context.schema, &version)
     }
 }

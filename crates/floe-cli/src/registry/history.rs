@@ -58,7 +58,7 @@ impl HistoryCommand {
             context.schema,
             &found,
             false,
-        );
+        )?;
         if after.is_some() {
             let count = found.len();
             note(&format!(

@@ -53,18 +53,16 @@ impl Latest {
                     versions,
                     group: &versions.group(&names)?,
                 };
-                return Err(context.unmet("there is no latest version"));
+                Err(context.unmet("there is no latest version"))
             }
             (false, _) => print_versions(self.group.registry.target.output, schema, &found, true),
         }
-        Ok(())
     }
 }
 
 impl Deployed {
     pub(super) async fn run(&self, (schema, versions): RegistryContext<'_>) -> Result {
         let found = versions.deployed_named(&self.group.pairs()).await?;
-        print_versions(self.group.registry.target.output, schema, &found, true);
-        Ok(())
+        print_versions(self.group.registry.target.output, schema, &found, true)
     }
 }

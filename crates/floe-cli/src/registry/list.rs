@@ -41,8 +41,7 @@ impl List {
                 let (name, table) = (schema.name.to_owned(), schema.table.to_owned());
                 [name, table, group, retention, indexes]
             },
-        );
-        Ok(())
+        )
     }
 }
 

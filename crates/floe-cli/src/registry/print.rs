@@ -5,11 +5,15 @@ use floe::registry::{RegistrySchema, Version};
 use floe_store::json::Writer;
 use floe_store::{Item, Timestamp};
 
-use crate::{Output, Table, cell, object, print_json, utc};
+use crate::{Output, Result, Table, cell, object, print_json, utc};
 
 /// Prints a version.
-pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &Version<Item>) {
-    output.either(&|w| write(w, version), &|| {
+pub(super) fn print_version(
+    output: Output,
+    schema: &RegistrySchema,
+    version: &Version<Item>,
+) -> Result {
+    output.either(&|w| write(w, output, version), &|| {
         let mut summary = Table::key_value();
         summary.entry("version", version.number);
         summary.entry("status", status(version));
@@ -23,8 +27,8 @@ pub(super) fn print_version(output: Output, schema: &RegistrySchema, version: &V
             let value = version.value.get(field.attribute);
             summary.entry_if_some(field.name, value.map(cell));
         }
-        summary.print();
-    });
+        summary.print()
+    })
 }
 
 /// Prints versions, with the key fields of their groups if `with_group`.
@@ -33,11 +37,10 @@ pub(super) fn print_versions(
     schema: &RegistrySchema,
     versions: &[Version<Item>],
     with_group: bool,
-) {
-    if output.json {
+) -> Result {
+    if output.is_json() {
         let mut versions = versions.iter();
-        versions.all(|version| print_json(&|w| write(w, version)));
-        return;
+        return versions.try_for_each(|version| print_json(&|w| write(w, output, version)));
     }
     let is_name = |field: &&RegistryField| schema.group.iter().any(|name| name.name == field.name);
     let fields = schema.fields.iter();
@@ -73,7 +76,7 @@ pub(super) fn print_versions(
     for version in versions {
         table.row(columns.iter().map(|(_, of)| of(version)));
     }
-    table.print();
+    table.print()
 }
 
 /// A column: its name, and its cell for a version.
@@ -109,12 +112,12 @@ fn held(version: &Version<Item>) -> String {
     held.join(", ")
 }
 
-fn write(w: &mut Writer, version: &Version<Item>) {
+fn write(w: &mut Writer, output: Output, version: &Version<Item>) {
     object!(w;
         "version": version.number, "status": version.status.map(|status| status.as_str()),
         "published_ms": version.published.map(Timestamp::as_millis),
         "expires_ms": expires(version).map(Timestamp::as_millis),
         "deleted_ms": version.deleted.map(Timestamp::as_millis), "pinned": version.is_pinned,
-        "aliases": version.aliases, "hash": version.hash, "item": version.value
+        "aliases": version.aliases, "hash": version.hash, "item": output.item(&version.value)
     );
 }

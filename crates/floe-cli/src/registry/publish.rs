@@ -50,8 +50,7 @@ impl Publish {
             self.group.registry.target.output.line(
                 members!["version": number, "published": is_new],
                 &format_args!("{done}: version {number}"),
-            );
-            Ok(())
+            )
         })
     }
 

@@ -80,8 +80,7 @@ impl VersionArgs {
             (versions.unpin(group, number).await?, "unpinned")
         };
         self.group
-            .print_change(is_changed, done, &format!("version {number}"));
-        Ok(())
+            .print_change(is_changed, done, &format!("version {number}"))
     }
 }
 
@@ -98,17 +97,16 @@ impl Alias {
                 (removed, "removed", format!("alias {alias}"))
             }
         };
-        self.group.print_change(is_changed, done, &subject);
-        Ok(())
+        self.group.print_change(is_changed, done, &subject)
     }
 }
 
 impl GroupArgs {
     /// Prints the change, or that nothing had to be changed.
-    fn print_change(&self, is_changed: bool, done: &str, subject: &str) {
+    fn print_change(&self, is_changed: bool, done: &str, subject: &str) -> Result {
         let result = if is_changed { done } else { "unchanged" };
         let line = format_args!("{result}: {subject}");
         let output = self.registry.target.output;
-        output.line(members!["changed": is_changed], &line);
+        output.line(members!["changed": is_changed], &line)
     }
 }

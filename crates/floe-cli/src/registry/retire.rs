@@ -35,7 +35,6 @@ impl Retire {
         self.version.group.registry.target.output.line(
             members!["version": version, "retired": is_changed, "latest": latest],
             &format_args!("{done}: version {version}; {latest_text}"),
-        );
-        Ok(())
+        )
     }
 }

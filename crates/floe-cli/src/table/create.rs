@@ -85,8 +85,7 @@ impl Create {
         let missing = IfMissing::create_if(self.new);
         self.target.store.run_or(missing, async |opened| {
             let table = opened.engine().create_table(definition.into()).await?;
-            describe::print_table(self.target.output, opened, &table);
-            Ok(())
+            describe::print_table(self.target.output, opened, &table)
         })
     }
 

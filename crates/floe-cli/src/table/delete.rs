@@ -9,7 +9,7 @@ Examples:
   floe table delete orders --data ./shop
   floe table delete orders --endpoint http://127.0.0.1:8000 --yes
 
-The deletion must be confirmed: at the terminal, or with --yes.")]
+The deletion must be confirmed: at the terminal, after the store, its region and the table were printed, or with --yes.")]
 pub(super) struct Delete {
     /// Name of the table
     table: String,
@@ -25,14 +25,15 @@ pub(super) struct Delete {
 impl Delete {
     pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let name = &self.table;
-        let items = opened.table(name).await?.item_count;
-        let action = format!("deleting table={name} items={}", grouped(items));
-        confirm(self.yes, &action, "nothing was deleted")?;
+        let table = opened.table(name).await?;
+        let items = table.item_count;
+        let facts = self.target.store.facts(&table);
+        let facts = format!("{facts} items={}", grouped(items));
+        confirm(self.yes, "deleting a table", &facts, "nothing was deleted")?;
         opened.engine().delete_table(name.clone()).await?;
         self.target.output.line(
             members!["deleted": *name, "items": items],
             &format_args!("deleted: table={name} items={}", grouped(items)),
-        );
-        Ok(())
+        )
     }
 }

@@ -28,19 +28,18 @@ pub(super) struct Describe {
 impl Describe {
     pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let table = opened.table(&self.table).await?;
-        print_table(self.target.output, opened, &table);
-        Ok(())
+        print_table(self.target.output, opened, &table)
     }
 }
 
 /// Prints the description of a table.
-pub(super) fn print_table(output: Output, opened: &OpenStore, table: &TableDescription) {
+pub(super) fn print_table(output: Output, opened: &OpenStore, table: &TableDescription) -> Result {
     let lifecycle = TableLifecycle::Active(opened.engine().now());
-    output.either(&|w| write_table(w, table, lifecycle), &|| print_text(table));
+    output.either(&|w| write_table(w, table, lifecycle), &|| print_text(table))
 }
 
 /// Prints the description of a table as text.
-fn print_text(table: &TableDescription) {
+fn print_text(table: &TableDescription) -> Result {
     let definition = &table.definition;
     let mut summary = Table::key_value();
     summary.entry("table", &definition.name);
@@ -61,7 +60,7 @@ fn print_text(table: &TableDescription) {
         summary.entry("index", index_text(index, found));
     }
     summary.entry("arn", &table.arn);
-    summary.print();
+    summary.print()
 }
 
 fn billing(billing: Billing) -> String {

@@ -28,10 +28,9 @@ impl List {
     pub(super) async fn run(&self, opened: &OpenStore) -> Result {
         let names = names(opened).await?;
         if self.names {
-            for name in &names {
-                self.target.output.line(members!["table": *name], name);
-            }
-            return Ok(());
+            let mut names = names.iter();
+            return names
+                .try_for_each(|name| self.target.output.line(members!["table": *name], name));
         }
         let tables = opened.tables(&names).await?;
         self.target.output.rows(
@@ -63,8 +62,7 @@ impl List {
                         .to_owned(),
                 ]
             },
-        );
-        Ok(())
+        )
     }
 }
 

@@ -103,6 +103,13 @@ fn demo_store_can_be_read_with_every_command() {
         prints(&path, &["graph", "lookup", "shop", "by_city", "Oslo"]),
         "key   type      id     attributes\nOslo  customer  ada\nOslo  customer  roald\n"
     );
+    let lookup = ["graph", "lookup", "shop"];
+    let oslo = run(&[&lookup[..], &["by_city", "Rome", "--data", &path]].concat());
+    assert_eq!(oslo.assert_success().stdout, "key  type  id  attributes\n");
+    run(&[&lookup[..], &["by_town", "Oslo", "--data", &path]].concat()).assert_failure(
+        3,
+        &["there is no such index, or it has no entries: scope=shop index=by_town"],
+    );
     let got = prints(&path, &["graph", "get", "shop", "customer", "ada"]);
     assert!(
         got.starts_with("type     customer\nid       ada\n"),
@@ -132,7 +139,7 @@ fn demo_store_can_be_read_with_every_command() {
         "--json",
     ];
     assert!(
-        prints(&path, &tea).contains(r#""cents":{"N":"1100"}"#),
+        prints(&path, &tea).contains(r#""cents":1100"#),
         "one commit"
     );
     let history = prints(&path, &["registry", "history", "PriceList", "market=north"]);
@@ -155,6 +162,75 @@ fn demo_serves_the_filled_store() {
     let listed = run(&["scan", "Product", "--count", "--endpoint", &endpoint]).assert_success();
     assert_eq!(listed.stdout, "5\n");
     assert_eq!(demo.stop(Signal::INT).code, Some(0));
+}
+
+#[test]
+fn demo_does_nothing_if_its_port_is_in_use() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("shop");
+    let words = ["demo", "--listen", &address, "--data"];
+    let output = run(&[&words[..], &[data.to_str().unwrap()]].concat());
+    output.assert_failure(
+        1,
+        &[
+            "cannot listen on the address",
+            &address,
+            "choose another with --listen",
+        ],
+    );
+    assert!(!data.exists());
+}
+
+#[test]
+fn event_tables_are_created_with_stream_and_index() {
+    for store in Store::both() {
+        let create = ["events", "create", "--table", "shop"];
+        assert_eq!(
+            store.prints(&create),
+            "created: table=shop stream=NEW_IMAGE\ncreated: table=shop-index\n"
+        );
+        assert_eq!(
+            store.json(&create),
+            [
+                json!({"table": "shop", "created": false, "stream": "NEW_IMAGE", "index": "shop-index",
+                "index_created": false})
+            ]
+        );
+        let append = [
+            "events", "append", "Cart-1", "--type", "Added", "--table", "shop",
+        ];
+        store.prints(&append);
+        assert_eq!(
+            store.prints(&["indexer", "--once", "--table", "shop"]),
+            "floe: caught up: events=1 records=1\n"
+        );
+        // A table without a change stream gets one.
+        let key = ["--key", "p:S", "--sort", "i:N"];
+        store.prints(&[&["table", "create", "plain"][..], &key].concat());
+        assert_eq!(
+            store.prints(&["events", "create", "--table", "plain"]),
+            "unchanged: table=plain stream=NEW_IMAGE\ncreated: table=plain-index\n"
+        );
+        store.prints(&["table", "create", "models", "--key", "id:S"]);
+        let other = store.run(&["events", "create", "--table", "models"]);
+        assert_eq!(
+            (other.code, other.stdout.as_str()),
+            (Some(1), ""),
+            "{other:?}"
+        );
+        let names = store.prints(&["table", "list", "--names"]);
+        assert_eq!(names, "models\nplain\nplain-index\nshop\nshop-index\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new");
+    let create = ["events", "create", "--data", data.to_str().unwrap()];
+    run(&create).assert_failure(
+        1,
+        &["there is no such directory", "; --new creates a store"],
+    );
+    run(&[&create[..], &["--new"]].concat()).assert_success();
 }
 
 #[test]

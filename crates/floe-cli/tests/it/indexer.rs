@@ -1,14 +1,15 @@
 //! `floe indexer`.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
 
 use floe::events::StreamName;
 use floe_store::op::CreateTable;
 use floe_store::table::{KeyKind, StreamView, TableDef};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Running, append, block_on, connected, run, with_db, with_store};
+use crate::support::{Running, append, block_on, connected, floe, run, spawn, with_db, with_store};
 
 #[test]
 fn once_catches_up_and_exits() {
@@ -198,6 +199,68 @@ fn usage_error_is_reported_in_one_line() {
         "Exit codes",
     ] {
         assert!(help.contains(word), "{help}");
+    }
+}
+
+#[test]
+fn indexer_waits_for_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    with_store(folder.path(), async |store| {
+        append(&store, "Cart-1", &["{}"]).await;
+    });
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let address = address.unwrap().to_string();
+    let endpoint = format!("http://{address}");
+    let mut command = floe(&["indexer", "--table", "shop", "--endpoint", &endpoint]);
+    command.stderr(Stdio::piped());
+    let mut indexer = Waiting(spawn(command));
+    let mut notes = BufReader::new(indexer.0.stderr.take().unwrap());
+    let mut note = String::new();
+    notes.read_line(&mut note).unwrap();
+    assert!(
+        note.starts_with("floe: waiting for the store: the store cannot be reached, "),
+        "{note}"
+    );
+    let _server = Running::start(&["serve", "--data", path, "--listen", &address]);
+    let mut line = String::new();
+    let mut stdout = BufReader::new(indexer.0.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert!(
+        line.starts_with("floe: indexing shop into shop-index"),
+        "{line}"
+    );
+    kill_process(Pid::from_child(&indexer.0), Signal::TERM).unwrap();
+    assert_eq!(indexer.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn indexer_that_waits_can_be_stopped() {
+    let mut indexer = Waiting(spawn(floe(&[
+        "indexer",
+        "--endpoint",
+        "http://127.0.0.1:9",
+    ])));
+    let mut notes = BufReader::new(indexer.0.stderr.take().unwrap());
+    let mut note = String::new();
+    notes.read_line(&mut note).unwrap();
+    kill_process(Pid::from_child(&indexer.0), Signal::INT).unwrap();
+    notes.read_to_string(&mut note).unwrap();
+    assert!(
+        note.ends_with("floe: stopped before the store could be reached\n"),
+        "{note}"
+    );
+    assert_eq!(indexer.0.wait().unwrap().code(), Some(0));
+}
+
+/// An indexer that waits for its server; killed when dropped.
+struct Waiting(Child);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // It may have exited already.
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 

@@ -97,7 +97,7 @@ fn items_are_put_read_updated_and_deleted() {
                 "--projection",
                 "product"
             ]),
-            [json!({"product": {"S": "sled"}})]
+            [json!({"product": "sled"})]
         );
         let more = [
             "--update",
@@ -116,7 +116,7 @@ fn items_are_put_read_updated_and_deleted() {
         );
         assert_eq!(
             updated,
-            [json!({"done": "updated", "item": {"quantity": {"N": "3"}}})]
+            [json!({"done": "updated", "item": {"quantity": 3}})]
         );
         let condition = [
             "--condition",
@@ -129,7 +129,12 @@ fn items_are_put_read_updated_and_deleted() {
         let rejected = store.run(&[&["item", "delete", "orders"][..], &ada, &condition].concat());
         rejected.assert_failure(3, &["the condition is false"]);
         let old = store.json(&[&["item", "delete", "orders", "--old"][..], &ada].concat());
-        assert_eq!(old[0]["item"]["quantity"], json!({"N": "3"}));
+        assert_eq!(old[0]["item"]["quantity"], json!(3));
+        let again = store.run(&[&["item", "delete", "orders"][..], &ada].concat());
+        again.assert_failure(
+            3,
+            &["there is no such item, nothing was deleted: table=orders"],
+        );
         let gone = store.run(&[&["item", "get", "orders"][..], &ada].concat());
         gone.assert_failure(3, &["there is no such item: table=orders"]);
         let sets = r#"{"customer":{"S":"bo"},"placed":{"N":"1"},"tags":{"SS":["a","b"]}}"#;
@@ -137,6 +142,20 @@ fn items_are_put_read_updated_and_deleted() {
             store.prints(&["item", "put", "orders", "--item", sets]),
             "put\n"
         );
+    }
+}
+
+#[test]
+fn unknown_index_is_a_negative_result() {
+    for store in Store::both() {
+        let store = store.with_orders();
+        let query = ["query", "orders", "--key-condition", "product = :p"];
+        let values = ["--values", r#"{":p":"sled"}"#];
+        for words in [&["scan", "orders"][..], &[&query[..], &values].concat()] {
+            let output = store.run(&[words, &["--index", "none"]].concat());
+            let message = "there is no such index: table=orders index=none known=by_product";
+            output.assert_failure(3, &[message]);
+        }
     }
 }
 
@@ -176,10 +195,10 @@ fn pages_are_resumed_at_their_cursors() {
         ]
         .concat();
         let first = store.json(&sleds);
-        assert_eq!(first[0]["items"], json!([{"quantity": {"N": "2"}}]));
+        assert_eq!(first[0]["items"], json!([{"quantity": 2}]));
         let cursor = first[0]["cursor"].as_str().unwrap().to_owned();
         let second = store.json(&[&sleds[..], &["--cursor", &cursor]].concat());
-        assert_eq!(second[0]["items"], json!([{"quantity": {"N": "1"}}]));
+        assert_eq!(second[0]["items"], json!([{"quantity": 1}]));
 
         let by_index = [
             "query",
@@ -194,10 +213,10 @@ fn pages_are_resumed_at_their_cursors() {
             "1",
         ];
         let first = store.json(&by_index);
-        assert_eq!(first[0]["items"][0]["quantity"], json!({"N": "1"}));
+        assert_eq!(first[0]["items"][0]["quantity"], json!(1));
         let cursor = first[0]["cursor"].as_str().unwrap().to_owned();
         let second = store.json(&[&by_index[..], &["--cursor", &cursor]].concat());
-        assert_eq!(second[0]["items"][0]["quantity"], json!({"N": "2"}));
+        assert_eq!(second[0]["items"][0]["quantity"], json!(2));
 
         let scanned = store
             .run(&["scan", "orders", "--limit", "2"])
@@ -231,8 +250,8 @@ fn changes_are_printed_in_order() {
         let printed = store.json(&tail);
         let kinds: Vec<_> = printed.iter().map(|change| &change["kind"]).collect();
         assert_eq!(kinds, ["INSERT", "MODIFY", "REMOVE"]);
-        assert_eq!(printed[1]["old"]["n"], json!({"N": "1"}));
-        assert_eq!(printed[1]["new"]["n"], json!({"N": "2"}));
+        assert_eq!(printed[1]["old"]["n"], json!(1));
+        assert_eq!(printed[1]["new"]["n"], json!(2));
         let printed = store.prints(&tail);
         let second = printed.lines().nth(1).unwrap();
         assert!(

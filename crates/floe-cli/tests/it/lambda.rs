@@ -211,7 +211,10 @@ fn changes_from_lambda_enter_the_feed() {
     // The function exits when the runtime API is gone.
     drop(lambda);
     let output = function.wait();
-    output.assert_failure(1, &["Lambda does not answer", "/invocation/next"]);
+    output.assert_failure(
+        1,
+        &["Lambda runtime API request failed", "/invocation/next"],
+    );
 }
 
 #[test]

@@ -15,14 +15,18 @@ mod feed;
 mod graph;
 mod indexer;
 mod items;
+mod json;
 mod lambda;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod output;
 mod parked;
 mod permissions;
 mod refusals;
 mod registry;
 mod secrets;
+mod selection;
 mod serve;
 mod support;
+mod terminal;
 mod transfer;

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
-use crate::support::{ProgramOutput, Store, run};
+use crate::support::{ProgramOutput, Store, floe, run, run_command};
 
 const KEY: &str = r#"{"id":"a"}"#;
 
@@ -72,6 +72,7 @@ const CASES: &[Case] = &[
         ],
     ),
     case(StoreKind::Filled, &["scan", "nothing"]),
+    case(StoreKind::Any, &["events", "create"]),
     case(StoreKind::Filled, &["events", "read", "Cart-1"]),
     case(
         StoreKind::Filled,
@@ -279,10 +280,6 @@ fn invalid_value_is_reported_with_the_expected_form() {
         ),
         (&["scan", "orders", "--limit", "0"], &["invalid value '0'"]),
         (
-            &["scan", "orders", "--index", "none"],
-            &["does not have the specified index"],
-        ),
-        (
             &["table", "create", "x", "--key", "id"],
             &["expected a name and a type"],
         ),
@@ -335,7 +332,11 @@ fn directory_without_a_store_is_rejected_and_unchanged() {
             (&file, "a store is a directory, but this is a file: path="),
         ] {
             let output = run(&[words, &["--data", data][..]].concat());
-            assert_one_line(&output, 1, &[message, "; `floe serve --data`"]);
+            let hint = match words[..] {
+                ["table" | "events", "create", ..] | ["import", ..] => "; --new creates a store",
+                _ => "; `floe serve --data`",
+            };
+            assert_one_line(&output, 1, &[message, hint]);
         }
     }
     for (words, message) in [
@@ -464,7 +465,16 @@ fn missing_table_is_reported_and_not_created() {
 #[test]
 fn missing_store_option_is_reported_with_a_hint() {
     for Case { words, .. } in on_stores() {
-        assert_one_line(&run(words), 1, &["--data or --endpoint"]);
+        // The environment alone never selects Amazon DynamoDB.
+        let mut command = floe(words);
+        command.envs([
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ]);
+        let message =
+            "no store is selected: set --data or --endpoint, or --aws for Amazon DynamoDB";
+        assert_one_line(&run_command(command), 2, &[message]);
     }
 }
 

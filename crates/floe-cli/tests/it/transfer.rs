@@ -217,7 +217,8 @@ fn invalid_input_is_reported_with_its_line() {
                 "{\"Item\":{\"customer\":{\"S\":\"x\"},\"placed\":{\"N\":\"1\"}}}\nnonsense\n",
                 "line",
             ),
-            ("{\"Other\":1}\n", "neither Item nor Table nor End"),
+            ("{\"Other\":1}\n", "key"),
+            ("[]\n", "line"),
             ("{\"Item\":{\"id\":{\"S\":\"x\"}}}\n", "key"),
         ] {
             std::fs::write(&file, lines).unwrap();
