@@ -80,7 +80,7 @@ async fn create_table(engine: &LocalEngine) -> Fallible {
         .build()?;
     match engine.create_table(orders.into()).await {
         Ok(_) => {
-            println!("\nCreated the table Orders, with an index by product and a change stream.")
+            println!("\nCreated the table Orders, with an index by product and a change stream.");
         }
         Err(Error::ResourceInUse(_)) => {
             println!("\nThe table Orders exists from an earlier tour.");

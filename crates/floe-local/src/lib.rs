@@ -77,7 +77,7 @@
 //!   fit. [`Engine::health`] reports whether writes are accepted.
 //! - Opening never removes files that the engine did not create, and rejects a directory that contains other files.
 //! - Memory is bounded by [`Options::cache_bytes`] and [`Options::write_buffer_bytes`], independent of the amount of
-//! data.
+//!   data.
 //! - All limits of DynamoDB are enforced, so that what works here works there.
 
 #![forbid(unsafe_code)]

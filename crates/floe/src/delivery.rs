@@ -16,19 +16,19 @@
 //!
 //! - A [`Host`] provides the database and the [`Options`], and receives failure reports.
 //! - A [`Group`] stores the [`Members`] of a group and starts runs. The change router is a group with one partition,
-//! stored as one item of `floe_changes`; a group of the feed is stored in a stream.
+//!   stored as one item of `floe_changes`; a group of the feed is stored in a stream.
 //! - [`Consume`] is the pattern's side of a run: it reads a source, orders records by key, handles them, and stores
-//! checkpoints and dead letters. The pattern defines the format of both.
+//!   checkpoints and dead letters. The pattern defines the format of both.
 //! - Exactly-once views of the feed commit each step together with its checkpoint. They have their own runs under the
-//! same worker, with the same attempts and timeouts.
+//!   same worker, with the same attempts and timeouts.
 //!
 //! # Invariants
 //!
 //! - Records of one key are handled in order, one at a time; different keys are handled concurrently.
 //! - A checkpoint is stored only after everything before it was processed or became a dead letter: a crash repeats
-//! records and never skips them.
+//!   records and never skips them.
 //! - A partition has one lease holder. A term never has more than one run, and writes under an older term are
-//! rejected.
+//!   rejected.
 //! - Memory is bounded: a full backlog stops reading.
 //! - A handler that panics or hangs fails its attempt. It blocks only its own key.
 //!

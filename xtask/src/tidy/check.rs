@@ -93,7 +93,7 @@ impl Check<'_> {
                     files.insert(path, file);
                 }
                 Err(error) => {
-                    self.report_unseen(&path, lines, format!("cannot be parsed: {error}"))
+                    self.report_unseen(&path, lines, format!("cannot be parsed: {error}"));
                 }
             }
         }

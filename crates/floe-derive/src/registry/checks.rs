@@ -11,8 +11,8 @@ use crate::stored::{self, StoredField};
 
 /// The key attributes of the table.
 const OWN: [&str; 2] = ["pk", "sk"];
-const CONTENT_HASH: &str = "content_hash";
 /// The attribute with the hash of the content, unless a field contains it.
+const CONTENT_HASH: &str = "content_hash";
 
 /// Determines which key contains the group and which the version.
 pub(super) fn keys(

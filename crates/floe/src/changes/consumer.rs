@@ -32,21 +32,21 @@
 //! # Guarantees
 //!
 //! - **At least once.** A checkpoint is stored only after every change before it was handled or became a dead letter.
-//! After a crash, later changes are delivered again.
+//!   After a crash, later changes are delivered again.
 //! - **In order per item.** The changes of an item are handled one at a time, in commit order. Many items are handled
-//! concurrently.
+//!   concurrently.
 //! - **Duplicates are detected** by id within a run, and by position between runs. After a crash, some changes that
-//! were already handled are delivered again: handlers that must not act twice store the
-//! [id](super::Change::event_id).
+//!   were already handled are delivered again: handlers that must not act twice store the
+//!   [id](super::Change::event_id).
 //! - **A failure blocks only its item.** The change is retried with backoff, and finally becomes a dead letter: see
-//! [`dead_letters`]. A panic of a handler is a failure, and so is exceeding the
-//! [timeout](ChangeConsumer::handler_timeout).
+//!   [`dead_letters`]. A panic of a handler is a failure, and so is exceeding the
+//!   [timeout](ChangeConsumer::handler_timeout).
 //! - **Memory is bounded.** Reading pauses while handlers are slower than writers.
 //! - **One active process.** Of several processes with the same name, one delivers and the others wait to take over.
-//! A process that stalls for longer than its [lease](ChangeConsumer::lease) may handle a change concurrently with its
-//! successor, but can store nothing.
+//!   A process that stalls for longer than its [lease](ChangeConsumer::lease) may handle a change concurrently with its
+//!   successor, but can store nothing.
 //! - **No silent loss.** Engines that support it hold unprocessed records. If records were trimmed before they were
-//! read, as DynamoDB does after a day, the consumer fails; see [`accept_trimmed`](ChangeConsumer::accept_trimmed).
+//!   read, as DynamoDB does after a day, the consumer fails; see [`accept_trimmed`](ChangeConsumer::accept_trimmed).
 //!
 //! A consumer is one future, and handlers run in its task. It can be dropped at any time. Long computations belong
 //! elsewhere (`spawn_blocking`).

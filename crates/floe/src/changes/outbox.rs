@@ -37,14 +37,14 @@
 //! insertion in the stream is a commit.
 //!
 //! - The messages of a commit are passed to the handlers of their topics one at a time, in the order in which they
-//! were written. A message waits until all handlers of the previous one have succeeded.
+//!   were written. A message waits until all handlers of the previous one have succeeded.
 //! - Messages of different commits are delivered concurrently, in no order.
 //! - Delivery is at least once. A failed handler is retried with the same message; earlier messages are not repeated
-//! unless the process dies. Handlers that must not act twice store the [id](Message::id).
+//!   unless the process dies. Handlers that must not act twice store the [id](Message::id).
 //! - After all messages of a record are delivered, the record is removed. It stays if a topic has no handler, or with
-//! [`keep_outbox`](super::Router::keep_outbox).
+//!   [`keep_outbox`](super::Router::keep_outbox).
 //! - After the last failed attempt, the record with its remaining messages becomes a dead letter like any change, and
-//! also stays in the outbox.
+//!   also stays in the outbox.
 //!
 //! ```
 //! # use floe::changes::Router;

@@ -34,7 +34,7 @@
 //! # Differences from EventBridge
 //!
 //! - The record contains items in DynamoDB's JSON, with numbers as text (`{"N": "5"}`). `numeric` and plain numbers
-//! match the text of an `N`. On a real bus they do not: there, match `"N": ["5"]`.
+//!   match the text of an `N`. On a real bus they do not: there, match `"N": ["5"]`.
 //! - Numbers are compared by value: `5` matches `5.0`.
 //! - A field that no envelope has is rejected. `cidr` is not supported.
 

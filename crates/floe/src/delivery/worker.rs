@@ -186,7 +186,7 @@ impl<'w, G: Group> Worker<'w, G> {
         while !self.has_ended() {
             match self.tasks.next().await {
                 WorkerEvent::HeartbeatDone(result, lease_end) => {
-                    self.heartbeat_done(result, lease_end)
+                    self.heartbeat_done(result, lease_end);
                 }
                 WorkerEvent::RoundPassed => {
                     self.rounds = self.rounds.saturating_add(1);
@@ -414,7 +414,7 @@ impl<'w, G: Group> Worker<'w, G> {
                 }
             }
             Ok(RunOutcome::Completed) if stop_was_requested && !self.is_stopping => {
-                self.release(partition)
+                self.release(partition);
             }
             Ok(RunOutcome::Completed) => {}
         }

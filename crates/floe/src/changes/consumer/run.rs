@@ -111,7 +111,7 @@ impl Group for ProcessGroup<'_> {
         match notice {
             LeaseNotice::Acquired(_) => self.consumer.notify(&ConsumerNotice::LeaseAcquired),
             LeaseNotice::Lost(_) | LeaseNotice::Waiting => {
-                self.consumer.notify(&ConsumerNotice::Waiting)
+                self.consumer.notify(&ConsumerNotice::Waiting);
             }
             LeaseNotice::Released(_) => {}
         }

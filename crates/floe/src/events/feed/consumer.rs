@@ -4,11 +4,11 @@
 //! of processes. A [`FeedConsumer`] reads one partition without a lease. Both deliver events in one of two ways:
 //!
 //! - **At least once** (`run`, `run_until_caught_up`), for effects outside this database. The events of a stream are
-//! handled in order, one call at a time. Many streams are handled concurrently, and a slow one does not block the
-//! others. A checkpoint covers only events that were handled or are in a dead letter; after a crash, later events are
-//! delivered again.
+//!   handled in order, one call at a time. Many streams are handled concurrently, and a slow one does not block the
+//!   others. A checkpoint covers only events that were handled or are in a dead letter; after a crash, later events are
+//!   delivered again.
 //! - **Exactly once** (`run_exactly_once`), for views in this database. The handler's changes and the new position are
-//! one commit, so each event changes the view once, however many workers run or fail.
+//!   one commit, so each event changes the view once, however many workers run or fail.
 //!
 //! # Dead letters
 //!

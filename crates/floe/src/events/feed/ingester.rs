@@ -5,7 +5,7 @@
 //! - an epoch is written only after the previous one was closed, and never after it was closed itself;
 //! - an append fails if the epoch changed after the decision; then it is loaded and decided again;
 //! - nothing is written twice. An ingester loads all epochs that were active since the oldest change it was given:
-//! earlier epochs cannot contain it.
+//!   earlier epochs cannot contain it.
 //!
 //! The epochs therefore contain every event once and in the order of its stream, if each ingester receives the
 //! changes of a stream in order and at least once.

@@ -60,7 +60,7 @@ fn failing_change_is_retried_and_becomes_a_dead_letter_with_later_changes() {
                     pause.as_millis() / 50
                 )),
                 ConsumerNotice::DeadLetter(change, error) => {
-                    noted.add(format!("{:?} {error}", change.kind()))
+                    noted.add(format!("{:?} {error}", change.kind()));
                 }
                 _ => {}
             });

@@ -150,7 +150,7 @@ impl PackedWriter {
     fn replace(&mut self, name: &Name, change: &AttributeChange<'_>, old: &Attribute<'_>) {
         match change {
             AttributeChange::Append(tail) => {
-                self.append(name, old.elements().unwrap_or_default(), tail)
+                self.append(name, old.elements().unwrap_or_default(), tail);
             }
             change => self.add(name, change),
         }
