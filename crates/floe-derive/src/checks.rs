@@ -11,7 +11,7 @@ use crate::constraint::check_bounds;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
 use crate::index::IndexDef;
-use crate::shape::Shape;
+use crate::shape::{Shape, option_of};
 
 /// DynamoDB's names of tables and indexes.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=255;
@@ -84,6 +84,7 @@ pub(crate) fn field(field: &FieldDef) -> Result<()> {
     if field.role != Role::Plain {
         errors.note(component(field));
     }
+    errors.note(one_absence(field));
     errors.note(constraints(field));
     errors.note(check_bounds(&field.constraints));
     errors.note(expiry(field));
@@ -100,6 +101,26 @@ fn reserved(field: &FieldDef) -> Result<()> {
          give another with `#[model(rename = \"..\")]`"
     );
     Err(field.error("rename", message))
+}
+
+/// An absent attribute is one value: `Some(None)` and `Some` of an empty set would be read back as `None`. Types whose
+/// names say nothing are checked by the compiler.
+fn one_absence(field: &FieldDef) -> Result<()> {
+    let Some(inner) = option_of(&field.ty) else {
+        return Ok(());
+    };
+    refuse_if(
+        option_of(inner).is_some(),
+        &field.ty,
+        "`Some(None)` would be stored as no attribute and read back as `None`: use one `Option`, or an enum with \
+         `#[model(serde)]`",
+    )?;
+    refuse_if(
+        field.shape() == Shape::Set,
+        &field.ty,
+        "an empty set is stored as no attribute, so `Some` of an empty set would be read back as `None`: use the set \
+         without `Option`",
+    )
 }
 
 /// A field that is part of the key.
@@ -252,7 +273,7 @@ fn unknown_field(model: &ModelDef, name: &Ident) -> Error {
     )
 }
 
-/// A field in the key of an index. Types whose names tell nothing are checked by the compiler.
+/// A field in the key of an index. Types whose names say nothing are checked by the compiler.
 fn index_key(index: &IndexDef, name: &Ident, field: &FieldDef) -> Result<()> {
     refuse_if(
         field.is_optional() && !index.sparse,
