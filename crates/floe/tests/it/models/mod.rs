@@ -3,6 +3,7 @@
 
 mod commit_races;
 mod commit_table;
+mod hooks;
 mod lost_answers;
 mod outbox;
 mod query;
