@@ -62,7 +62,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `key` | a component of the partition key; without any, a field `id: Uuid` is the key |
 /// | `sort_key` | a component of the sort key; those at the end that have defaults can be left out of keys |
 /// | `default`, `default = ..` | what the field is where a stored item lacks the attribute |
-/// | `read_only` | cannot be changed once the item is created |
+/// | `read_only` | cannot be changed once the item is created: `set` returns an error |
 /// | `min = ..`, `max = ..` | bounds of a number |
 /// | `length(min = .., max = ..)` | bounds of the length of text, bytes or a collection |
 /// | `pattern = ".."` | a regular expression that text has to match |

@@ -1,12 +1,17 @@
 //! The suites of models and transactions. They run on any engine that `super::stage` makes for them: the embedded
 //! one here, the DynamoDB engine over HTTP in `floe-aws`.
 
+mod commit_conditions;
+mod commit_limits;
 mod commit_races;
 mod commit_table;
+mod fields;
 mod hooks;
+mod increments;
 mod lost_answers;
 mod outbox;
 mod query;
+mod reads_together;
 mod rows;
 mod seed_models;
 mod transactions;
