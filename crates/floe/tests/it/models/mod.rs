@@ -10,6 +10,7 @@ mod hooks;
 mod increments;
 mod lost_answers;
 mod outbox;
+mod own_writes;
 mod query;
 mod reads_together;
 mod rows;
