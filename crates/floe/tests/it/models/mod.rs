@@ -5,6 +5,7 @@ mod commit_conditions;
 mod commit_limits;
 mod commit_races;
 mod commit_table;
+mod cooperation;
 mod fields;
 mod hooks;
 mod increments;
