@@ -11,7 +11,7 @@ use crate::constraint::check_bounds;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::fields::index_name;
 use crate::index::IndexDef;
-use crate::shape::Shape;
+use crate::shape::{Shape, option_of};
 
 /// The allowed lengths of names of tables and indexes in DynamoDB.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=255;
@@ -82,6 +82,7 @@ pub(crate) fn field(field: &FieldDef) -> Result<()> {
     if field.role != Role::Plain {
         errors.note(component(field));
     }
+    errors.note(one_absence(field));
     errors.note(constraints(field));
     errors.note(check_bounds(&field.constraints));
     errors.note(expiry(field));
@@ -98,6 +99,26 @@ fn reserved(field: &FieldDef) -> Result<()> {
             `#[model(rename = \"..\")]`"
     );
     Err(field.error("rename", message))
+}
+
+/// An absent attribute is one value: `Some(None)` and `Some` of an empty set would be read back as `None`. Types whose
+/// names say nothing are checked by the compiler.
+fn one_absence(field: &FieldDef) -> Result<()> {
+    let Some(inner) = option_of(&field.ty) else {
+        return Ok(());
+    };
+    error_if(
+        option_of(inner).is_some(),
+        &field.ty,
+        "`Some(None)` would be stored as no attribute and read back as `None`: use one `Option`, or an enum with \
+         `#[model(serde)]`",
+    )?;
+    error_if(
+        field.shape() == Shape::Set,
+        &field.ty,
+        "an empty set is stored as no attribute, so `Some` of an empty set would be read back as `None`: use the set \
+         without `Option`",
+    )
 }
 
 /// Checks a field that is part of the key.

@@ -157,6 +157,17 @@ impl Constraint {
         }
     }
 
+    /// An expression for the bound as a number of the store; `None` for every other constraint.
+    pub(crate) fn bound(&self, krate: &Path, shape: Shape, ty: &Type) -> TokenStream {
+        match self {
+            Self::Min(bound) | Self::Max(bound) => {
+                let (span, bound) = (generated_at(self.span()), shape.value(ty, bound));
+                quote_spanned!(span=> #krate::model::support::bound::<#ty>(&#bound))
+            }
+            _ => quote!(::core::option::Option::None),
+        }
+    }
+
     /// A call that adds the constraint to the JSON Schema of the field. `None` if a schema cannot express it.
     pub(crate) fn describe(&self, shape: Shape, ty: &Type, is_serde: bool) -> Option<TokenStream> {
         let span = generated_at(self.span());

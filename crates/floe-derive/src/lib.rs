@@ -61,7 +61,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `key` | a partition key field. Default: a field `id: Uuid` |
 /// | `sort_key` | a sort key field; the last ones can be omitted from keys if they have defaults |
 /// | `default`, `default = ..` | the value of the field if a stored item lacks the attribute |
-/// | `read_only` | the field cannot be changed after the item was created |
+/// | `read_only` | the field cannot be changed after the item was created: `set` returns an error |
 /// | `min = ..`, `max = ..` | minimum and maximum of a number |
 /// | `length(min = .., max = ..)` | minimum and maximum length of text, bytes or a collection |
 /// | `pattern = ".."` | a regular expression that text must match |

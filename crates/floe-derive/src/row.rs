@@ -47,7 +47,9 @@ pub(crate) fn from_value(model: &ModelDef, core: &Ident) -> TokenStream {
     let fields = model.fields.iter().map(|field| {
         let (ident, rules) = (&field.ident, rules_name(field));
         match field.role {
-            Role::Plain => quote!(#ident: #krate::model::Field::new(&#rules, self.#ident)),
+            Role::Plain => {
+                quote!(#ident: #krate::model::Field::new(&#rules, self.#ident, #core.is_new()))
+            }
             _ => quote!(#ident: #krate::model::KeyField::new(self.#ident)),
         }
     });

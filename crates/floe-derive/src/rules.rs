@@ -6,7 +6,7 @@ use syn::Ident;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
-use crate::constraint::VALUE;
+use crate::constraint::{Constraint, VALUE};
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::shape::{generated_at, literal, option};
 
@@ -33,8 +33,9 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
     let (static_name, model_name) = (rules_name(field), model.ident.unraw().to_string());
     let read_only = field.read_only || field.role != Role::Plain;
     let index_bytes_max = index_bytes_max(model, field);
-    let (check, encode, decode) = (
+    let (check, bounds, encode, decode) = (
         check(model, field),
+        bounds(model, field),
         field.conversion(krate, "to_value"),
         decode(model, field),
     );
@@ -46,6 +47,7 @@ fn rules(model: &ModelDef, field: &FieldDef) -> TokenStream {
             read_only: #read_only,
             index_bytes_max: #index_bytes_max,
             check: #check,
+            bounds: #bounds,
             encode: #encode,
             decode: #decode,
         };
@@ -79,6 +81,29 @@ fn check(model: &ModelDef, field: &FieldDef) -> TokenStream {
     } else {
         quote!(|#value: &#ty| #body)
     }
+}
+
+/// A function that gives the bounds of the field as numbers of the store.
+fn bounds(model: &ModelDef, field: &FieldDef) -> TokenStream {
+    let krate = &model.krate;
+    let bounds = quote!(#krate::model::field::Bounds);
+    if field.constraints.is_empty() {
+        return quote!(#bounds::default);
+    }
+    let (shape, ty) = (field.shape(), field.value_type());
+    let is_min = |constraint: &&Constraint| matches!(constraint, Constraint::Min(_));
+    let is_max = |constraint: &&Constraint| matches!(constraint, Constraint::Max(_));
+    let constraints = || field.constraints.iter().filter(|_| !field.is_serde);
+    let min = constraints().find(is_min);
+    let max = constraints().find(is_max);
+    let count = usize::from(min.is_some()) + usize::from(max.is_some());
+    let has_others = field.constraints.len() > count;
+    let bound = |constraint: Option<&Constraint>| match constraint {
+        Some(constraint) => constraint.bound(krate, shape, ty),
+        None => quote!(::core::option::Option::None),
+    };
+    let (min, max) = (bound(min), bound(max));
+    quote!(|| #bounds { min: #min, max: #max, has_others: #has_others })
 }
 
 fn decode(model: &ModelDef, field: &FieldDef) -> TokenStream {

@@ -10,7 +10,7 @@ use crate::attributes::Default;
 use crate::definition::{FieldDef, ModelDef, Role};
 use crate::index::{IndexDef, Projection};
 use crate::rules::default_name;
-use crate::shape::{generated_at, literal, option};
+use crate::shape::{generated_at, literal, option, option_of};
 
 /// The expression of the schema.
 pub(crate) fn generate(model: &ModelDef) -> TokenStream {
@@ -126,8 +126,31 @@ fn names(fields: &[Ident]) -> TokenStream {
     quote!(&[#(#names),*])
 }
 
-/// Assertions for types that cannot be recognised by name: the type of an index key field is allowed in indexes.
+/// Assertions for types that cannot be recognised by name: the type of an index key field is allowed in indexes, and the type
+/// inside an `Option` is never absent itself.
 pub(crate) fn assertions(model: &ModelDef) -> TokenStream {
+    let (keys, options) = (index_keys(model), options(model));
+    quote!(#keys #options)
+}
+
+fn options(model: &ModelDef) -> TokenStream {
+    let krate = &model.krate;
+    let checks = model.fields.iter().filter_map(|field| {
+        let inner = option_of(&field.ty).filter(|_| !field.is_serde)?;
+        let message = format!(
+            "the type inside of the `Option` may be absent itself, so `Some` of it would be read back as `None`: \
+             take the type without `Option`: field={}",
+            field.name
+        );
+        let span = generated_at(inner.span());
+        Some(quote_spanned! {span=>
+            const _: () = ::core::assert!(!<#inner as #krate::Attribute>::OPTIONAL, #message);
+        })
+    });
+    quote!(#(#checks)*)
+}
+
+fn index_keys(model: &ModelDef) -> TokenStream {
     let krate = &model.krate;
     let checks = model.indexes.iter().flat_map(|index| {
         index.key_fields().filter_map(|name| {

@@ -55,6 +55,7 @@
 //! | `background` `jobs` | work done in steps between commits: jobs on tables, expiry, removal of old tokens |
 //! | `backup` `export` [`doctor`] | operations on the whole store: copy, export as text, check and repair |
 //! | `shared` `load` | state shared by the modules: the store, and what is cached of it in memory |
+//! | `turns` | lets other tasks of the caller's thread run |
 //! | `stored` `locks` | an item with its stored bytes; acquiring locks |
 //! | `catalog` | the tables |
 //! | `layout` | the encoding of everything that is stored |
@@ -123,6 +124,7 @@ mod streams;
 mod tables;
 mod tokens;
 mod transact;
+mod turns;
 mod wakeup;
 
 use std::path::Path;
@@ -245,10 +247,22 @@ pub fn is_store(dir: impl AsRef<Path>) -> Result<bool> {
 }
 
 /// Read operations: name, input, and the function that reads from the shared state. It runs when the future is polled.
+/// `items` is the number of items that the operation has read.
 macro_rules! reads {
-    ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$read:ident($given:expr); )+) => {$(
+    ($(
+        $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$read:ident($given:expr)
+        $(, items = |$read_output:ident| $items:expr)?;
+    )+) => {$(
         fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(async move { $part::$read(self.running.shared(), $given) })
+            Box::pin(async move {
+                turns::take_turn().await;
+                let output = $part::$read(self.running.shared(), $given)?;
+                $(
+                    let $read_output = &output;
+                    turns::record_items($items);
+                )?
+                Ok(output)
+            })
         }
     )+};
 }
@@ -257,7 +271,10 @@ macro_rules! reads {
 macro_rules! writes {
     ($( $name:ident($input:ident: $type:ty) -> $output:ty = $part:ident::$write:ident($given:expr); )+) => {$(
         fn $name(&self, $input: $type) -> BoxFuture<'_, Result<$output>> {
-            Box::pin(async move { $part::$write(&self.running.committer, $given)?.await })
+            Box::pin(async move {
+                turns::take_turn().await;
+                $part::$write(&self.running.committer, $given)?.await
+            })
         }
     )+};
 }
@@ -283,14 +300,14 @@ impl Engine for LocalEngine {
         get_item(get: GetItem) -> GetItemOutput = items::get_item(&get);
         batch_get_item(batch: BatchGetItem) -> BatchGetItemOutput = items::batch_get_item(batch);
         transact_get_items(gets: TransactGetItems) -> TransactGetItemsOutput = transact::transact_get_items(&gets);
-        query(query: Query) -> Page = query::query(&query);
-        scan(scan: Scan) -> Page = query::scan(&scan);
+        query(query: Query) -> Page = query::query(&query), items = |page| page.scanned_count;
+        scan(scan: Scan) -> Page = query::scan(&scan), items = |page| page.scanned_count;
         describe_table(name: String) -> TableDescription = tables::describe_table(&name);
         list_tables(list: ListTables) -> ListTablesOutput = tables::list_tables(&list);
         list_streams(list: ListStreams) -> ListStreamsOutput = changes::list_streams(&list);
         describe_stream(describe: DescribeStream) -> StreamDescription = changes::describe_stream(&describe);
         get_shard_iterator(get: GetShardIterator) -> String = changes::get_shard_iterator(&get);
-        get_records(get: GetRecords) -> GetRecordsOutput = changes::get_records(&get);
+        get_records(get: GetRecords) -> GetRecordsOutput = changes::get_records(&get), items = |read| read.records.len();
     }
 
     writes! {

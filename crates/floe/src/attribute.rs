@@ -209,7 +209,10 @@ impl<T: Attribute> Attribute for Option<T> {
     const KIND: FieldKind = T::KIND;
 
     fn to_value(&self) -> Result<Option<Value>, Invalid> {
-        self.as_ref().map_or(Ok(None), T::to_value)
+        let Some(value) = self else {
+            return Ok(None);
+        };
+        value.to_value()?.map(Some).ok_or_else(lost_some)
     }
     fn from_value(value: Option<&Value>) -> Result<Self, Invalid> {
         value.map(|value| T::from_value(Some(value))).transpose()
@@ -217,6 +220,14 @@ impl<T: Attribute> Attribute for Option<T> {
     fn json_schema() -> Json {
         T::json_schema()
     }
+}
+
+/// The error of a `Some` whose content has no stored form of its own: another `None`, or an empty set.
+fn lost_some() -> Invalid {
+    Invalid::new(
+        "`Some(None)` and `Some` of an empty set have no stored form and would be read back as `None`; use one \
+         `Option`, or a set without `Option`",
+    )
 }
 
 /// An element of a list or a map. Absence becomes null, because containers have no absent elements.

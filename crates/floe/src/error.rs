@@ -57,8 +57,8 @@ pub enum ErrorKind {
     OutcomeUnknown,
     /// A read-only transaction wrote something. Use a transaction that may write.
     ReadOnly,
-    /// The transaction has more items or bytes than the store allows, or an item is too large. Nothing was sent.
-    /// Write in smaller steps.
+    /// The transaction has more items or bytes than the store allows, an item is too large, or the commit reads or changes
+    /// too many fields of one item. Nothing was sent. Write in smaller steps, or as the message says.
     TooLarge,
     /// The call itself is wrong: a transaction inside a transaction, a condition that no key can satisfy. Fix the
     /// call.

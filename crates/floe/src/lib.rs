@@ -46,13 +46,13 @@
 //!
 //! | the body | the commit writes | the commit fails if |
 //! |---|---|---|
-//! | reads a field: `*order.quantity`, `order.quantity > 1` | | the field has changed |
+//! | reads a field: `*order.quantity`, `order.quantity > 1`, prints it | | the field has changed |
 //! | changes it: `order.quantity += 1`, `set(3)?` | the new value | the field has changed |
-//! | increments it: `order.quantity.increment_by(1)?` | the sum, computed by the store | |
+//! | increments it: `order.quantity.increment_by(1)?` | the sum, computed by the store | the sum exceeds the type, `min` or `max` |
 //! | overwrites it: `order.quantity.overwrite(3)?` | the new value | |
 //! | peeks at it: `order.quantity.peek()` | | |
 //!
-//! An item that was read must still exist, and an item that was missing must still be missing. If nothing is
+//! An item that was read must still exist and not be expired, and an item that was missing must still be missing. If nothing is
 //! written, no request is sent, unless [`verified`](tx::TxOptions::verified) requires that everything read was true
 //! at one moment. A single item is sent as a plain write, several as one transaction.
 //!

@@ -7,6 +7,7 @@ mod blind;
 pub(crate) mod changes;
 pub(crate) mod compile;
 pub mod constraint;
+mod expressions;
 pub mod field;
 pub mod json_schema;
 pub mod keys;

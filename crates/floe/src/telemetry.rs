@@ -122,6 +122,7 @@
 //! | `throttled` | `floe::transaction` `DEBUG` | the store throttled a request; it is retried | `error.type`, `floe.transaction.attempt` |
 //! | `the store was not ready` | `floe::transaction` `DEBUG` | the store was unavailable; the request is retried | `error.type`, `floe.transaction.attempt` |
 //! | `a lost answer is settled` | `floe::transaction` `DEBUG` | the outcome of a commit whose response was lost is known | `floe.settled_by` (`token`, `stamp`), `floe.applied`, `floe.sent` |
+//! | `a hook panicked` | `floe::transaction` `ERROR` | a post-commit hook panicked; the outcome stands, and the other hooks run | |
 //! | `lost a race` | `floe::events` `DEBUG` | another writer appended to the stream | `floe.stream.category`, `db.collection.name` |
 //! | `a lost answer is settled` | `floe::events` `DEBUG` | reading the stream showed the outcome of an append | `floe.stream.category`, `db.collection.name`, `floe.applied` |
 //! | `a stream was parked` | `floe::feed` `WARN` | its handler failed in the last attempt | `floe.feed.group`, `.partition`, `floe.stream.category` |

@@ -58,7 +58,7 @@ impl Tx {
             inner: Arc::new(Inner {
                 db,
                 session: Session::default(),
-                gather: Gather::default(),
+                gather: Gather::new(caches_rows),
                 hooks: Hooks::default(),
                 caches_rows,
             }),
@@ -95,8 +95,20 @@ impl Tx {
         read.map_err(|error| self.note_error(error))
     }
 
+    /// Reads an item along with a read of it that has begun before. Returns `None` if there is none to join.
+    pub(crate) async fn join_read(
+        &self,
+        request: &ItemRequest<'static>,
+    ) -> Option<Result<Option<Item>>> {
+        let read = self.inner.gather.join(self.db(), request).await?;
+        Some(read.map_err(|error| self.note_error(error)))
+    }
+
     /// Registers a hook that runs once the outcome of the transaction is final. It runs once, however often the body
     /// runs, and receives the outcome.
+    ///
+    /// A hook that panics does not affect the outcome, the caller or the other hooks; it is reported as an event of
+    /// [`telemetry`](crate::telemetry).
     pub fn on_post_commit<F, Fut>(&self, hook: F)
     where
         F: FnOnce(Outcome) -> Fut + Send + 'static,

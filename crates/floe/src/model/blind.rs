@@ -1,10 +1,10 @@
 //! Blind writes: an update or put without a read, from a patch of expected and a patch of new values.
 
 use super::changes::BlindWrite;
+use super::field::read_only_error;
 use super::patch::PatchField;
 use super::schema::Role;
 use super::{Key, Model, Patch, keys};
-use crate::attribute::Invalid;
 use crate::error::{Error, Result};
 
 /// A change of an item that must exist. The expected value of each changed field must be given, because the new value
@@ -13,8 +13,7 @@ pub(super) fn update<M: Model>(expected: Patch<M>, new: Patch<M>) -> Result<Blin
     let (expected, new) = (expected.into_fields()?, new.into_fields()?);
     for field in &new {
         if field.read_only {
-            let reason = Invalid::new("the field is read-only");
-            return Err(Error::invalid(M::SCHEMA.model, field.field, &reason));
+            return Err(read_only_error(M::SCHEMA.model, field.field));
         }
         if !expected.iter().any(|given| given.field == field.field) {
             return Err(Error::invalid_use(format!(

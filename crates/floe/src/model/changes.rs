@@ -73,6 +73,21 @@ pub(crate) enum Origin {
     Put(BlindWrite),
     /// It is deleted without a read.
     Delete,
+    /// It is deleted without a read, and then created with these attributes.
+    CreatedAfterDelete(Item),
+    /// It was read, is deleted, and is created again.
+    Replaced(Box<Replaced>),
+}
+
+/// An item that is deleted and created again.
+#[derive(Clone, Debug)]
+pub(crate) struct Replaced {
+    /// The item as it was read.
+    pub(crate) read: Item,
+    /// The reads and changes of its fields before it was deleted.
+    pub(crate) fields: Vec<FieldReport>,
+    /// The new item.
+    pub(crate) item: Item,
 }
 
 /// A write without a read.
@@ -96,8 +111,16 @@ pub(crate) struct ItemState {
     pub(crate) is_new: bool,
 }
 
+/// An item that the transaction has written.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenItem {
+    pub(crate) key: EncodedKey,
+    /// The item with all changes; `None` if it is not known, because it was written without a read.
+    pub(crate) item: Option<Item>,
+}
+
 /// The state of an item in the session when a read begins.
-enum ReadState<'s> {
+pub(crate) enum ReadState<'s> {
     /// It is unknown and must be read into this slot.
     Vacant(Reservation<'s>),
     Known(ItemState),
@@ -114,19 +137,16 @@ pub(crate) struct Reservation<'s> {
 }
 
 impl Reservation<'_> {
-    /// Records the result of the read: `None` if the item does not exist.
-    pub(crate) fn fill(self, item: Option<Item>) -> ItemState {
-        let origin = item.clone().map_or(Origin::Missing, Origin::Found);
-        self.session.settle(|changes: &mut ModelChanges| {
-            if let Some(entry) = changes.entries.get_mut(self.slot) {
-                entry.origin = origin;
-            }
-        });
-        ItemState {
-            slot: self.slot,
-            item,
-            is_new: false,
-        }
+    /// Records the result of the read: `None` if the item does not exist. If another read of the item was faster, returns
+    /// the item with the changes since then.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidField`](ErrorKind::InvalidField) if a field was changed to a value that is not allowed.
+    pub(crate) fn fill(self, item: Option<Item>) -> Result<ItemState> {
+        let slot = self.slot;
+        let read = |changes: &mut ModelChanges| changes.record_read(slot, item);
+        self.session.settle(read)
     }
 }
 
@@ -174,7 +194,34 @@ impl<'s> Items<'s> {
         }
     }
 
-    fn read_state(&self, schema: &'static Schema, key: &EncodedKey) -> Result<ReadState<'s>> {
+    /// Records the result of a read that was joined by this one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reserve`](Self::reserve).
+    pub(crate) fn record_joined(
+        &self,
+        schema: &'static Schema,
+        key: &EncodedKey,
+        item: Option<Item>,
+    ) -> Result<ItemState> {
+        self.session.with(|changes: &mut ModelChanges| {
+            let found = changes.find(schema.table, key);
+            let slot = found.unwrap_or_else(|| changes.push(schema, key, Origin::Pending));
+            changes.record_read(slot, item)
+        })?
+    }
+
+    /// The state of an item that is to be read.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reserve`](Self::reserve).
+    pub(crate) fn read_state(
+        &self,
+        schema: &'static Schema,
+        key: &EncodedKey,
+    ) -> Result<ReadState<'s>> {
         let session = self.session;
         session.with(|changes: &mut ModelChanges| {
             let Some(slot) = changes.find(schema.table, key) else {
@@ -210,13 +257,13 @@ impl<'s> Items<'s> {
         item: &Item,
     ) -> Result<ItemState> {
         match self.read_state(schema, key)? {
-            ReadState::Vacant(reservation) => Ok(reservation.fill(Some(item.clone()))),
+            ReadState::Vacant(reservation) => reservation.fill(Some(item.clone())),
             ReadState::Known(known) => Ok(known),
             ReadState::Pending(_) => Err(already_used(schema, key)),
         }
     }
 
-    /// Records an item that is created. It may have been read before if it does not exist.
+    /// Records an item that is created. The transaction may have used it before if it does not exist, or was deleted.
     ///
     /// # Errors
     ///
@@ -231,12 +278,11 @@ impl<'s> Items<'s> {
             let Some(slot) = changes.find(schema.table, key) else {
                 return Ok(changes.push(schema, key, Origin::Created(item)));
             };
-            match changes.entries.get_mut(slot) {
-                Some(entry) if matches!(entry.origin, Origin::Missing) => {
-                    entry.origin = Origin::CreatedAfterMissing(item);
-                    Ok(slot)
-                }
-                _ => Err(already_used(schema, key)),
+            let entry = changes.entries.get_mut(slot);
+            if entry.is_some_and(|entry| entry.create(item)) {
+                Ok(slot)
+            } else {
+                Err(already_used(schema, key))
             }
         })?
     }
@@ -258,6 +304,22 @@ impl<'s> Items<'s> {
             }
             changes.push(schema, key, origin);
             Ok(())
+        })?
+    }
+
+    /// The items of a table that the transaction has created or changed. Changes count once their row is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidUse`](ErrorKind::InvalidUse) if the body has ended, [`InvalidField`](ErrorKind::InvalidField) if a changed
+    /// field has a value that is not allowed.
+    pub(crate) fn written(&self, table: &str) -> Result<Vec<WrittenItem>> {
+        self.session.with(|changes: &mut ModelChanges| {
+            let entries = changes.entries.iter();
+            let entries = entries.filter(|entry| entry.schema.table == table);
+            entries
+                .filter_map(|entry| entry.written().transpose())
+                .collect()
         })?
     }
 
@@ -321,6 +383,20 @@ impl ModelChanges {
         }
     }
 
+    /// Records what was read, unless another read of the item was faster.
+    fn record_read(&mut self, slot: usize, item: Option<Item>) -> Result<ItemState> {
+        let Some(entry) = self.entries.get_mut(slot) else {
+            let is_new = false;
+            return Ok(ItemState { slot, item, is_new });
+        };
+        if matches!(entry.origin, Origin::Pending) {
+            entry.origin = item.clone().map_or(Origin::Missing, Origin::Found);
+            let is_new = false;
+            return Ok(ItemState { slot, item, is_new });
+        }
+        entry.known(slot)
+    }
+
     /// Abandons a slot whose read did not complete, so that the item can be read again.
     fn abandon(&mut self, slot: usize) {
         let Some(entry) = self.entries.get_mut(slot) else {
@@ -374,10 +450,57 @@ impl Entry {
         !matches!(self.origin, Origin::Abandoned)
     }
 
+    /// Creates the item, if it does not exist for the transaction and no row of it is alive. Returns whether it does so.
+    fn create(&mut self, item: Item) -> bool {
+        let is_gone = self.is_deleted && self.rows == 0;
+        match &mut self.origin {
+            Origin::Missing => self.origin = Origin::CreatedAfterMissing(item),
+            Origin::Delete => self.origin = Origin::CreatedAfterDelete(item),
+            Origin::Created(new)
+            | Origin::CreatedAfterMissing(new)
+            | Origin::CreatedAfterDelete(new)
+                if is_gone =>
+            {
+                *new = item;
+            }
+            Origin::Replaced(replaced) if is_gone => replaced.item = item,
+            Origin::Found(read) if is_gone => {
+                self.origin = Origin::Replaced(Box::new(Replaced {
+                    read: std::mem::take(read),
+                    fields: std::mem::take(&mut self.fields),
+                    item,
+                }));
+            }
+            _ => return false,
+        }
+        self.fields.clear();
+        self.is_deleted = false;
+        true
+    }
+
     /// The fields that were changed.
     pub(crate) fn changed_fields(&self) -> impl Iterator<Item = &FieldReport> {
         let fields = self.fields.iter();
         fields.filter(|field| field.change != Change::None)
+    }
+
+    /// The item, if the transaction has created or changed it.
+    fn written(&self) -> Result<Option<WrittenItem>> {
+        let item = match &self.origin {
+            _ if self.is_deleted => return Ok(None),
+            Origin::Found(_) if self.changed_fields().next().is_none() => return Ok(None),
+            Origin::Pending | Origin::Abandoned | Origin::Missing | Origin::Delete => {
+                return Ok(None);
+            }
+            Origin::Update(_) | Origin::Put(_) => None,
+            Origin::Found(item)
+            | Origin::Created(item)
+            | Origin::CreatedAfterMissing(item)
+            | Origin::CreatedAfterDelete(item) => Some(self.changed(item)?),
+            Origin::Replaced(replaced) => Some(self.changed(&replaced.item)?),
+        };
+        let key = self.key.clone();
+        Ok(Some(WrittenItem { key, item }))
     }
 
     fn known(&self, slot: usize) -> Result<ItemState> {
@@ -385,9 +508,10 @@ impl Entry {
             _ if self.is_deleted => (None, false),
             Origin::Missing => (None, false),
             Origin::Found(item) => (Some(self.changed(item)?), false),
-            Origin::Created(item) | Origin::CreatedAfterMissing(item) => {
-                (Some(self.changed(item)?), true)
-            }
+            Origin::Created(item)
+            | Origin::CreatedAfterMissing(item)
+            | Origin::CreatedAfterDelete(item) => (Some(self.changed(item)?), true),
+            Origin::Replaced(replaced) => (Some(self.changed(&replaced.item)?), true),
             _ => return Err(already_used(self.schema, &self.key)),
         };
         Ok(ItemState { slot, item, is_new })

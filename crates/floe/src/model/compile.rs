@@ -5,10 +5,10 @@
 
 use floe_store::expr::{Condition, Path, SetOperand, Update};
 use floe_store::size::{attribute_size, item_size};
-use floe_store::{Item, Name, Number, Timestamp, Value};
+use floe_store::{Item, Name, Timestamp, Value};
 
 use super::changes::{BlindWrite, Entry, Origin};
-use super::field::Change;
+use super::field::{Addition, Change, Limit};
 use super::keys::EncodedKey;
 use super::report::FieldReport;
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE, Schema};
@@ -48,6 +48,41 @@ pub(crate) struct Precondition {
     pub(crate) presence: Presence,
     /// The attributes that must be unchanged; absent where `None`.
     pub(crate) attributes: Vec<(Name, Option<Value>)>,
+    /// The limits of the attributes that the store increments.
+    pub(crate) limits: Vec<AttributeLimit>,
+}
+
+/// The limit of an attribute that the store increments.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AttributeLimit {
+    name: Name,
+    limit: Limit,
+    /// Whether the attribute may be absent.
+    may_be_absent: bool,
+}
+
+impl AttributeLimit {
+    fn condition(&self) -> Condition {
+        let path = || Path::attribute(self.name.clone());
+        let within = match self.limit {
+            Limit::AtMost(max) => Condition::le(path(), Value::N(max)),
+            Limit::AtLeast(min) => Condition::ge(path(), Value::N(min)),
+        };
+        if self.may_be_absent {
+            Condition::attribute_not_exists(path()).or(within)
+        } else {
+            within
+        }
+    }
+
+    fn holds(&self, item: &Item) -> bool {
+        match (item.get(&self.name), self.limit) {
+            (None, _) => self.may_be_absent,
+            (Some(Value::N(stored)), Limit::AtMost(max)) => *stored <= max,
+            (Some(Value::N(stored)), Limit::AtLeast(min)) => *stored >= min,
+            (Some(_), _) => false,
+        }
+    }
 }
 
 /// Whether an item must exist.
@@ -56,10 +91,8 @@ pub(crate) enum Presence {
     /// It may or may not exist.
     #[default]
     Any,
-    /// It must exist.
+    /// It must exist; an expired item counts as absent.
     Present,
-    /// It must exist and not be expired.
-    Alive,
     /// It must not exist; an expired item counts as absent.
     Absent,
     /// Like `Absent`, but if it exists, the body does not run again.
@@ -103,13 +136,17 @@ impl Plan {
         });
         match self.precondition.presence {
             Presence::Any => equal.reduce(Condition::and),
-            Presence::Present | Presence::Alive => {
-                let is_alive = self.precondition.presence == Presence::Alive;
-                let alive = is_alive.then(expired).flatten().map(Condition::not);
-                // An equal attribute implies that the item exists.
-                let mut values = self.precondition.attributes.iter().map(|(_, value)| value);
-                let present = (!values.any(Option::is_some)).then(present);
-                let all = present.into_iter().chain(equal).chain(alive);
+            Presence::Present => {
+                let Precondition {
+                    attributes, limits, ..
+                } = &self.precondition;
+                // An attribute with a value implies that the item exists.
+                let has_value = attributes.iter().any(|(_, value)| value.is_some())
+                    || limits.iter().any(|limit| !limit.may_be_absent);
+                let present = (!has_value).then(present);
+                let limits = limits.iter().map(AttributeLimit::condition);
+                let alive = expired().map(Condition::not);
+                let all = present.into_iter().chain(equal).chain(limits).chain(alive);
                 all.reduce(Condition::and)
             }
             Presence::Absent | Presence::New => {
@@ -160,7 +197,13 @@ impl Plan {
         let attributes = self.precondition.attributes.iter();
         let differing = attributes
             .filter(|(name, value)| current.is_some_and(|item| item.get(name) != value.as_ref()));
-        let fields = differing.map(|(name, _)| self.schema.field_of(name));
+        let differing = differing.map(|(name, _)| name);
+        let limits = self.precondition.limits.iter();
+        let exceeded = limits.filter(|limit| current.is_some_and(|item| !limit.holds(item)));
+        let exceeded = exceeded.map(|limit| &limit.name);
+        let fields = differing
+            .chain(exceeded)
+            .map(|name| self.schema.field_of(name));
         ErrorItem {
             model: self.schema.model,
             key: self.key.clone(),
@@ -195,6 +238,20 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
         Origin::CreatedAfterMissing(_) if entry.is_deleted => check(Presence::Absent),
         Origin::Created(item) => created(item, Presence::New)?,
         Origin::CreatedAfterMissing(item) => created(item, Presence::Absent)?,
+        Origin::Replaced(replaced) => {
+            let precondition = locks(&replaced.fields, &replaced.read);
+            let stamp = replaced.read.get(STAMP_ATTRIBUTE).cloned();
+            if entry.is_deleted {
+                (Action::Delete, precondition, stamp, 0)
+            } else {
+                let item = entry.changed(&replaced.item)?;
+                let size = item_size(&item);
+                (Action::Put(item), precondition, stamp, size)
+            }
+        }
+        // What was deleted without a read may or may not exist.
+        Origin::CreatedAfterDelete(_) if entry.is_deleted => deleted_blind(),
+        Origin::CreatedAfterDelete(item) => created(item, Presence::Any)?,
         Origin::Found(item) => {
             let (action, precondition) = plan_found(&entry, item)?;
             let size = match action {
@@ -208,13 +265,8 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
                 size,
             )
         }
-        Origin::Delete => (
-            Action::Delete,
-            Precondition::presence(Presence::Any),
-            None,
-            0,
-        ),
-        Origin::Update(blind) => blind_write(blind, Presence::Alive),
+        Origin::Delete => deleted_blind(),
+        Origin::Update(blind) => blind_write(blind, Presence::Present),
         Origin::Put(blind) => blind_write(blind, Presence::AbsentOrEqual),
     };
     let replacement = match &entry.origin {
@@ -239,13 +291,52 @@ pub(crate) fn plan(entry: Entry) -> Result<Option<Plan>> {
 }
 
 impl Precondition {
+    /// The number of attributes that it names.
+    pub(crate) fn fields(&self) -> usize {
+        self.attributes.len() + self.limits.len()
+    }
+
     const fn presence(presence: Presence) -> Self {
-        let attributes = Vec::new();
         Self {
             presence,
-            attributes,
+            attributes: Vec::new(),
+            limits: Vec::new(),
         }
     }
+
+    /// Requires that the attribute of a field is as it was read.
+    fn lock(&mut self, field: &FieldReport, item: &Item) {
+        let stored = item.get(field.attribute).cloned();
+        let name = Name::new_static(field.attribute);
+        self.attributes.push((name, stored));
+    }
+
+    /// Requires that the field can hold the sum of an increment.
+    fn limit(&mut self, field: &FieldReport, item: &Item) {
+        let Some(Ok(Some(limit))) = field.limit() else {
+            return;
+        };
+        self.limits.push(AttributeLimit {
+            name: Name::new_static(field.attribute),
+            limit,
+            may_be_absent: !item.contains(field.attribute),
+        });
+    }
+}
+
+/// A delete of an item that was not read.
+const fn deleted_blind() -> (Action, Precondition, Option<Value>, usize) {
+    let precondition = Precondition::presence(Presence::Any);
+    (Action::Delete, precondition, None, 0)
+}
+
+/// What a commit depends on that deletes or replaces an item which was read: its existence and the locked fields.
+fn locks(fields: &[FieldReport], item: &Item) -> Precondition {
+    let mut precondition = Precondition::presence(Presence::Present);
+    for field in fields.iter().filter(|field| is_locked(field)) {
+        precondition.lock(field, item);
+    }
+    precondition
 }
 
 /// The size of an item with all changes of its fields.
@@ -263,16 +354,17 @@ fn plan_found(entry: &Entry, item: &Item) -> Result<(Action, Precondition)> {
     let mut precondition = Precondition::presence(Presence::Present);
     let mut update = Update::new();
     for field in &entry.fields {
-        let stored = item.get(field.attribute);
         if is_locked(field) {
-            let locked = (Name::new_static(field.attribute), stored.cloned());
-            precondition.attributes.push(locked);
+            precondition.lock(field, item);
+        } else {
+            precondition.limit(field, item);
         }
-        update = change(update, field, stored)?;
+        update = change(update, field, item.get(field.attribute))?;
     }
-    let action = if entry.is_deleted {
-        Action::Delete
-    } else if update.is_empty() {
+    if entry.is_deleted {
+        return Ok((Action::Delete, locks(&entry.fields, item)));
+    }
+    let action = if update.is_empty() {
         Action::Check
     } else {
         Action::Update(update)
@@ -285,7 +377,9 @@ fn is_locked(field: &FieldReport) -> bool {
     match field.change {
         Change::None => field.is_read,
         Change::Written => true,
-        Change::Overwritten | Change::Incremented(_) => false,
+        // Without a limit, the value that was read must be the one that is incremented.
+        Change::Incremented(_) => field.limit().is_some_and(|limit| limit.is_err()),
+        Change::Overwritten => false,
     }
 }
 
@@ -295,7 +389,7 @@ fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result
         Change::None => false,
         Change::Written => new.as_ref() != stored,
         Change::Overwritten => true,
-        Change::Incremented(amount) => !amount.is_zero(),
+        Change::Incremented(addition) => !addition.amount.is_zero(),
     };
     if !changes {
         return Ok(update);
@@ -305,29 +399,19 @@ fn change(update: Update, field: &FieldReport, stored: Option<&Value>) -> Result
     }
     let path = Path::attribute(Name::new_static(field.attribute));
     Ok(match (&field.change, new) {
-        (Change::Incremented(amount), sum) => increment(update, path, *amount, stored, sum),
+        (Change::Incremented(addition), _) => increment(update, path, addition, stored),
         (_, Some(value)) => update.set(path, value),
         (_, None) => update.remove(path),
     })
 }
 
-/// Adds to the value stored at commit time. If the attribute was absent, its default is the base.
-fn increment(
-    update: Update,
-    path: Path,
-    amount: Number,
-    stored: Option<&Value>,
-    sum: Option<Value>,
-) -> Update {
-    let base = match (stored, sum) {
-        (None, Some(Value::N(sum))) => sum.checked_sub(amount).ok().map(Value::N),
-        _ => None,
+/// Adds to the value stored at commit time.
+fn increment(update: Update, path: Path, addition: &Addition, stored: Option<&Value>) -> Update {
+    let operand = match stored {
+        None => SetOperand::if_not_exists(path.clone(), Value::N(addition.base)),
+        Some(_) => SetOperand::from(path.clone()),
     };
-    let operand = match base {
-        Some(base) => SetOperand::if_not_exists(path.clone(), base),
-        None => SetOperand::from(path.clone()),
-    };
-    update.set_sum(path, operand, Value::N(amount))
+    update.set_sum(path, operand, Value::N(addition.amount))
 }
 
 fn blind_write(
@@ -342,8 +426,8 @@ fn blind_write(
         update = update.remove(Path::attribute(name.clone()));
     }
     let precondition = Precondition {
-        presence,
         attributes: blind.expected.clone(),
+        ..Precondition::presence(presence)
     };
     (
         Action::Update(update),

@@ -179,7 +179,7 @@ async fn read_all(
         let state = match source {
             KeySource::Read(reservation) => {
                 let item = found.next().flatten();
-                Some(reservation.fill(tx.unexpired(schema, item)))
+                Some(reservation.fill(tx.unexpired(schema, item))?)
             }
             KeySource::Known(known) => Some(known),
             KeySource::Same(first) => known.get(first).cloned(),

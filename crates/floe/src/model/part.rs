@@ -11,6 +11,7 @@ use floe_store::{Error as StoreError, Item, Value};
 
 use super::changes::ModelChanges;
 use super::compile::{self, Action, Plan, Presence};
+use super::expressions;
 use super::schema::{PARTITION_ATTRIBUTE, STAMP_ATTRIBUTE};
 use crate::error::{Error, ErrorItem, ErrorKind, Result};
 use crate::request::{self, Reconciled, SendAttempt, Write, WriteOutcome, repeat, with_token};
@@ -78,10 +79,13 @@ impl Part for ModelPart {
             plan.stamp(&commit.stamp);
         }
         self.commit = Some(commit.clone());
-        match self.plans.iter().find(|plan| plan.size > ITEM_BYTES_MAX) {
-            Some(plan) => Err(too_large(plan)),
-            None => Ok(()),
+        for plan in &self.plans {
+            if plan.size > ITEM_BYTES_MAX {
+                return Err(too_large(plan));
+            }
+            expressions::check(plan, commit.now)?;
         }
+        Ok(())
     }
 
     fn writes(&self) -> Result<Vec<PartWrite>> {
@@ -245,9 +249,7 @@ fn reconcile_item(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Reconc
         Presence::Absent | Presence::New => {
             item.is_none_or(|item| plan.schema.is_expired(item, commit.now))
         }
-        Presence::Present | Presence::Alive => {
-            item.is_some() && plan.stamp.is_some() && stamp == plan.stamp.as_ref()
-        }
+        Presence::Present => item.is_some() && plan.stamp.is_some() && stamp == plan.stamp.as_ref(),
         Presence::Any | Presence::AbsentOrEqual => false,
     };
     if stamp == Some(&commit.stamp) {
@@ -308,8 +310,16 @@ fn rejection(plan: &Plan, commit: &CommitId, item: Option<&Item>) -> Rejection {
     if plan.conflicts_with_expired(item, commit.now) {
         return Rejection::Rewrite;
     }
+    let has_expired = plan.precondition.presence == Presence::Present
+        && item.is_some_and(|item| plan.schema.is_expired(item, commit.now));
     let item = error_item();
-    let error = Error::new(ErrorKind::TransactionFailed, conflict_text(&item));
+    let text = if has_expired {
+        let (model, key) = (item.model, &item.key);
+        format!("the item expired before the commit: model={model} key={key}")
+    } else {
+        conflict_text(&item)
+    };
+    let error = Error::new(ErrorKind::TransactionFailed, text);
     Rejection::Conflict(error.with_items(vec![item]))
 }
 

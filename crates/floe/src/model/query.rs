@@ -53,9 +53,21 @@
 //!
 //! The commit of a transaction checks each row that a query found. It does not check for new items in the range: where
 //! that matters, keep an item that every writer of the range changes.
+//!
+//! # What the transaction has written itself
+//!
+//! A query in a transaction sees the items as the transaction has left them: those that it created are found, those that
+//! it deleted are not, and those that it changed are found by their new values, in their new order. As with
+//! [`Tx::get`], an item that the transaction has used before is returned again only with
+//! [`cache_rows`](crate::tx::TxOptions::cache_rows); without it, a query that finds one fails with
+//! [`FetchedTwice`](crate::ErrorKind::FetchedTwice). An item that was written without a read, by [`Tx::update`] or
+//! [`Tx::create_or_put`], is not known: a query that may contain it fails with
+//! [`InvalidUse`](crate::ErrorKind::InvalidUse). Changes of a row count once the row is dropped, and changes made after a
+//! stream has begun do not count for it.
 
 mod column;
 mod cursor_scope;
+mod own_writes;
 mod predicate;
 mod range;
 mod reader;
@@ -288,7 +300,8 @@ impl<S: Source, M: Model, Kind> Select<S, M, Kind> {
     /// # Errors
     ///
     /// [`InvalidUse`](ErrorKind::InvalidUse) if the key condition does not fit the key, or a filter names a field that
-    /// cannot be filtered by; [`InvalidCursor`](ErrorKind::InvalidCursor) if the cursor belongs to another query;
+    /// cannot be filtered by, or if the transaction has written an item without a read that the query may contain;
+    /// [`InvalidCursor`](ErrorKind::InvalidCursor) if the cursor belongs to another query;
     /// [`InvalidField`](ErrorKind::InvalidField) if a value cannot be stored.
     pub fn stream(self) -> Result<Rows<S, M>> {
         let (limit, after) = (self.limit, self.after.clone());
@@ -296,7 +309,7 @@ impl<S: Source, M: Model, Kind> Select<S, M, Kind> {
         let key = source.db().cursor_key();
         let start = after.map(|after| key.verify(&plan.cursor_scope(), &after));
         let start = start.transpose()?;
-        Ok(Rows::new(source, plan, start, limit))
+        Rows::new(source, plan, start, limit)
     }
 
     fn plan(self) -> Result<(S, ReadPlan)> {

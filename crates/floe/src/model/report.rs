@@ -1,9 +1,8 @@
 //! The report of a dropped row to its transaction: which fields were read, and how each was changed.
 
-use floe_store::Value;
+use floe_store::{NumberError, Value};
 
-use super::field::Change;
-use crate::attribute::Invalid;
+use super::field::{Change, Limit, read_only_error};
 use crate::error::{Error, Result};
 
 /// The fields of a row that were read or changed.
@@ -22,7 +21,7 @@ impl RowReport {
 }
 
 /// The read and change of a field.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FieldReport {
     pub(crate) attribute: &'static str,
     pub(crate) is_read: bool,
@@ -36,8 +35,15 @@ pub(crate) struct FieldReport {
 }
 
 impl FieldReport {
+    /// The limit of the stored number, if the field is incremented; an error if no number can express it.
+    pub(crate) fn limit(&self) -> Option<Result<Option<Limit>, NumberError>> {
+        match &self.change {
+            Change::Incremented(addition) if !addition.amount.is_zero() => Some(addition.limit()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn read_only_error(&self) -> Error {
-        let reason = Invalid::new("the field is read-only");
-        Error::invalid(self.model, self.field, &reason)
+        read_only_error(self.model, self.field)
     }
 }

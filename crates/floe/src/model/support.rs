@@ -5,7 +5,7 @@ pub use floe_store::limits::{
     PARTITION_KEY_BYTES_MAX as INDEX_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX as INDEX_SORT_BYTES_MAX,
 };
 
-use floe_store::Value;
+use floe_store::{Number, Value};
 use serde_json::{Value as Json, json};
 
 use super::field::Rules;
@@ -19,6 +19,14 @@ use crate::error::Result;
 /// Validates a component of a key by the rules of its field.
 pub fn component<T>(rules: &Rules<T>, value: &T) -> Result<Option<Value>> {
     rules.validate(value)
+}
+
+/// The number of a bound; `None` if values of its type are not stored as numbers.
+pub fn bound<T: Attribute>(bound: &T) -> Option<Number> {
+    match bound.to_value() {
+        Ok(Some(Value::N(number))) => Some(number),
+        _ => None,
+    }
 }
 
 /// Reads a component of the key of a stored item. It is read from the key even if an index has it as an attribute too,

@@ -1,9 +1,12 @@
 //! Models in transactions: the methods of [`Tx`] that get, create, change and delete items.
 
+use std::pin::pin;
+
 use floe_store::Item;
+use futures_util::future::{Either, select};
 
 use super::blind;
-use super::changes::{ItemState, Items, Origin};
+use super::changes::{ItemState, Items, Origin, ReadState};
 use super::keys::{EncodedKey, IntoKey};
 use super::many::{self, Keys};
 use super::row::{Row, RowCore};
@@ -67,10 +70,15 @@ impl Tx {
     /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) and does not run again, unless the body read the item before and
     /// it did not exist.
     ///
+    /// An item that the transaction has deleted can be created again, which replaces it as a whole: attributes that the
+    /// model does not know are removed too. After [`delete`](Self::delete), the commit checks the fields that were read of
+    /// the old item. After [`delete_key`](Self::delete_key) it checks nothing: whatever is stored is replaced.
+    ///
     /// # Errors
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) if a value is not allowed,
-    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before.
+    /// [`FetchedTwice`](crate::ErrorKind::FetchedTwice) if the transaction has used the item before and neither found it
+    /// missing nor deleted it, or if a row of the deleted item is still held.
     pub fn create<M: Model>(&self, value: M) -> Result<M::Row<'_>> {
         let key = value.key_of()?;
         let item = value.to_item()?;
@@ -138,17 +146,33 @@ impl Tx {
         key: &EncodedKey,
         consistent: bool,
     ) -> Result<ItemState> {
-        let reservation = match Items::of(self).reserve(schema, key).await? {
-            Ok(reservation) => reservation,
-            Err(known) => return Ok(known),
-        };
-        let request = ItemRequest {
+        let items = Items::of(self);
+        let request = || ItemRequest {
             table: schema.table,
             key: key.to_item(),
             consistent,
         };
-        let item = self.read_item(request).await?;
-        Ok(reservation.fill(self.unexpired(schema, item)))
+        loop {
+            let read_ended = match items.read_state(schema, key)? {
+                ReadState::Vacant(reservation) => {
+                    let item = self.read_item(request()).await?;
+                    return reservation.fill(self.unexpired(schema, item));
+                }
+                ReadState::Known(known) => return Ok(known),
+                ReadState::Pending(read_ended) => read_ended,
+            };
+            // The future of the other read may not be polled any more, so this one does not only wait for it.
+            let request = request();
+            let joined = pin!(self.join_read(&request));
+            match select(pin!(read_ended), joined).await {
+                Either::Left(_) => {}
+                Either::Right((Some(read), _)) => {
+                    let item = self.unexpired(schema, read?);
+                    return items.record_joined(schema, key, item);
+                }
+                Either::Right((None, read_ended)) => read_ended.await,
+            }
+        }
     }
 
     /// Returns the item unless it has expired.

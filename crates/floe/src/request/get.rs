@@ -18,6 +18,10 @@ pub(crate) struct ItemRequest<'a> {
 }
 
 impl ItemRequest<'_> {
+    pub(crate) fn is_same_item(&self, other: &Self) -> bool {
+        self.table == other.table && self.key == other.key
+    }
+
     fn is_for(&self, table: &str, item: &Item) -> bool {
         let mut key = self.key.iter();
         self.table == table && key.all(|(name, value)| item.get(name) == Some(value))

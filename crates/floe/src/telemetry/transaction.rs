@@ -150,6 +150,11 @@ pub(crate) fn part_conflict(tables: &[(String, &'static str)], attempt: u32) {
     metrics::conflict(table, what, None);
 }
 
+/// Records that a hook panicked. The message of the panic may contain values, so it is not recorded.
+pub(crate) fn hook_panicked() {
+    tracing::event!(target: "floe::transaction", Level::ERROR, "a hook panicked");
+}
+
 /// Records that the outcome of a commit whose response was lost is known.
 pub(crate) fn reconciled(by: &'static str, is_applied: bool, sent: u32) {
     emit!(

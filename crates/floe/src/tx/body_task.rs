@@ -1,8 +1,9 @@
 //! Polls the future of a body.
 //!
-//! A read yields once before it is sent, so that reads that are awaited together are [batched](super::gather): it wakes
-//! itself while it is polled. If the runtime handled that wake, each read would move the whole task to the end of its
-//! queue and wake another thread. So a body that wakes itself while it is polled is polled again immediately.
+//! A read [yields](yield_to_siblings) once before it is sent, so that reads that are awaited together are
+//! [batched](super::gather): it wakes itself while it is polled. If the runtime handled that wake, each read would move
+//! the whole task to the end of its queue and wake another thread. So such a body is polled again immediately. Any other
+//! wake while the body is polled, such as that of an engine which lets other tasks run, is left to the runtime.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -47,11 +48,27 @@ impl Wake for BodyWaker {
 thread_local! {
     /// Whether the body of a transaction is being polled.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Whether the body that is being polled has yielded to its own futures.
+    static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether the caller is inside the body of a transaction.
 pub(super) fn is_inside() -> bool {
     INSIDE.get()
+}
+
+/// Yields once to the other futures of the body, but not to other tasks.
+pub(super) async fn yield_to_siblings() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        YIELDED.set(true);
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Runs the future of a body.
@@ -64,10 +81,14 @@ pub(super) async fn run<F: Future>(body: F) -> F::Output {
         body_waker.task.register(context.waker());
         for _ in 0..POLLS_MAX {
             body_waker.state.store(POLLED, Ordering::Release);
+            YIELDED.set(false);
             let polled = body.as_mut().poll(&mut Context::from_waker(&waker));
             let woken = body_waker.state.swap(IDLE, Ordering::AcqRel) == WOKEN;
             if polled.is_ready() || !woken {
                 return polled;
+            }
+            if !YIELDED.get() {
+                break;
             }
         }
         context.waker().wake_by_ref();
@@ -101,6 +122,14 @@ mod tests {
         }
     }
 
+    /// Yields this many times to the futures of the body.
+    async fn yield_inside(times: usize) -> usize {
+        for _ in 0..times {
+            yield_to_siblings().await;
+        }
+        times
+    }
+
     /// Wakes itself this many times.
     async fn wake_self(times: usize) -> usize {
         let mut woken = 0;
@@ -116,21 +145,34 @@ mod tests {
     }
 
     #[test]
-    fn body_that_wakes_itself_is_polled_again_immediately() {
+    fn body_that_yields_to_its_own_futures_is_polled_again_immediately() {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
-        let mut body = pin!(run(wake_self(5)));
+        let mut body = pin!(run(yield_inside(5)));
         assert_eq!(body.as_mut().poll(&mut context), Poll::Ready(5));
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn body_that_always_wakes_itself_yields_to_other_tasks() {
+    fn body_that_wakes_itself_otherwise_yields_to_other_tasks() {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut context = Context::from_waker(&waker);
-        let mut body = pin!(run(wake_self(usize::MAX)));
+        let mut body = pin!(run(wake_self(2)));
+        for polls in 1..3 {
+            assert_eq!(body.as_mut().poll(&mut context), Poll::Pending);
+            assert_eq!(count.0.load(Ordering::Relaxed), polls);
+        }
+        assert_eq!(body.as_mut().poll(&mut context), Poll::Ready(2));
+    }
+
+    #[test]
+    fn body_that_always_yields_to_its_own_futures_yields_to_other_tasks() {
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        let mut body = pin!(run(yield_inside(usize::MAX)));
         for polls in 1..4 {
             assert_eq!(body.as_mut().poll(&mut context), Poll::Pending);
             assert_eq!(count.0.load(Ordering::Relaxed), polls);

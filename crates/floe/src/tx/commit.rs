@@ -24,8 +24,7 @@ pub(crate) async fn commit(
     now: Timestamp,
     options: CommitOptions,
 ) -> Result<usize, Failure> {
-    let has_writes = parts.iter().any(|part| part.is_write());
-    if !has_writes && (parts.is_empty() || !options.verified) {
+    if !is_sent(&parts, options) {
         return Ok(0);
     }
     let mut commit = Commit::new(db, parts, now, options);
@@ -40,6 +39,12 @@ pub(crate) async fn commit(
             Err(SendError::Rewrite(writes)) => commit.rewrite(&writes).map_err(Failure::Final)?,
         }
     }
+}
+
+/// Whether a commit of these parts sends anything.
+pub(crate) fn is_sent(parts: &[Box<dyn Part>], options: CommitOptions) -> bool {
+    let has_writes = parts.iter().any(|part| part.is_write());
+    has_writes || (options.verified && !parts.is_empty())
 }
 
 /// Why a commit was not applied as it was sent.

@@ -1,10 +1,13 @@
 //! Hooks that run once the outcome of a transaction is known.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use floe_store::BoxFuture;
+use futures_util::FutureExt;
 
 use crate::error::Error;
+use crate::telemetry::transaction as telemetry;
 
 /// How a transaction ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,9 +39,14 @@ impl Hooks {
     }
 }
 
-/// Runs hooks in order.
+/// Runs hooks in order. The outcome is final: a hook that panics changes neither it nor what the caller gets, and the hooks
+/// after it run.
 pub(crate) async fn run(hooks: Vec<Hook>, outcome: &Outcome) {
     for hook in hooks {
-        hook(outcome.clone()).await;
+        let outcome = outcome.clone();
+        let run = AssertUnwindSafe(async move { hook(outcome).await });
+        if run.catch_unwind().await.is_err() {
+            telemetry::hook_panicked();
+        }
     }
 }

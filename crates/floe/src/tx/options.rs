@@ -95,8 +95,8 @@ impl<'db> TxOptions<'db> {
         self
     }
 
-    /// Deadline of the transaction, from its start. No retry starts whose pause would end after it, and a request whose
-    /// response was lost is not resent after it. Default: none.
+    /// Deadline of the transaction, from its start. After it, no commit is sent, no retry starts whose pause would end after
+    /// it, and a request whose response was lost is not resent. A body that only reads may end after it. Default: none.
     pub const fn deadline(mut self, after: Duration) -> Self {
         self.deadline = Some(after);
         self
@@ -235,6 +235,10 @@ impl<'db> TxOptions<'db> {
             attempt,
             ..self.commit
         };
+        let is_late = deadline.is_some_and(|deadline| now > deadline);
+        if is_late && commit::is_sent(&parts, options) {
+            return Err(Failure::Final(self.too_late(attempt)));
+        }
         commit::commit(self.db, parts, now, options).await
     }
 
@@ -256,11 +260,23 @@ impl<'db> TxOptions<'db> {
     }
 
     fn failed(&self, kind: ErrorKind, what: &str, attempts: u32, cause: Error) -> Error {
-        let mut message = format!("{what}: {cause} attempts={attempts}");
-        if let Some(label) = &self.label {
-            message += &format!(" label={label}");
-        }
+        let message = self.with_label(format!("{what}: {cause} attempts={attempts}"));
         cause.after_attempts(kind, message, attempts)
+    }
+
+    fn too_late(&self, attempts: u32) -> Error {
+        let what = "the deadline passed before the commit was sent and nothing was written; set a later deadline or \
+                    shorten the body";
+        let message = self.with_label(format!("{what}: attempts={attempts}"));
+        let error = Error::new(ErrorKind::Deadline, what);
+        error.after_attempts(ErrorKind::Deadline, message, attempts)
+    }
+
+    fn with_label(&self, message: String) -> String {
+        match &self.label {
+            Some(label) => format!("{message} label={label}"),
+            None => message,
+        }
     }
 }
 

@@ -19,10 +19,11 @@ use axum::{Extension, Json, Router};
 use floe::changes::outbox::OutboxRecord;
 use floe::http::{BODY_BYTES_MAX, RequestTx, TransactionLayer};
 use floe::{Db, Error, ErrorKind, Model, Outcome, Tx};
-use floe_local::LocalEngine;
+use floe_local::{LocalEngine, Options};
 use floe_store::{BoxFuture, Capabilities, Engine, Env};
 use floe_testkit::fault::{FaultEngine, FaultKind, Faults, Operation};
 use floe_testkit::record::RecordingEngine;
+use floe_testkit::time::TestEnv;
 use no_time::NoTime;
 use support::{Player, player};
 use tower::{Layer, Service, ServiceExt};
@@ -41,7 +42,9 @@ async fn world() -> World {
 }
 
 async fn world_claiming(capabilities: Capabilities) -> World {
-    let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory().unwrap());
+    // The clock of the engine stands still, so that a deadline passes only where a test says so.
+    let options = Options::new().env(TestEnv::seeded(1).env);
+    let engine: Arc<dyn Engine> = Arc::new(LocalEngine::memory_with(options).unwrap());
     let other = Db::with_engine(engine.clone());
     let schemas = [Player::SCHEMA, OutboxRecord::SCHEMA];
     other.ensure_tables(&schemas).await.unwrap();

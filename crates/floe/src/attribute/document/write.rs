@@ -5,7 +5,7 @@ use std::fmt;
 use floe_store::{Item, Number, Value};
 use serde::ser::{self, Serialize, Serializer};
 
-use super::super::{Invalid, check_name, in_list, in_map};
+use super::super::{Invalid, check_name, in_list, in_map, lost_some};
 use super::map_key::KeyWriter;
 use super::{deeper, stored_number};
 
@@ -105,7 +105,7 @@ impl Serializer for Writer {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
-        value.serialize(self)
+        value.serialize(self)?.map(Some).ok_or_else(lost_some)
     }
 
     fn serialize_unit(self) -> Written {

@@ -21,9 +21,9 @@ pub(super) fn merge(fields: &mut Vec<FieldReport>, later: FieldReport) {
     earlier.change = match (&earlier.change, later.change) {
         (Change::None, change) => change,
         (Change::Incremented(first), Change::Incremented(second)) => {
-            match first.checked_add(second) {
-                Ok(sum) => Change::Incremented(sum),
-                Err(_) => {
+            match first.then(second.amount) {
+                Some(sum) => Change::Incremented(sum),
+                None => {
                     let out_of_range = Invalid::new("the sum is out of range");
                     earlier.value =
                         Err(Error::invalid(earlier.model, earlier.field, &out_of_range));

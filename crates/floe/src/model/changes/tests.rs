@@ -4,6 +4,7 @@ use floe_store::Number;
 
 use super::*;
 use crate::model::Model;
+use crate::model::field::Addition;
 
 #[derive(floe_derive::Model)]
 #[model(crate = "crate")]
@@ -37,6 +38,15 @@ fn size(change: Change, value: i64) -> RowReport {
     }
 }
 
+fn incremented(amount: i64) -> Change {
+    Change::Incremented(Addition {
+        amount: Number::from(amount),
+        base: Number::from(0),
+        min: None,
+        max: None,
+    })
+}
+
 fn items(session: &Session, caches_rows: bool) -> Items<'_> {
     Items {
         session,
@@ -50,7 +60,7 @@ fn finish(session: &Session) -> Result<Vec<Entry>> {
 
 async fn find(items: Items<'_>, id: i64, stored: Option<Item>) -> Result<ItemState> {
     match items.reserve(Thing::SCHEMA, &key(id)).await? {
-        Ok(reservation) => Ok(reservation.fill(stored)),
+        Ok(reservation) => reservation.fill(stored),
         Err(known) => Ok(known),
     }
 }
@@ -91,19 +101,11 @@ async fn repeated_read_returns_all_changes() {
     let items = items(&session, true);
     let known = find(items, 1, Some(item(1, 5))).await.unwrap();
     let seen = items.row_created(known.slot);
-    items.row_dropped(
-        known.slot,
-        seen,
-        size(Change::Incremented(Number::from(2)), 7),
-    );
+    items.row_dropped(known.slot, seen, size(incremented(2), 7));
     let known = find(items, 1, None).await.unwrap();
     assert_eq!(known.item, Some(item(1, 7)));
     let seen = items.row_created(known.slot);
-    items.row_dropped(
-        known.slot,
-        seen,
-        size(Change::Incremented(Number::from(3)), 10),
-    );
+    items.row_dropped(known.slot, seen, size(incremented(3), 10));
     let entries = finish(&session).unwrap();
     let [entry] = entries.as_slice() else {
         panic!("{entries:?}");
@@ -111,7 +113,7 @@ async fn repeated_read_returns_all_changes() {
     let [field] = entry.fields.as_slice() else {
         panic!("{entry:?}");
     };
-    assert_eq!(field.change, Change::Incremented(Number::from(5)));
+    assert_eq!(field.change, incremented(5));
     assert_eq!(field.value, Ok(Some(Value::from(10))));
 }
 
@@ -149,7 +151,7 @@ async fn concurrent_read_of_the_same_item_waits() {
         .unwrap();
     let read = async {
         tokio::task::yield_now().await;
-        reading.fill(Some(item(1, 5)))
+        reading.fill(Some(item(1, 5))).unwrap()
     };
     let (known, _) = tokio::join!(find(items, 1, None), read);
     assert_eq!(known.unwrap().item, Some(item(1, 5)));

@@ -148,7 +148,7 @@ impl ReadPlan {
 
     /// The condition that distinguishes models of one table: the constant in the sort key. A query of the table already
     /// has it in the key condition.
-    fn is_own_model(&self) -> Option<Condition> {
+    pub(super) fn is_own_model(&self) -> Option<Condition> {
         let constant = self.schema.sort_constant?;
         if self.range.is_some() && self.index.is_none() {
             return None;
@@ -165,14 +165,14 @@ impl ReadPlan {
         self.range.is_some() && self.index_attributes().any(|name| name == attribute)
     }
 
-    fn index_attributes(&self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn index_attributes(&self) -> impl Iterator<Item = &'static str> {
         let schema = self.schema;
         let attributes = self.index.map(|index| schema.index_attributes(index));
         attributes.into_iter().flatten()
     }
 
     /// Whether an item is in the range and not expired.
-    fn matches(&self, item: &Item, now: Timestamp) -> bool {
+    pub(super) fn matches(&self, item: &Item, now: Timestamp) -> bool {
         let bounds = self.range.as_ref().and_then(|range| range.bounds.as_ref());
         bounds.is_none_or(|bounds| bounds.contains(item)) && !self.schema.is_expired(item, now)
     }

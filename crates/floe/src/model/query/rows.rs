@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use floe_store::{BoxFuture, Item};
 use futures_core::Stream;
 
+use super::own_writes::OwnWrites;
 use super::reader::{ReadPlan, Reader};
 use crate::cursor::{Cursor, Page};
 use crate::db::Db;
@@ -38,6 +39,10 @@ pub trait Source: sealed::Sealed + Unpin {
     /// Records an error.
     #[doc(hidden)]
     fn note_error(&self, error: Error) -> Error;
+
+    /// The transaction, if it is one.
+    #[doc(hidden)]
+    fn transaction(&self) -> Option<&Tx>;
 }
 
 mod sealed {
@@ -62,6 +67,10 @@ impl<'tx> Source for &'tx Tx {
     fn note_error(&self, error: Error) -> Error {
         Tx::note_error(self, error)
     }
+
+    fn transaction(&self) -> Option<&Tx> {
+        Some(self)
+    }
 }
 
 impl Source for Db {
@@ -80,6 +89,10 @@ impl Source for Db {
     fn note_error(&self, error: Error) -> Error {
         error
     }
+
+    fn transaction(&self) -> Option<&Tx> {
+        None
+    }
 }
 
 /// The results of a query or scan: see [`Select::stream`](super::Select::stream).
@@ -88,10 +101,14 @@ impl Source for Db {
 pub struct Rows<S: Source, M> {
     source: S,
     state: State,
+    /// What the transaction has written.
+    own: OwnWrites,
     /// How many results may still be returned.
     remaining: Option<usize>,
     /// The item that was returned last.
     last: Option<Item>,
+    /// Whether the transaction has written it.
+    is_own_last: bool,
     model: PhantomData<fn() -> M>,
 }
 
@@ -114,7 +131,11 @@ impl<S: Source, M: Model> Rows<S, M> {
         plan: ReadPlan,
         start: Option<Item>,
         limit: Option<usize>,
-    ) -> Self {
+    ) -> Result<Self> {
+        let own = match source.transaction() {
+            Some(tx) => OwnWrites::of(tx, &plan, start.as_ref())?,
+            None => OwnWrites::default(),
+        };
         let reader = Reader {
             db: source.db().clone(),
             plan,
@@ -127,13 +148,15 @@ impl<S: Source, M: Model> Rows<S, M> {
                 Budget::once()
             },
         };
-        Self {
+        Ok(Self {
             source,
             state: State::Idle(Box::new(reader)),
+            own,
             remaining: limit,
             last: None,
+            is_own_last: false,
             model: PhantomData,
-        }
+        })
     }
 
     /// Returns the next result; `None` at the end.
@@ -151,8 +174,8 @@ impl<S: Source, M: Model> Rows<S, M> {
         let mut rows = Vec::new();
         while let Some(found) = self.next().await? {
             rows.push(found);
-            let is_page_consumed =
-                matches!(&self.state, State::Idle(reader) if reader.found.is_empty());
+            let is_page_consumed = matches!(&self.state, State::Idle(reader)
+                if reader.found.is_empty() && (!reader.is_done || self.own.matching.is_empty()));
             if self.remaining == Some(0) || (self.remaining.is_none() && is_page_consumed) {
                 break;
             }
@@ -166,8 +189,15 @@ impl<S: Source, M: Model> Rows<S, M> {
         let (State::Idle(reader), Some(last)) = (&self.state, &self.last) else {
             return Ok(None);
         };
-        if reader.is_done && reader.found.is_empty() {
+        if reader.is_done && reader.found.is_empty() && self.own.matching.is_empty() {
             return Ok(None);
+        }
+        if self.is_own_last && reader.plan.range.is_none() {
+            return Err(Error::invalid_use(format!(
+                "a page of a scan cannot end between items that the transaction has written; scan before writing, or \
+                 without a limit: model={}",
+                reader.plan.schema.model
+            )));
         }
         let start = reader.plan.start_after(last);
         let key = self.source.db().cursor_key();
@@ -182,9 +212,25 @@ impl<S: Source, M: Model> Rows<S, M> {
         if self.remaining == Some(0) {
             return Poll::Ready(None);
         }
-        while let Some(item) = reader.found.pop_front() {
+        loop {
+            let stored = reader.found.front();
+            let is_own = self.own.is_next(&reader.plan, stored, reader.is_done);
+            let next = if is_own {
+                self.own.matching.pop_front()
+            } else {
+                reader.found.pop_front()
+            };
+            let Some(item) = next else {
+                break;
+            };
+            if !is_own && self.own.replaces(reader.plan.schema, &item) {
+                self.last = Some(item);
+                self.is_own_last = false;
+                continue;
+            }
             let found = self.source.convert::<M>(&item);
             self.last = Some(item);
+            self.is_own_last = is_own;
             if let Some(found) = found.transpose() {
                 self.remaining = self.remaining.map(|remaining| remaining - 1);
                 return Poll::Ready(Some(found));

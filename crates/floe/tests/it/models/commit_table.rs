@@ -132,7 +132,7 @@ sends!(
     },
     [
         GET_A,
-        r#"UpdateItem Player {"_id": "a"} SET level = level + 3 IF attribute_exists(_id)"#,
+        r#"UpdateItem Player {"_id": "a"} SET level = level + 3 IF level <= 9223372036854775804"#,
     ]
 );
 
