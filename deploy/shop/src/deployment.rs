@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_deployed_is_what_the_models_make() {
+    fn deployment_matches_the_models() {
         for (path, text) in files().unwrap() {
             let there = std::fs::read_to_string(&path).unwrap();
             let name = path.display();

@@ -65,7 +65,7 @@ fn registry_requires_keys_and_a_table() {
 }
 
 #[test]
-fn one_key_contains_the_version_and_the_other_the_group() {
+fn keys_contain_the_version_and_the_group_separately() {
     check_keys(
         "{version}",
         "v{version}",

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_compares_with_other_types() {
+    fn allowed_values_compare_with_other_types() {
         assert_eq!(one_of(&"red".to_owned(), &["red", "blue"]), Ok(()));
         assert_eq!(
             reason(one_of(&"green".to_owned(), &["red", "blue"])),

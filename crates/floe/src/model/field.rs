@@ -411,6 +411,10 @@ impl<T: Increment> Field<T> {
     ///
     /// [`InvalidField`](crate::ErrorKind::InvalidField) if the sum with the value that was read is out of range, a
     /// constraint forbids it, or the field is read-only and the item is not new.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an amount is a small number, mostly a literal"
+    )]
     pub fn increment_by(&mut self, amount: T::Amount) -> Result<()> {
         let rules = self.rules;
         let out_of_range = || {

@@ -129,7 +129,7 @@ async fn two_live_rows_cannot_both_change_the_item() {
 }
 
 #[tokio::test]
-async fn one_of_two_live_rows_can_change_the_item() {
+async fn only_a_single_live_row_can_change_the_item() {
     let session = Session::default();
     let items = items(&session, true);
     let slot = find(items, 1, Some(item(1, 5))).await.unwrap().slot;

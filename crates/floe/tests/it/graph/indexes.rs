@@ -249,7 +249,7 @@ async fn unique_keys_are_swapped_in_one_transaction() {
 }
 
 #[tokio::test]
-async fn one_of_concurrent_creators_gets_a_unique_key() {
+async fn concurrent_creators_share_no_unique_key() {
     let world = World::new().await;
     let mut tasks = Vec::new();
     for task in 0..8 {

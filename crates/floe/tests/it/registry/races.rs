@@ -91,7 +91,7 @@ async fn sixty_four_publishers_get_sixty_four_versions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_concurrent_publishers_publishes_the_same_content() {
+async fn concurrent_publishers_publish_equal_content_once() {
     let (layers, _) = slow(Faults::seeded(1), Capabilities::all()).await;
     let publishers: Vec<_> = (0..32)
         .map(|_| {

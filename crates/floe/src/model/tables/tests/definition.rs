@@ -118,7 +118,7 @@ fn models_that_share_a_table_combine_their_indexes() {
 }
 
 #[test]
-fn one_model_with_a_stream_enables_it_for_the_table() {
+fn model_with_a_stream_enables_it_for_the_table() {
     let silent = model("Silent", &[ID]);
     let definitions = table_definitions(&[&silent, &STREAMED]).unwrap();
     assert_eq!(definitions[0].stream, Some(StreamView::NewAndOldImages));
