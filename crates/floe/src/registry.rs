@@ -64,7 +64,7 @@
 //! |---|---|---|---|
 //! | published | `latest` | | |
 //! | a later one is published | `deprecated` | after the retention, unless it is pinned or has an alias | |
-//! | retired, or expired with a [tombstone](tombstone) | | | the time |
+//! | retired, or expired with a [tombstone] | | | the time |
 //!
 //! As soon as its expiry has passed, a version is missing from all lists and reads as deleted, even if the store
 //! removes the item later. Deleted versions stay in the history and are never deployed again. Numbers are never reused.

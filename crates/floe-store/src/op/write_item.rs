@@ -107,7 +107,7 @@ from_variants!(WriteItem: Put(PutItem), Update(UpdateItem), Delete(DeleteItem));
 /// The response to a write of one item.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct WriteItemOutput {
-    /// The attributes requested by [`ReturnValues`], if any.
+    /// The attributes requested by [`ReturnValues`](crate::op::ReturnValues), if any.
     pub attributes: Option<Item>,
     /// The cost, if requested.
     pub consumed: Option<ConsumedCapacity>,

@@ -53,7 +53,7 @@ impl<R: Content> Versions<'_, R> {
 
     /// Writes the tombstone of a version that the store removed after its expiry: the version without status and
     /// expiry, deleted at the time of its expiry. It is written immediately, even in a transaction.
-    /// [`Router::on_expired`] calls it.
+    /// `Router::on_expired` of the change router calls it.
     ///
     /// Returns whether it was written. It is not written if it exists already, if the version exists again, or if the
     /// removed item was not a version with an expiry.

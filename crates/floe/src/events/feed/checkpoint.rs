@@ -37,7 +37,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) if the offset is out of range.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the offset is out of range.
     pub fn of(epoch: u32, offset: u64) -> Result<Self> {
         if offset >= u64::from(EPOCH_OFFSETS) {
             return Err(invalid(
@@ -57,7 +57,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`InvalidUse`](ErrorKind::InvalidUse) if the epoch is out of range.
+    /// [`InvalidUse`](crate::ErrorKind::InvalidUse) if the epoch is out of range.
     pub fn from_u64(number: u64) -> Result<Self> {
         match u32::try_from(number / u64::from(EPOCH_OFFSETS)) {
             Ok(_) => Ok(Self(number)),
