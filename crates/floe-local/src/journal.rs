@@ -250,8 +250,8 @@ fn follows(last: Option<u64>, sequence: u64) -> bool {
     })
 }
 
-/// Whether a batch can come `bytes` bytes after the batch `last`: the lost part can contain only so many batches, and
-/// the key-value store uses a few sequence numbers itself.
+/// Whether a batch can come `bytes` bytes after the batch `last`: its length limits how many batches the lost part
+/// can contain. The key-value store uses a few sequence numbers itself.
 fn follows_directly(last: Option<u64>, sequence: u64, bytes: usize) -> bool {
     let batches = (bytes / BATCH_BYTES_MIN) as u64;
     last.is_none_or(|last| {

@@ -566,7 +566,7 @@ fn page(id: &str) -> EntityKey {
     EntityKey::new("page", id)
 }
 
-/// An author who reads three pages, of which another program has removed the second one.
+/// An author with edges to three pages. Another program has removed the second page.
 async fn with_dangling_edge() -> World {
     let world = world().await;
     let pages = world.pages(4).await;

@@ -215,7 +215,7 @@ fn changing_packed_and_unpacked_items_gives_equal_results() {
     use crate::value::item::AttributeChange;
     use std::borrow::Cow;
 
-    // Few attributes, more than the recorded offsets, and so many that their count takes two bytes.
+    // Few attributes, more than the recorded offsets, and enough that their count takes two bytes.
     for count in [0, 1, 5, 16, 17, 40, 127, 128] {
         let item: Item = (0..count)
             .map(|n| (format!("{n:03}"), vec![Value::from(n); n as usize % 20]))
